@@ -1,0 +1,52 @@
+//! What a client declared, and the words of failures.
+
+use std::time::Duration;
+
+use super::*;
+
+#[test]
+fn capabilities_are_paths_in_what_the_client_declared() {
+    let declared = r#"{"elicitation":{},"sampling":{"tools":{}},"roots":{"listChanged":false},"extensions":{"com.example/x":{}}}"#;
+    let client = Capabilities::new(Json::parse(declared).unwrap());
+    for (name, there) in [
+        ("elicitation", true),
+        ("elicitation.form", true),
+        ("elicitation.url", false),
+        ("sampling", true),
+        ("sampling.tools", true),
+        ("sampling.context", false),
+        ("roots", true),
+        ("roots.listChanged", false),
+        ("extensions.com.example/x", true),
+        ("extensions.com.example/y", false),
+        ("", false),
+    ] {
+        assert_eq!(client.has(name), there, "{name}");
+    }
+    assert!(!Capabilities::default().has("roots"));
+    let url_only = Capabilities::new(Json::parse(r#"{"elicitation":{"url":{}}}"#).unwrap());
+    assert!(url_only.has("elicitation.url") && !url_only.has("elicitation.form"));
+}
+
+#[test]
+fn a_limit_names_its_value_and_its_key() {
+    let memory = CallError::Memory(64 << 20);
+    assert_eq!(memory.to_string(), "it needed more than 64.0 MiB of memory");
+    assert_eq!(memory.config_key(), Some("memory"));
+    assert_eq!(CallError::Timeout(Duration::from_millis(1500)).to_string(), "it ran longer than 1s 500ms");
+}
+
+#[test]
+fn a_member_of_meta_is_found_by_its_key() {
+    let mut context = CallContext::internal(Principal::Local);
+    context.meta = Some(Json::parse(r#"{"progressToken":7,"com.example/a":{"b":1}}"#).unwrap());
+    assert_eq!(context.meta_value("com.example/a").unwrap().get(), r#"{"b":1}"#);
+    assert_eq!(context.meta_value("nope"), None);
+}
+
+#[test]
+fn levels_read_back() {
+    assert_eq!(LogLevel::from_name("warning"), Some(LogLevel::Warning));
+    assert_eq!(LogLevel::from_name("warn"), None);
+    assert!(LogLevel::Debug < LogLevel::Emergency);
+}

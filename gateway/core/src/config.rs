@@ -1,0 +1,234 @@
+//! `gateway.toml`: from text to a [`Config`] in which nothing can be wrong any more.
+//!
+//! Reading goes in stages: the text is parsed with the place of every value kept, names and limits become types,
+//! variables and secrets are looked up, and grants are compared with the gateway's own files. Problems don't stop
+//! it: all are collected, each with its place and its cure, and rendered at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
+use crate::names::{Digest, PluginId, PublicName};
+
+/// The whole configuration, resolved: paths are absolute, defaults filled in, secrets read.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The file it was read from.
+    pub file: PathBuf,
+    /// The HTTP endpoint.
+    pub http: HttpConfig,
+    /// Where compiled code is kept; private to the gateway.
+    pub cache: PathBuf,
+    /// Where plugins' state is kept; none: in memory.
+    pub state: Option<PathBuf>,
+    /// How many calls run at once, of all plugins together.
+    pub concurrency: u32,
+    /// The plugins, in the order of the file.
+    pub plugins: Vec<Arc<PluginConfig>>,
+}
+
+/// The HTTP endpoint.
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// The address to listen on. One that isn't loopback needs `tokens`.
+    pub listen: SocketAddr,
+    /// Who may call; empty: everybody who reaches the address.
+    pub tokens: Vec<Token>,
+    /// Host names that a request may be addressed to, beside loopback names and the listening address; lower case,
+    /// without a port.
+    pub allowed_hosts: Vec<String>,
+    /// Origins (scheme, host, port) of web pages that may call, beside loopback ones.
+    pub allowed_origins: Vec<String>,
+    /// The largest request body.
+    pub max_body: ByteSize,
+    /// How many sessions may be open at once.
+    pub max_sessions: u32,
+    /// A session that was silent for so long is ended.
+    pub session_idle: Duration,
+}
+
+/// A bearer token and whom it stands for.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// The principal's name.
+    pub name: Arc<str>,
+    /// The token itself.
+    pub token: Secret,
+}
+
+/// One plugin's table.
+#[derive(Debug, Clone)]
+pub struct PluginConfig {
+    /// The table's key.
+    pub id: PluginId,
+    /// Where in the file the table's key stands, in bytes.
+    pub place: std::ops::Range<usize>,
+    /// The component.
+    pub source: PathBuf,
+    /// Where in the file the source's value stands, in bytes.
+    pub source_place: std::ops::Range<usize>,
+    /// The only content that is accepted.
+    pub sha256: Option<Digest>,
+    /// What stands before `_` in public names; empty: nothing.
+    pub prefix: String,
+    /// Which tools are offered, and under which name.
+    pub tools: Exposure,
+    /// URIs or URI prefixes that are granted to this plugin against another's claim.
+    pub uris: Vec<String>,
+    /// What it may reach.
+    pub allow: Grants,
+    /// How much it may use.
+    pub limits: Limits,
+    /// What `wasi:config/store` answers, by key.
+    pub config: BTreeMap<String, Secret>,
+}
+
+/// Which of a plugin's tools are offered, and under which name. Keys are the plugin's own names, unchecked: a name
+/// that the plugin doesn't have is a warning when the catalog is built.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exposure {
+    /// Only these; none: all.
+    pub allow: Option<BTreeSet<String>>,
+    /// Not these.
+    pub deny: BTreeSet<String>,
+    /// These under another public name.
+    pub rename: BTreeMap<String, PublicName>,
+}
+
+/// What a plugin may reach. Nothing is allowed by default.
+#[derive(Debug, Clone, Default)]
+pub struct Grants {
+    /// Directories.
+    pub dirs: Vec<DirGrant>,
+    /// Environment variables, with the values they have.
+    pub env: Vec<(String, String)>,
+    /// What it may ask of the person or the model: `elicitation`, `sampling`, `roots`.
+    pub client: BTreeSet<ClientFeature>,
+    /// Whether it may add to the server's instructions.
+    pub instructions: bool,
+}
+
+/// A directory that a plugin may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirGrant {
+    /// The directory on this machine, canonical.
+    pub host: PathBuf,
+    /// Its path inside the sandbox.
+    pub guest: String,
+    /// Whether it may be changed.
+    pub mode: DirMode,
+}
+
+/// Whether a directory may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirMode {
+    /// Only read.
+    ReadOnly,
+    /// Read and written.
+    ReadWrite,
+}
+
+/// Something that a plugin may ask of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClientFeature {
+    /// Ask the person.
+    Elicitation,
+    /// Ask the model.
+    Sampling,
+    /// Ask for the directories in use.
+    Roots,
+}
+
+impl ClientFeature {
+    /// The first word of MCP's capability for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+/// How much a plugin may use: for one call, unless said otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Time from the start of the call to its answer.
+    pub timeout: Duration,
+    /// Processor time.
+    pub cpu_time: Duration,
+    /// Linear memory, all of the instance's memories together.
+    pub memory: ByteSize,
+    /// Elements of all tables together.
+    pub table_elements: u32,
+    /// Handles held at once: streams, files, stores.
+    pub handles: u32,
+    /// What crosses between plugin and gateway at once: a result, a log line, a list.
+    pub transfer: ByteSize,
+    /// Log lines, and as many progress reports; more are dropped and counted.
+    pub log_lines: u32,
+    /// What it prints to stdout and stderr; more is dropped and counted.
+    pub output: ByteSize,
+    /// How many calls run at once.
+    pub concurrency: u32,
+    /// How many calls may wait for one that runs.
+    pub queue: u32,
+    /// The component's file.
+    pub component: ByteSize,
+    /// How long it may take to describe itself when it is loaded.
+    pub describe_timeout: Duration,
+    /// Items of each kind in its lists.
+    pub items: u32,
+    /// The text of one JSON Schema.
+    pub schema: ByteSize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            cpu_time: Duration::from_secs(10),
+            memory: ByteSize::mib(64),
+            table_elements: 100_000, // Python and JavaScript runtimes need tens of thousands
+            handles: 1_000,
+            transfer: ByteSize::mib(8),
+            log_lines: 1_000,
+            output: ByteSize::kib(64),
+            concurrency: 16,
+            queue: 256,
+            component: ByteSize::mib(64), // a Python component is 18 MiB
+            describe_timeout: Duration::from_secs(10),
+            items: 1_000,
+            schema: ByteSize::kib(256),
+        }
+    }
+}
+
+/// A text that is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// Wraps `text`.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text: for comparing and handing over, never for showing.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<secret>")
+    }
+}

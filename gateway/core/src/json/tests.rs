@@ -1,0 +1,38 @@
+//! What counts as exact JSON text, and what the strict reader refuses.
+
+use super::*;
+
+#[test]
+fn a_line_break_between_tokens_cannot_end_a_message() {
+    let json = Json::parse("{\"a\":\n1,\r\n\"b\":\"x\\ny\"}").unwrap();
+    assert_eq!(json.get(), "{\"a\": 1,  \"b\":\"x\\ny\"}");
+}
+
+#[test]
+fn digits_and_order_stay_as_written() {
+    let text = r#"{"z":12345678901234567890123,"a":1.0,"m":[1e2]}"#;
+    assert_eq!(Json::parse(text).unwrap().get(), text);
+}
+
+#[test]
+fn two_values_are_not_one() {
+    assert!(Json::parse("1 2").is_err());
+    assert!(Json::parse("").is_err());
+}
+
+#[test]
+fn duplicate_keys_are_refused_at_any_depth() {
+    for text in [r#"{"a":1,"a":1}"#, r#"{"x":[{"b":{"a":1,"\u0061":2}}]}"#] {
+        let error = parse_strict(text).unwrap_err().to_string();
+        assert!(error.contains("`a` stands here twice"), "{error}");
+    }
+    let fine = r#"{"a":{"a":[{"a":1},{"a":-2.5}]},"b":null,"c":true}"#;
+    assert_eq!(parse_strict(fine).unwrap(), serde_json::from_str::<Value>(fine).unwrap());
+}
+
+#[test]
+fn too_deep_and_too_large_are_refused() {
+    assert!(parse_strict(&"[".repeat(200)).is_err());
+    assert!(parse_strict("1e400").is_err());
+    assert!(parse_strict("[1] x").is_err());
+}

@@ -1,0 +1,25 @@
+//! Which templates the gateway can route by.
+
+use super::*;
+
+#[test]
+fn a_template_owns_its_literal_beginning() {
+    assert_eq!(UriTemplate::new("test://template/{id}/data").unwrap().prefix(), "test://template/");
+    assert_eq!(UriTemplate::new("file:///{path}").unwrap().prefix(), "file:///");
+    assert_eq!(UriTemplate::new("urn:a{b}").unwrap().prefix(), "urn:a");
+}
+
+#[test]
+fn a_template_that_would_own_everything_is_refused() {
+    for (text, error) in [
+        ("{x}", TemplateError::ShortPrefix),
+        ("test:{x}", TemplateError::ShortPrefix),
+        ("test://{host}/x", TemplateError::ShortPrefix),
+        ("test://a", TemplateError::NoVariable),
+        ("test://a/{x", TemplateError::Braces),
+        ("test://a/{x{y}}", TemplateError::Braces),
+        ("test://a/x}", TemplateError::Braces),
+    ] {
+        assert_eq!(UriTemplate::new(text), Err(error), "{text}");
+    }
+}

@@ -1,0 +1,46 @@
+//! What is a name and what isn't.
+
+use super::*;
+
+#[test]
+fn public_names_are_joined_by_one_rule() {
+    assert_eq!(PublicName::join("time", "convert_time").unwrap().as_str(), "time_convert_time");
+    assert_eq!(PublicName::join("", "convert_time").unwrap().as_str(), "convert_time");
+    assert!(PublicName::join("a", &"b".repeat(62)).is_ok());
+    let error = PublicName::join("a", &"b".repeat(63)).unwrap_err();
+    assert!(matches!(error, NameError::TooLong { length: 65, most: 64, .. }), "{error}");
+}
+
+#[test]
+fn names_that_hosts_refuse_are_refused_here() {
+    assert_eq!(ToolName::new(""), Err(NameError::Empty));
+    for bad in ["a.b", "a b", "ä", "a/b", "a\u{0}"] {
+        assert!(matches!(ToolName::new(bad), Err(NameError::BadCharacter { .. })), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_message_never_shows_a_control_character() {
+    let message = ToolName::new("a\u{1b}[31m\u{202e}").unwrap_err().to_string();
+    assert!(!message.contains('\u{1b}') && !message.contains('\u{202e}'), "{message:?}");
+}
+
+#[test]
+fn uris_are_absolute() {
+    for good in ["test://a", "file:///x%20y", "urn:isbn:1", "ui://x/{y}"] {
+        assert!(ResourceUri::new(good).is_ok(), "{good}");
+    }
+    for bad in ["", "a", "://x", "test:", "1a:b", "test://a b", "test://a\nb", "/etc/passwd"] {
+        assert!(ResourceUri::new(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn digests_read_back() {
+    let digest = Digest::of(b"abc");
+    assert_eq!(digest.to_string(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
+    for bad in ["", "ba78", &"g".repeat(64), &"é".repeat(32)] {
+        assert!(bad.parse::<Digest>().is_err(), "{bad}");
+    }
+}
