@@ -3,10 +3,14 @@
 //! Reading goes in stages: the text is parsed with the place of every value kept, names and limits become types,
 //! variables and secrets are looked up, and grants are compared with the gateway's own files. Problems don't stop
 //! it: all are collected, each with its place and its cure, and rendered at the end.
+//!
+//! This file holds what comes out. What the keys are called, which type and default they have and what they are for
+//! stands in one table, `config/keys.rs`, from which unknown keys are found and the JSON Schema is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +18,14 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use crate::names::{Digest, PluginId, PublicName};
+
+mod environment;
+mod problem;
+mod render;
+
+pub use environment::{Environment, ProcessEnvironment};
+pub use problem::{Problem, Severity, Source};
+pub use render::{Style, render};
 
 /// The whole configuration, resolved: paths are absolute, defaults filled in, secrets read.
 #[derive(Debug, Clone)]
@@ -30,6 +42,8 @@ pub struct Config {
     pub concurrency: u32,
     /// The plugins, in the order of the file.
     pub plugins: Vec<Arc<PluginConfig>>,
+    /// Files that secrets were read from: no plugin may reach them.
+    pub secret_files: Vec<PathBuf>,
 }
 
 /// The HTTP endpoint.
@@ -52,6 +66,16 @@ pub struct HttpConfig {
     pub session_idle: Duration,
 }
 
+impl HttpConfig {
+    /// Would strangers be served? Yes where the address isn't loopback and nobody is asked for a token.
+    ///
+    /// The file is refused then; ask again where another address is given on the command line.
+    #[must_use]
+    pub fn is_open_to_strangers(&self, listen: SocketAddr) -> bool {
+        !listen.ip().to_canonical().is_loopback() && self.tokens.is_empty()
+    }
+}
+
 /// A bearer token and whom it stands for.
 #[derive(Debug, Clone)]
 pub struct Token {
@@ -67,11 +91,11 @@ pub struct PluginConfig {
     /// The table's key.
     pub id: PluginId,
     /// Where in the file the table's key stands, in bytes.
-    pub place: std::ops::Range<usize>,
+    pub place: Range<usize>,
     /// The component.
     pub source: PathBuf,
     /// Where in the file the source's value stands, in bytes.
-    pub source_place: std::ops::Range<usize>,
+    pub source_place: Range<usize>,
     /// The only content that is accepted.
     pub sha256: Option<Digest>,
     /// What stands before `_` in public names; empty: nothing.
@@ -86,6 +110,53 @@ pub struct PluginConfig {
     pub limits: Limits,
     /// What `wasi:config/store` answers, by key.
     pub config: BTreeMap<String, Secret>,
+}
+
+impl PluginConfig {
+    /// A plugin without grants, with the usual limits: for a component that no file mentions.
+    #[must_use]
+    pub fn bare(id: PluginId, source: PathBuf) -> Self {
+        Self {
+            prefix: id.as_str().to_owned(),
+            id,
+            place: 0..0,
+            source,
+            source_place: 0..0,
+            sha256: None,
+            tools: Exposure::default(),
+            uris: Vec::new(),
+            allow: Grants::default(),
+            limits: Limits::default(),
+            config: BTreeMap::new(),
+        }
+    }
+
+    /// Does `other` say the same, wherever in the file it stands? Then there is nothing to reload.
+    #[must_use]
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self {
+            id,
+            place: _,
+            source,
+            source_place: _,
+            sha256,
+            prefix,
+            tools,
+            uris,
+            allow,
+            limits,
+            config,
+        } = self;
+        *id == other.id
+            && *source == other.source
+            && *sha256 == other.sha256
+            && *prefix == other.prefix
+            && *tools == other.tools
+            && *uris == other.uris
+            && allow.says_the_same_as(&other.allow)
+            && *limits == other.limits
+            && *config == other.config
+    }
 }
 
 /// Which of a plugin's tools are offered, and under which name. Keys are the plugin's own names, unchecked: a name
@@ -111,17 +182,41 @@ pub struct Grants {
     pub client: BTreeSet<ClientFeature>,
     /// Whether it may add to the server's instructions.
     pub instructions: bool,
+    /// Addresses that it may send requests to, as they were written. Without effect so far.
+    pub http: Vec<String>,
 }
 
-/// A directory that a plugin may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl Grants {
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { dirs, env, client, instructions, http } = self;
+        dirs.len() == other.dirs.len()
+            && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
+            && *env == other.env
+            && *client == other.client
+            && *instructions == other.instructions
+            && *http == other.http
+    }
+}
+
+/// A directory that a plugin may use. No two of a plugin have the same path inside the sandbox, nor does one lie
+/// inside another: which of the two a path means would be up to the plugin's language.
+#[derive(Debug, Clone)]
 pub struct DirGrant {
+    /// Where in the file the grant stands, in bytes.
+    pub place: Range<usize>,
     /// The directory on this machine, canonical.
     pub host: PathBuf,
-    /// Its path inside the sandbox.
+    /// Its path inside the sandbox: absolute, without `.`, `..` and a `/` at the end.
     pub guest: String,
     /// Whether it may be changed.
     pub mode: DirMode,
+}
+
+impl DirGrant {
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { place: _, host, guest, mode } = self;
+        *host == other.host && *guest == other.guest && *mode == other.mode
+    }
 }
 
 /// Whether a directory may be changed.
