@@ -1,0 +1,82 @@
+//! Where things are: the checkout, cargo's target folder, the guests and the built binary.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::run::Run;
+
+/// The checkout that this xtask was built from, and the folder that it was built into.
+#[derive(Debug)]
+pub(crate) struct Project {
+    /// The workspace's root.
+    root: PathBuf,
+    /// Cargo's target folder, absolute.
+    target: PathBuf,
+}
+
+/// A crate that becomes a component.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    /// The package's name.
+    pub(crate) package: String,
+    /// The component's name in `plugins/dist`, without `.wasm`.
+    pub(crate) name: String,
+}
+
+impl Project {
+    /// Finds the checkout, and the target folder from where this program lies: `<target>/debug/xtask`.
+    pub(crate) fn find() -> Result<Self> {
+        let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let root = manifest.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+        let root = root.context("xtask wasn't started by cargo; start it as `cargo xtask`")?;
+        let program = env::current_exe().context("this program's own path can't be found")?;
+        let target = program.parent().and_then(Path::parent).map(Path::to_path_buf);
+        let target = target.context("xtask lies outside a target folder; start it as `cargo xtask`")?;
+        Ok(Self { root, target })
+    }
+
+    /// The workspace's root.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Cargo's target folder.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The gateway's binary as the dev profile builds it.
+    pub(crate) fn gateway(&self) -> PathBuf {
+        self.target.join("debug").join(format!("moongate{}", env::consts::EXE_SUFFIX))
+    }
+
+    /// Where the components are copied to.
+    pub(crate) fn dist(&self) -> PathBuf {
+        self.root.join("plugins/dist")
+    }
+
+    /// All guests: every plugin under `plugins/` (package `<name>-plugin`) and the zoo of `tests/guests`.
+    pub(crate) fn guests(&self) -> Result<Vec<Guest>> {
+        let folder = self.root.join("plugins");
+        let mut guests = Vec::new();
+        for entry in fs::read_dir(&folder).with_context(|| format!("`{}` can't be read", folder.display()))? {
+            let entry = entry?;
+            if entry.path().join("Cargo.toml").is_file() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                guests.push(Guest { package: format!("{name}-plugin"), name });
+            }
+        }
+        guests.push(Guest { package: "zoo-guest".into(), name: "zoo".into() });
+        guests.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(guests)
+    }
+
+    /// A call of cargo in the workspace's root, with the target folder that this xtask lies in.
+    pub(crate) fn cargo(&self, words: &[&str]) -> Run {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        Run::new(cargo).args(words).env("CARGO_TARGET_DIR", &self.target).folder(&self.root)
+    }
+}

@@ -1,0 +1,20 @@
+//! The summary as CI reads it.
+
+use anyhow::bail;
+
+use super::{Report, Tally, line};
+
+#[test]
+fn the_last_line_is_plain() {
+    assert_eq!(line(Tally { passed: 3, failed: 1, skipped: 0 }), "3 passed, 1 failed");
+    assert_eq!(line(Tally { passed: 3, failed: 0, skipped: 2 }), "3 passed, 0 failed, 2 skipped");
+}
+
+#[test]
+fn an_error_is_one_failed_check_and_the_rest_is_still_counted() {
+    let mut report = Report::default();
+    assert!(!report.step("breaks", || bail!("no")));
+    assert!(report.step("holds", || Ok(Tally { passed: 4, failed: 0, skipped: 0 })));
+    report.not_run("waits");
+    assert_eq!(report.close(), Tally { passed: 4, failed: 1, skipped: 1 });
+}

@@ -1,0 +1,99 @@
+//! `test`, and `ci`, which is the same: every check there is, in order of cost, with a summary at the end.
+//!
+//! A step that fails doesn't hide the ones after it, unless they build on it.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::project::Project;
+use crate::report::{Report, Tally};
+use crate::run::Run;
+use crate::{build_plugins, judges, tidy};
+
+/// How much is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// What a change is likely to break: no lints, no documentation, no judges.
+    Fast,
+    /// All.
+    Full,
+}
+
+/// Runs the verb.
+pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
+    let (fast, rest): (Vec<&String>, Vec<&String>) = rest.iter().partition(|word| *word == "--fast");
+    crate::no_more("test", &rest)?;
+    let depth = if fast.is_empty() { Depth::Full } else { Depth::Fast };
+    let total = steps(project, depth).close();
+    Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The steps, in order.
+fn steps(project: &Project, depth: Depth) -> Report {
+    let mut report = Report::default();
+    report.step("format", || one(project.cargo(&["fmt", "--all", "--check"])));
+    report.step("tidy", || tidy::check(project));
+    let built = report.step("build plugins", || build_plugins::build(project).map(|()| Tally::PASS))
+        && report.step("build gateway and tests", || build(project).map(|()| Tally::PASS));
+    if built {
+        report.step("tests", || workspace(project));
+    } else {
+        report.not_run("tests");
+    }
+    if depth == Depth::Full {
+        if built {
+            report.step("judges", || judges::all(project));
+        } else {
+            report.not_run("judges");
+        }
+        report.step("clippy", || {
+            one(project.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+        });
+        report.step("docs", || {
+            let docs = project.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
+            one(docs.env("RUSTDOCFLAGS", "-D warnings"))
+        });
+    }
+    report
+}
+
+/// Builds everything that the tests and the judges start, with the features that they all share, so that nothing is
+/// built twice.
+pub(crate) fn build(project: &Project) -> Result<()> {
+    project.cargo(&["build", "--workspace", "--all-targets"]).done()
+}
+
+/// Runs the tests of all crates, guests' own (native) ones included, and counts them.
+pub(crate) fn workspace(project: &Project) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let tests = project.cargo(&["test", "--workspace", "--no-fail-fast"]);
+    let good = tests.lines(|line| tally.add(counted(line)))?;
+    if !good && tally.failed == 0 {
+        tally.add(Tally::FAIL);
+    }
+    if tally == Tally::default() {
+        anyhow::bail!("no test ran at all");
+    }
+    Ok(tally)
+}
+
+/// What a line of a test runner adds: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+fn counted(line: &str) -> Tally {
+    let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
+        return Tally::default();
+    };
+    let of = |word: &str| {
+        let mut parts = counts.split("; ").filter_map(|part| part.split_once(' '));
+        parts.find(|(_, what)| *what == word).and_then(|(number, _)| number.parse().ok()).unwrap_or_default()
+    };
+    Tally { passed: of("passed"), failed: of("failed"), skipped: of("ignored") }
+}
+
+/// A command as one check.
+fn one(run: Run) -> Result<Tally> {
+    run.done().map(|()| Tally::PASS)
+}
+
+#[cfg(test)]
+mod tests;
