@@ -1,0 +1,357 @@
+//! From bytes to messages, in one pass.
+//!
+//! The envelope is read member by member and every value stays raw, so that absent and `null` differ, numbers keep
+//! their digits, unknown members pass and doubled ones don't.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::json::Json;
+
+use super::scan::scan;
+use super::{
+    ErrorObject, Id, IdError, Incoming, Malformed, Message, Notification, ParseLimits, Request, Response,
+    Shape,
+};
+
+/// Reads one line or one body. A byte order mark before it is skipped.
+///
+/// # Errors
+/// The whole is no message: it isn't UTF-8 or JSON ([`PARSE_ERROR`](super::PARSE_ERROR)), or an empty or too large
+/// batch, or something else than a message ([`INVALID_REQUEST`](super::INVALID_REQUEST)).
+pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malformed> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| unreadable(format_args!("UTF-8: byte {} is wrong", error.valid_up_to())))?;
+    scan(text).map_err(|flaw| unreadable(format_args!("JSON that can be read: {flaw}")))?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let whole = Top { limits }
+        .deserialize(&mut deserializer)
+        .and_then(|whole| deserializer.end().map(|()| whole))
+        .map_err(|error| unreadable(format_args!("JSON: {error}")))?;
+    match whole {
+        Whole::One(entry) => entry.check().map(Incoming::Single),
+        Whole::Many(_, 0) => Err(refused("a batch must not be empty")),
+        Whole::Many(_, count) if count > limits.max_batch => Err(refused(format!(
+            "the batch holds {count} messages; at most {} are allowed",
+            limits.max_batch
+        ))),
+        Whole::Many(entries, _) => Ok(Incoming::Batch(entries.into_iter().map(Entry::check).collect())),
+    }
+}
+
+fn unreadable(why: fmt::Arguments<'_>) -> Malformed {
+    let error = ErrorObject::parse_error(format!("the message is not {why}"));
+    Malformed { id: None, error, shape: Shape::Unknown }
+}
+
+fn refused(why: impl Into<String>) -> Malformed {
+    Malformed { id: None, error: ErrorObject::invalid_request(why), shape: Shape::Unknown }
+}
+
+/// The characters of a JSON string, borrowed where nothing is escaped; none for other values.
+pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str(raw.get()).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+/// What stands at the top: one value, or the first values of an array and how many there are.
+enum Whole<'a> {
+    One(Entry<'a>),
+    Many(Vec<Entry<'a>>, usize),
+}
+
+/// A value where a message should stand.
+enum Entry<'a> {
+    Object(Envelope<'a>),
+    Other,
+}
+
+/// The members of a message, unchecked.
+#[derive(Default)]
+struct Envelope<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+    /// A member that stands there twice.
+    twice: Option<Member>,
+}
+
+/// The members of a message that have a meaning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Member {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+}
+
+// === impl Member ===
+
+impl Member {
+    const ALL: [Self; 6] = [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Jsonrpc => "jsonrpc",
+            Self::Id => "id",
+            Self::Method => "method",
+            Self::Params => "params",
+            Self::Result => "result",
+            Self::Error => "error",
+        }
+    }
+}
+
+// === impl Entry ===
+
+impl<'a> Entry<'a> {
+    fn check(self) -> Result<Message<'a>, Malformed> {
+        match self {
+            Self::Object(envelope) => envelope.check(),
+            Self::Other => Err(refused("a message must be an object")),
+        }
+    }
+}
+
+// === impl Envelope ===
+
+impl<'a> Envelope<'a> {
+    /// Keeps a member's value; a second one is only noted, so that the rest is still read.
+    fn put(&mut self, member: Member, value: &'a RawValue) {
+        let slot = match member {
+            Member::Jsonrpc => &mut self.jsonrpc,
+            Member::Id => &mut self.id,
+            Member::Method => &mut self.method,
+            Member::Params => &mut self.params,
+            Member::Result => &mut self.result,
+            Member::Error => &mut self.error,
+        };
+        // A doubled id comes first: it is the one that must not be used in the answer.
+        if slot.replace(value).is_some() && (self.twice.is_none() || member == Member::Id) {
+            self.twice = Some(member);
+        }
+    }
+
+    fn check(self) -> Result<Message<'a>, Malformed> {
+        let id = self.id.map(Id::from_raw);
+        let readable = match &id {
+            Some(Ok(id)) if self.twice != Some(Member::Id) => Some(id.clone()),
+            Some(Ok(_) | Err(_)) | None => None,
+        };
+        let bad = |shape, why: String| Malformed {
+            id: readable.clone(),
+            error: ErrorObject::invalid_request(why),
+            shape,
+        };
+        if let Some(member) = self.twice {
+            return Err(bad(Shape::Unknown, format!("`{}` stands there twice", member.as_str())));
+        }
+        if self.jsonrpc.and_then(string).as_deref() != Some("2.0") {
+            return Err(bad(self.shape(), "`jsonrpc` must be \"2.0\"".to_owned()));
+        }
+        let Some(method) = self.method else { return self.response(id, bad) };
+        if self.result.is_some() || self.error.is_some() {
+            return Err(bad(Shape::Unknown, "a message with `method` has no `result` or `error`".to_owned()));
+        }
+        let id = id.transpose().map_err(|error| bad(Shape::Request, error.to_string()))?;
+        let shape = if id.is_some() { Shape::Request } else { Shape::Notification };
+        let Some(method) = string(method) else {
+            return Err(bad(Shape::Unknown, "`method` must be a string".to_owned()));
+        };
+        let params = self.params.filter(|params| params.get() != "null");
+        if params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
+            return Err(bad(shape, "`params` must be an object".to_owned()));
+        }
+        Ok(match id {
+            Some(id) => Message::Request(Request { id, method, params }),
+            None => Message::Notification(Notification { method, params }),
+        })
+    }
+
+    fn response(
+        &self,
+        id: Option<Result<Id, IdError>>,
+        bad: impl Fn(Shape, String) -> Malformed,
+    ) -> Result<Message<'a>, Malformed> {
+        let outcome = match (self.result, self.error) {
+            (Some(result), None) => Ok(result),
+            (None, Some(error)) => Err(error_object(error).map_err(|why| {
+                bad(Shape::Response, format!("`error` must hold an integer `code` and a `message`: {why}"))
+            })?),
+            (Some(_), Some(_)) => {
+                let why = "a response has either `result` or `error`, not both".to_owned();
+                return Err(bad(Shape::Response, why));
+            }
+            (None, None) => return Err(bad(Shape::Unknown, "`method` is missing".to_owned())),
+        };
+        let id = match id {
+            Some(Err(IdError::Null)) | None => None,
+            Some(Ok(id)) => Some(id),
+            Some(Err(error)) => return Err(bad(Shape::Response, error.to_string())),
+        };
+        Ok(Message::Response(Response { id, outcome }))
+    }
+
+    /// What a message without a valid `jsonrpc` was meant to be.
+    fn shape(&self) -> Shape {
+        match (self.method, self.id, self.result.or(self.error)) {
+            (None, _, Some(_)) => Shape::Response,
+            (Some(_), Some(_), None) => Shape::Request,
+            (Some(_) | None, _, _) => Shape::Unknown,
+        }
+    }
+}
+
+/// Reads the `error` member of a response.
+fn error_object(raw: &RawValue) -> Result<ErrorObject, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Members {
+        code: i32,
+        message: String,
+        #[serde(default)]
+        data: Option<Json>,
+    }
+    let Members { code, message, data } = serde_json::from_str(raw.get())?;
+    Ok(ErrorObject { code, message, data })
+}
+
+// === the visitors ===
+
+/// Reads the top: one value, or an array of them.
+struct Top {
+    limits: ParseLimits,
+}
+
+/// Reads one value where a message should stand.
+struct One;
+
+/// Reads a member's name.
+struct Name;
+
+impl<'a> DeserializeSeed<'a> for Top {
+    type Value = Whole<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Whole<'a>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'a> DeserializeSeed<'a> for One {
+    type Value = Entry<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Entry<'a>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+/// The values that are no message, whatever they are.
+macro_rules! scalars {
+    ($other:expr) => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a JSON value")
+        }
+
+        fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_str<E: de::Error>(self, _: &str) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+    };
+}
+
+impl<'a> Visitor<'a> for Top {
+    type Value = Whole<'a>;
+
+    scalars!(Whole::One(Entry::Other));
+
+    fn visit_map<A: MapAccess<'a>>(self, members: A) -> Result<Whole<'a>, A::Error> {
+        One.visit_map(members).map(Whole::One)
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<Whole<'a>, A::Error> {
+        let mut entries = Vec::new();
+        let mut count = 0;
+        while count < self.limits.max_batch {
+            let Some(entry) = items.next_element_seed(One)? else { return Ok(Whole::Many(entries, count)) };
+            entries.push(entry);
+            count += 1;
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Whole::Many(entries, count))
+    }
+}
+
+impl<'a> Visitor<'a> for One {
+    type Value = Entry<'a>;
+
+    scalars!(Entry::Other);
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<Entry<'a>, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Entry::Other)
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<Entry<'a>, A::Error> {
+        let mut envelope = Envelope::default();
+        while let Some(member) = members.next_key_seed(Name)? {
+            let value = members.next_value::<&'a RawValue>()?;
+            if let Some(member) = member {
+                envelope.put(member, value);
+            }
+        }
+        Ok(Entry::Object(envelope))
+    }
+}
+
+impl<'a> DeserializeSeed<'a> for Name {
+    type Value = Option<Member>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name {
+    type Value = Option<Member>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a member's name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(Member::ALL.into_iter().find(|member| member.as_str() == name))
+    }
+}

@@ -1,0 +1,74 @@
+//! What serde_json leaves unchecked in text that it passes on raw: depth, and escapes that stand for no character.
+//!
+//! A message that came through here is read by every later reader, ours and the plugin's.
+
+use super::MAX_DEPTH;
+
+/// What is wrong with a text, and at which byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Flaw {
+    /// It nests too deep.
+    #[error("it nests deeper than {MAX_DEPTH} levels at byte {0}")]
+    Depth(usize),
+    /// Half of a surrogate pair.
+    #[error("the escape at byte {0} is half of a surrogate pair")]
+    Surrogate(usize),
+}
+
+/// Looks for flaws in `text`. Text that isn't JSON at all may pass: it is parsed afterwards.
+pub(super) fn scan(text: &str) -> Result<(), Flaw> {
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at = skip_string(bytes, at + 1)?;
+                continue;
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Err(Flaw::Depth(at));
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// Goes on after the closing quote of the string whose content starts at `at`.
+fn skip_string(bytes: &[u8], mut at: usize) -> Result<usize, Flaw> {
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => return Ok(at + 1),
+            b'\\' => at = skip_escape(bytes, at)?,
+            _ => at += 1,
+        }
+    }
+    Ok(at)
+}
+
+/// Goes on after the escape, or pair of escapes, that starts at `at`.
+fn skip_escape(bytes: &[u8], at: usize) -> Result<usize, Flaw> {
+    match code_unit(bytes, at) {
+        Some(0xD800..=0xDBFF) => match code_unit(bytes, at + 6) {
+            Some(0xDC00..=0xDFFF) => Ok(at + 12),
+            Some(_) | None => Err(Flaw::Surrogate(at)),
+        },
+        Some(0xDC00..=0xDFFF) => Err(Flaw::Surrogate(at)),
+        Some(_) | None => Ok(at + 2),
+    }
+}
+
+/// The code unit that `\uXXXX` at `at` stands for, if that is what stands there.
+fn code_unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    digits.iter().try_fold(0, |unit, digit| {
+        let value = char::from(*digit).to_digit(16)?;
+        Some(unit << 4 | u16::try_from(value).ok()?)
+    })
+}
