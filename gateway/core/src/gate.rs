@@ -1,1 +1,303 @@
-//! To be written.
+//! Permits: how many calls run at once, for each plugin and in all.
+//!
+//! A call first takes one of its plugin's permits and then one of the gateway's, so whoever waits for a slow plugin
+//! holds nothing that another plugin needs. Both are handed out in the order in which they were asked for. The gate
+//! knows plugins by name only: it outlives their generations, and a plugin that is replaced under load can't run
+//! twice as many calls. A [`CallPermit`] is the proof that dispatch takes before it calls a plugin.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Busy, CallError};
+use crate::names::PluginId;
+
+/// How many calls may wait in all for each that may run. A waiting call holds its request in memory.
+const WAITING_PER_RUNNING: u32 = 16;
+
+/// However few may run, so many may wait: one plugin's default queue several times over.
+const WAITING_AT_LEAST: u32 = 1_024;
+
+/// Hands out permits.
+#[derive(Debug)]
+pub struct Gate {
+    total: u32,
+    all: Arc<Semaphore>,
+    describing: Arc<Semaphore>,
+    waiting: Arc<AtomicU32>,
+    lanes: Mutex<HashMap<PluginId, Arc<Lane>>>,
+}
+
+/// The right to run one call; given back when it is dropped.
+#[must_use = "the permit is given back when it is dropped"]
+pub struct CallPermit {
+    lane: Arc<Lane>,
+    slot: Option<OwnedSemaphorePermit>,
+    _all: OwnedSemaphorePermit,
+}
+
+/// The right to let one plugin describe itself; given back when it is dropped.
+#[derive(Debug)]
+#[must_use = "the permit is given back when it is dropped"]
+pub struct DescribePermit {
+    _slot: OwnedSemaphorePermit,
+}
+
+/// How many calls there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Calls that run.
+    pub running: u32,
+    /// Calls that wait.
+    pub waiting: u32,
+}
+
+/// The permits of one plugin.
+#[derive(Debug)]
+struct Lane {
+    slots: Arc<Semaphore>,
+    state: Mutex<LaneState>,
+}
+
+#[derive(Debug, Default)]
+struct LaneState {
+    /// How many slots there should be.
+    target: u32,
+    /// How many there are: more than `target` while calls from before a change of the configuration hold them.
+    size: u32,
+    running: u32,
+    /// Calls that wait for one of the slots.
+    queued: u32,
+    /// Calls that hold a slot and wait for the gateway.
+    held: u32,
+}
+
+/// What a waiting call waits for.
+#[derive(Clone, Copy)]
+enum Stage {
+    Plugin,
+    Gateway,
+}
+
+/// Counts one waiting call until it is dropped.
+struct Waiting {
+    lane: Arc<Lane>,
+    all: Arc<AtomicU32>,
+    stage: Stage,
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// Lets `total` calls run at once, at least one. Describing comes on top: an instance pool needs room for
+    /// [`Gate::instances`].
+    #[must_use]
+    pub fn new(total: u32) -> Self {
+        let total = total.max(1);
+        Self {
+            total,
+            all: Arc::new(Semaphore::new(total as usize)),
+            describing: Arc::new(Semaphore::new(1)),
+            waiting: Arc::default(),
+            lanes: Mutex::default(),
+        }
+    }
+
+    /// How many instances there can be at once: running calls, and one plugin that describes itself.
+    #[must_use]
+    pub fn instances(&self) -> u32 {
+        self.total + 1
+    }
+
+    /// Waits until one more call of `plugin` may run.
+    ///
+    /// At most `concurrency` of its calls run at once and `queue` wait. A single plugin never gets the last of the
+    /// gateway's permits (where there are two at least): however slow it is, another one still gets through.
+    ///
+    /// # Errors
+    /// [`CallError::Busy`]: too many calls wait already. [`CallError::Cancelled`]: `cancel` was set first.
+    pub async fn admit(
+        &self,
+        plugin: &PluginId,
+        concurrency: u32,
+        queue: u32,
+        cancel: &CancellationToken,
+    ) -> Result<CallPermit, CallError> {
+        if cancel.is_cancelled() {
+            return Err(CallError::Cancelled);
+        }
+        let lane = self.lane(plugin);
+        lane.resize(concurrency.clamp(1, (self.total - 1).max(1)));
+        let slot = Arc::clone(&lane.slots).try_acquire_owned().ok();
+        if slot.is_some()
+            && let Ok(all) = Arc::clone(&self.all).try_acquire_owned()
+        {
+            return Ok(CallPermit::new(lane, slot, all));
+        }
+        let stage = if slot.is_some() { Stage::Gateway } else { Stage::Plugin };
+        let mut waiting = self.wait(Arc::clone(&lane), stage, queue)?;
+        let permits = async {
+            let slot = match slot {
+                Some(slot) => slot,
+                None => acquire(&lane.slots).await,
+            };
+            waiting.holds_slot();
+            (slot, acquire(&self.all).await)
+        };
+        let (slot, all) = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(CallError::Cancelled),
+            permits = permits => permits,
+        };
+        drop(waiting);
+        Ok(CallPermit::new(lane, Some(slot), all))
+    }
+
+    /// Waits for the slot in which one plugin at a time describes itself; running calls don't take it.
+    pub async fn describing(&self) -> DescribePermit {
+        DescribePermit { _slot: acquire(&self.describing).await }
+    }
+
+    /// The calls of one plugin.
+    #[must_use]
+    pub fn load(&self, plugin: &PluginId) -> Load {
+        self.lanes().get(plugin).map(|lane| lane.load()).unwrap_or_default()
+    }
+
+    /// The calls of each plugin that was called since it was last forgotten, in no particular order.
+    #[must_use]
+    pub fn loads(&self) -> Vec<(PluginId, Load)> {
+        self.lanes().iter().map(|(id, lane)| (id.clone(), lane.load())).collect()
+    }
+
+    /// Forgets plugins that `keep` doesn't want and that have no calls.
+    pub fn retain(&self, keep: impl Fn(&PluginId) -> bool) {
+        self.lanes().retain(|id, lane| keep(id) || Arc::strong_count(lane) > 1);
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, HashMap<PluginId, Arc<Lane>>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lane(&self, plugin: &PluginId) -> Arc<Lane> {
+        let mut lanes = self.lanes();
+        match lanes.get(plugin) {
+            Some(lane) => Arc::clone(lane),
+            None => Arc::clone(lanes.entry(plugin.clone()).or_insert_with(|| Arc::new(Lane::new()))),
+        }
+    }
+
+    /// Counts a call that has to wait, if it may.
+    fn wait(&self, lane: Arc<Lane>, stage: Stage, queue: u32) -> Result<Waiting, CallError> {
+        let most = self.total.saturating_mul(WAITING_PER_RUNNING).max(WAITING_AT_LEAST);
+        {
+            let mut state = lane.state();
+            match stage {
+                Stage::Plugin if state.queued >= queue => {
+                    let busy = Busy::Plugin { running: state.running + state.held, waiting: state.queued };
+                    return Err(CallError::Busy(busy));
+                }
+                Stage::Plugin => state.queued += 1,
+                Stage::Gateway => state.held += 1,
+            }
+        }
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting { lane, all: Arc::clone(&self.waiting), stage };
+        if before >= most { Err(CallError::Busy(Busy::Gateway)) } else { Ok(waiting) }
+    }
+}
+
+async fn acquire(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    Arc::clone(semaphore).acquire_owned().await.expect("the gate's semaphores are never closed")
+}
+
+// === impl CallPermit ===
+
+impl CallPermit {
+    fn new(lane: Arc<Lane>, slot: Option<OwnedSemaphorePermit>, all: OwnedSemaphorePermit) -> Self {
+        lane.state().running += 1;
+        Self { lane, slot, _all: all }
+    }
+}
+
+impl Drop for CallPermit {
+    fn drop(&mut self) {
+        let mut state = self.lane.state();
+        state.running -= 1;
+        // The configuration may have lowered `concurrency` meanwhile: then the slot is taken away.
+        if state.size > state.target
+            && let Some(slot) = self.slot.take()
+        {
+            slot.forget();
+            state.size -= 1;
+        }
+    }
+}
+
+impl fmt::Debug for CallPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallPermit").field("load", &self.lane.load()).finish()
+    }
+}
+
+// === impl Lane ===
+
+impl Lane {
+    fn new() -> Self {
+        Self { slots: Arc::new(Semaphore::new(0)), state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, LaneState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds or takes away slots; those in use are taken away when they are given back.
+    fn resize(&self, target: u32) {
+        let mut state = self.state();
+        if target > state.size {
+            self.slots.add_permits((target - state.size) as usize);
+            state.size = target;
+        } else if target < state.size {
+            let gone = self.slots.forget_permits((state.size - target) as usize);
+            state.size -= u32::try_from(gone).expect("no more are forgotten than asked for");
+        }
+        state.target = target;
+    }
+
+    fn load(&self) -> Load {
+        let state = self.state();
+        Load { running: state.running, waiting: state.queued + state.held }
+    }
+}
+
+// === impl Waiting ===
+
+impl Waiting {
+    /// The call has its plugin's permit and waits for the gateway's.
+    fn holds_slot(&mut self) {
+        if matches!(self.stage, Stage::Plugin) {
+            let mut state = self.lane.state();
+            state.queued -= 1;
+            state.held += 1;
+            self.stage = Stage::Gateway;
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut state = self.lane.state();
+        match self.stage {
+            Stage::Plugin => state.queued -= 1,
+            Stage::Gateway => state.held -= 1,
+        }
+        self.all.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;
