@@ -1,0 +1,189 @@
+//! Load over HTTP: a number of kept connections, one call at a time on each.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+use tokio::time::timeout;
+
+use crate::Plan;
+use crate::figures::Figures;
+use crate::message::{INITIALIZED, Spec, Template, push_number, shown};
+use crate::process;
+
+/// Runs the plan against a server that is there already.
+///
+/// # Errors
+/// The server can't be reached, or an answer is wrong: a single one ends the run.
+pub(crate) async fn run(url: &str, pid: Option<u32>, spec: &Spec, plan: &Plan) -> anyhow::Result<Value> {
+    let template = Rc::new(Template::new(spec)?);
+    let idle = pid.and_then(process::resident_kib);
+    let mut clients = Vec::new();
+    for _ in 0..plan.width {
+        clients.push(Client::open(url, spec, plan.patience).await?);
+    }
+    let next = Rc::new(Cell::new(1));
+    let warm_up = Rc::new(RefCell::new(Figures::begin(None, None)));
+    let clients = together(clients, &template, &next, &warm_up, Instant::now() + plan.warm_up).await?;
+    let figures = Rc::new(RefCell::new(Figures::begin(pid, idle)));
+    let clients = together(clients, &template, &next, &figures, Instant::now() + plan.time).await?;
+    drop(clients);
+    Rc::into_inner(figures).context("a connection is still at work")?.into_inner().finish()
+}
+
+/// All connections at once, until the clock says so.
+async fn together(
+    clients: Vec<Client>,
+    template: &Rc<Template>,
+    next: &Rc<Cell<u64>>,
+    figures: &Rc<RefCell<Figures>>,
+    end: Instant,
+) -> anyhow::Result<Vec<Client>> {
+    let local = LocalSet::new();
+    let jobs: Vec<_> = clients
+        .into_iter()
+        .map(|mut client| {
+            let (template, next, figures) = (Rc::clone(template), Rc::clone(next), Rc::clone(figures));
+            local.spawn_local(async move {
+                while Instant::now() < end {
+                    let id = next.replace(next.get() + 1);
+                    let latency = client.call(&template, id).await?;
+                    figures.borrow_mut().record(latency);
+                }
+                anyhow::Ok(client)
+            })
+        })
+        .collect();
+    local
+        .run_until(async move {
+            let mut back = Vec::new();
+            for job in jobs {
+                back.push(job.await.context("a connection's task ended early")??);
+            }
+            Ok(back)
+        })
+        .await
+}
+
+/// One connection, with a session where the server gives one.
+struct Client {
+    stream: TcpStream,
+    head: Vec<u8>,
+    request: Vec<u8>,
+    body: Vec<u8>,
+    buffer: Vec<u8>,
+    patience: Duration,
+}
+
+/// What stands in an answer's head.
+struct Head {
+    status: u16,
+    length: usize,
+    session: Option<String>,
+    json: bool,
+}
+
+impl Client {
+    async fn open(url: &str, spec: &Spec, patience: Duration) -> anyhow::Result<Self> {
+        let rest = url.strip_prefix("http://").context("only `http://` is spoken here")?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let path = if path.is_empty() { "/" } else { path };
+        let stream = TcpStream::connect(authority).await.with_context(|| format!("connecting to {authority}"))?;
+        stream.set_nodelay(true)?;
+        let (request, body, buffer) = (Vec::new(), Vec::new(), Vec::with_capacity(256 * 1024));
+        let mut client = Self { stream, head: Vec::new(), request, body, buffer, patience };
+        let mut session = None;
+        if spec.handshake() {
+            client.head = spec.head(authority, path, "initialize", None);
+            let (head, body) = client.post(spec.initialize().as_bytes()).await?;
+            ensure!(head.status == 200, "initialize: {} {}", head.status, shown(&body));
+            session = head.session;
+            client.head = spec.head(authority, path, "notifications/initialized", session.as_deref());
+            let (head, body) = client.post(INITIALIZED.as_bytes()).await?;
+            ensure!(head.status < 300, "initialized: {} {}", head.status, shown(&body));
+        }
+        client.head = spec.head(authority, path, "tools/call", session.as_deref());
+        Ok(client)
+    }
+
+    /// One exchange outside the measured path.
+    async fn post(&mut self, body: &[u8]) -> anyhow::Result<(Head, Vec<u8>)> {
+        self.body.clear();
+        self.body.extend_from_slice(body);
+        let (head, from) = timeout(self.patience, self.exchange()).await.context("no answer")??;
+        Ok((head, self.buffer[from..].to_vec()))
+    }
+
+    /// One call; how long it took from the first byte out to the last byte in.
+    async fn call(&mut self, template: &Template, id: u64) -> anyhow::Result<Duration> {
+        self.body.clear();
+        template.write(id, &mut self.body);
+        let start = Instant::now();
+        let (head, from) =
+            timeout(self.patience, self.exchange()).await.with_context(|| format!("no answer to {id}"))??;
+        let latency = start.elapsed();
+        let answer = &self.buffer[from..];
+        ensure!(head.status == 200 && head.json, "call {id}: {} {}", head.status, shown(answer));
+        template.check(id, answer)?;
+        Ok(latency)
+    }
+
+    /// Sends the body and reads an answer whole; says where in the buffer its body begins.
+    async fn exchange(&mut self) -> anyhow::Result<(Head, usize)> {
+        self.request.clear();
+        self.request.extend_from_slice(&self.head);
+        push_number(&mut self.request, self.body.len() as u64);
+        self.request.extend_from_slice(b"\r\n\r\n");
+        self.request.extend_from_slice(&self.body);
+        self.stream.write_all(&self.request).await.context("sending")?;
+        self.buffer.clear();
+        let from = loop {
+            let seen = self.buffer.len().saturating_sub(3);
+            self.fill().await?;
+            if let Some(at) = memchr::memmem::find(&self.buffer[seen..], b"\r\n\r\n") {
+                break seen + at + 4;
+            }
+        };
+        let head = read_head(&self.buffer[..from])?;
+        while self.buffer.len() < from + head.length {
+            self.fill().await?;
+        }
+        ensure!(self.buffer.len() == from + head.length, "bytes after an answer: {}", shown(&self.buffer));
+        Ok((head, from))
+    }
+
+    async fn fill(&mut self) -> anyhow::Result<()> {
+        let read = self.stream.read_buf(&mut self.buffer).await.context("receiving")?;
+        ensure!(read > 0, "the server closed the connection");
+        Ok(())
+    }
+}
+
+fn read_head(bytes: &[u8]) -> anyhow::Result<Head> {
+    let text = std::str::from_utf8(bytes).context("a head that isn't text")?;
+    let mut lines = text.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).context("no status")?;
+    let mut head = Head { status, length: 0, session: None, json: false };
+    let mut length = None;
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("content-length") {
+            length = Some(value.parse().context("a length that is no number")?);
+        } else if name.eq_ignore_ascii_case("mcp-session-id") {
+            head.session = Some(value.to_owned());
+        } else if name.eq_ignore_ascii_case("content-type") {
+            head.json = value.starts_with("application/json");
+        }
+    }
+    match length {
+        Some(length) => head.length = length,
+        None if matches!(status, 202 | 204) => {}
+        None => bail!("an answer without a length; only whole JSON answers are measured: {text}"),
+    }
+    Ok(head)
+}

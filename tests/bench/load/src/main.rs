@@ -1,0 +1,119 @@
+//! A load generator for MCP servers: `load http`, `load stdio` and `load cold`, one JSON object per run on stdout.
+//!
+//! It writes to raw sockets and pipes on one thread and parses no more than it must, so that the server is what is
+//! measured. Every answer is checked: its id, and a text that is unique to the request. It isn't a client: it sends
+//! one kind of call and knows the two ways in which MCP begins, with a handshake or without.
+
+mod cold;
+mod figures;
+mod http;
+mod message;
+mod process;
+mod stdio;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
+
+use crate::message::Spec;
+
+const USAGE: &str = "usage: load http  --url URL [--pid PID] [--connections N] [options]
+       load stdio [--window N] [options] -- COMMAND…
+       load cold  [--runs N] [options] -- COMMAND…
+options: --tool NAME     the tool to call with {\"text\": …}       [echo]
+         --bytes N       how long the text is                     [100]
+         --seconds S     how long to measure, after a warm-up     [1]
+         --revision REV  2026-07-28 is spoken without a handshake [2025-11-25]
+         --bare          the server knows no handshake
+         --token TOKEN   sent as a bearer token";
+
+/// How a run is done.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// How many connections, requests in flight, or cold starts.
+    pub(crate) width: usize,
+    /// How long to measure.
+    pub(crate) time: Duration,
+    /// How long to warm up before.
+    pub(crate) warm_up: Duration,
+    /// How long an answer may take.
+    pub(crate) patience: Duration,
+}
+
+struct Args {
+    spec: Spec,
+    plan: Plan,
+    url: Option<String>,
+    pid: Option<u32>,
+    command: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(figures) => {
+            println!("{figures}");
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("load: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<Value> {
+    let mut words = std::env::args().skip(1);
+    let verb = words.next().context(USAGE)?;
+    let args = read(words)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match verb.as_str() {
+            "http" => http::run(args.url.as_deref().context("`--url` is missing")?, args.pid, &args.spec, &args.plan).await,
+            "stdio" => stdio::run(&args.command, &args.spec, &args.plan).await,
+            "cold" => cold::run(&args.command, &args.spec, &args.plan).await,
+            other => bail!("there is no `{other}`\n{USAGE}"),
+        }
+    })
+}
+
+fn read(mut words: impl Iterator<Item = String>) -> anyhow::Result<Args> {
+    let mut args = Args {
+        spec: Spec::default(),
+        plan: Plan {
+            width: 1,
+            time: Duration::from_secs(1),
+            warm_up: Duration::from_millis(300),
+            patience: Duration::from_secs(20),
+        },
+        url: None,
+        pid: None,
+        command: Vec::new(),
+    };
+    while let Some(word) = words.next() {
+        if word == "--" {
+            args.command = words.by_ref().collect();
+            break;
+        }
+        if word == "--bare" {
+            args.spec.bare = true;
+            continue;
+        }
+        let value = words.next().with_context(|| format!("`{word}` needs a value\n{USAGE}"))?;
+        let bad = || format!("`{word} {value}` can't be read");
+        match word.as_str() {
+            "--url" => args.url = Some(value),
+            "--pid" => args.pid = Some(value.parse().with_context(bad)?),
+            "--connections" | "--window" | "--runs" => args.plan.width = value.parse().with_context(bad)?,
+            "--tool" => args.spec.tool = value,
+            "--bytes" => args.spec.bytes = value.parse().with_context(bad)?,
+            "--seconds" => args.plan.time = Duration::from_secs_f64(value.parse().with_context(bad)?),
+            "--revision" => args.spec.revision = value,
+            "--token" => args.spec.token = Some(value),
+            other => bail!("there is no `{other}`\n{USAGE}"),
+        }
+    }
+    ensure!(args.plan.width > 0, "there must be at least one of it");
+    Ok(args)
+}
