@@ -93,7 +93,8 @@ impl Client {
         let rest = url.strip_prefix("http://").context("only `http://` is spoken here")?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let path = if path.is_empty() { "/" } else { path };
-        let stream = TcpStream::connect(authority).await.with_context(|| format!("connecting to {authority}"))?;
+        let stream =
+            TcpStream::connect(authority).await.with_context(|| format!("connecting to {authority}"))?;
         stream.set_nodelay(true)?;
         let (request, body, buffer) = (Vec::new(), Vec::new(), Vec::with_capacity(256 * 1024));
         let mut client = Self { stream, head: Vec::new(), request, body, buffer, patience };

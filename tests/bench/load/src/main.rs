@@ -70,7 +70,15 @@ fn run() -> anyhow::Result<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match verb.as_str() {
-            "http" => http::run(args.url.as_deref().context("`--url` is missing")?, args.pid, &args.spec, &args.plan).await,
+            "http" => {
+                http::run(
+                    args.url.as_deref().context("`--url` is missing")?,
+                    args.pid,
+                    &args.spec,
+                    &args.plan,
+                )
+                .await
+            }
             "stdio" => stdio::run(&args.command, &args.spec, &args.plan).await,
             "cold" => cold::run(&args.command, &args.spec, &args.plan).await,
             other => bail!("there is no `{other}`\n{USAGE}"),

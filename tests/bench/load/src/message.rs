@@ -23,7 +23,13 @@ pub(crate) struct Spec {
 
 impl Default for Spec {
     fn default() -> Self {
-        Self { tool: "echo".to_owned(), bytes: 100, revision: "2025-11-25".to_owned(), bare: false, token: None }
+        Self {
+            tool: "echo".to_owned(),
+            bytes: 100,
+            revision: "2025-11-25".to_owned(),
+            bare: false,
+            token: None,
+        }
     }
 }
 
@@ -117,7 +123,8 @@ impl Template {
         let mut params = spec.params();
         params["name"] = json!(spec.tool);
         params["arguments"] = json!({"text": "<text>"});
-        let whole = json!({"jsonrpc": "2.0", "id": "<id>", "method": "tools/call", "params": params}).to_string();
+        let whole =
+            json!({"jsonrpc": "2.0", "id": "<id>", "method": "tools/call", "params": params}).to_string();
         let mut pieces = [(0, whole.find("\"<id>\""), 6), (1, whole.find("<text>"), 6)];
         pieces.sort_by_key(|(_, at, _)| *at);
         // serde_json sorts keys: `id` stands before `params`, and the text stands in `params`.
@@ -182,7 +189,8 @@ pub(crate) fn find_id(message: &[u8]) -> Option<u64> {
 /// The answer isn't one.
 pub(crate) fn lists(answer: &[u8], tool: &str) -> anyhow::Result<bool> {
     let answer: Value = serde_json::from_slice(answer).context("not JSON")?;
-    let tools = answer["result"]["tools"].as_array().with_context(|| format!("no list of tools: {answer}"))?;
+    let tools =
+        answer["result"]["tools"].as_array().with_context(|| format!("no list of tools: {answer}"))?;
     Ok(tools.iter().any(|listed| listed["name"] == tool))
 }
 

@@ -97,7 +97,8 @@ pub(crate) async fn run(command: &[String], spec: &Spec, plan: &Plan) -> anyhow:
     let Server { child, pid, input, output } = server;
     let (queue, orders) = mpsc::unbounded_channel(); // never more than the window
     let writer = tokio::spawn(write(input, template.clone(), orders));
-    let mut window = Window { template, queue, output, sent: HashMap::new(), next: 2, patience: plan.patience };
+    let mut window =
+        Window { template, queue, output, sent: HashMap::new(), next: 2, patience: plan.patience };
     window.drive(plan.width, plan.warm_up, &mut Figures::begin(None, None)).await?;
     let mut figures = Figures::begin(pid, idle);
     window.drive(plan.width, plan.time, &mut figures).await?;

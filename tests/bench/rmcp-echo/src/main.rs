@@ -35,7 +35,8 @@ async fn main() -> anyhow::Result<()> {
         Server.serve(rmcp::transport::stdio()).await?.waiting().await?;
         return Ok(());
     }
-    let config = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
+    let config =
+        StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
     let service = StreamableHttpService::new(|| Ok(Server), Arc::new(LocalSessionManager::default()), config);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     eprintln!("listening on http://{}/mcp", listener.local_addr()?);

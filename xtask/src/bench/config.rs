@@ -1,0 +1,76 @@
+//! The configurations that the gateway is measured with, in a scratch folder that goes with the run.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::binaries::Binaries;
+use crate::project::Project;
+
+/// A folder for the run; removed at its end.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// Makes the folder, inside cargo's target folder.
+    pub(super) fn new(project: &Project) -> Result<Self> {
+        let folder = project.target().join(format!("bench-{}", std::process::id()));
+        fs::create_dir_all(&folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
+        Ok(Self { folder })
+    }
+
+    /// Where compiled code is kept during the run.
+    pub(super) fn cache(&self) -> PathBuf {
+        self.folder.join("cache")
+    }
+
+    /// Forgets all compiled code.
+    pub(super) fn forget_code(&self) -> Result<()> {
+        match fs::remove_dir_all(self.cache()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("`{}` can't be removed", self.cache().display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The tool `echo` of the zoo, under its own name.
+    pub(super) fn echo(&self, binaries: &Binaries) -> Result<PathBuf> {
+        let source = binaries.dist.join("zoo.wasm");
+        let plugin = format!("[plugins.zoo]\nsource = {}\nprefix = \"\"\n", quoted(&source));
+        self.write("echo.toml", &plugin)
+    }
+
+    /// The plugin `time`, so many times.
+    pub(super) fn times(&self, binaries: &Binaries, copies: usize) -> Result<PathBuf> {
+        let source = quoted(&binaries.dist.join("time.wasm"));
+        let mut plugins = String::new();
+        for copy in 0..copies {
+            write!(plugins, "[plugins.time{copy}]\nsource = {source}\n\n")?;
+        }
+        self.write(&format!("time-{copies}.toml"), &plugins)
+    }
+
+    fn write(&self, name: &str, plugins: &str) -> Result<PathBuf> {
+        let cache = quoted(&self.cache());
+        let text = format!("version = 1\ncache = {cache}\n\n[http]\nlisten = \"127.0.0.1:0\"\n\n{plugins}");
+        let path = self.folder.join(name);
+        fs::write(&path, text).with_context(|| format!("`{}` can't be written", path.display()))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.folder)); // what stays lies in cargo's target folder
+    }
+}
+
+/// A path as a TOML string.
+fn quoted(path: &Path) -> String {
+    format!("{:?}", path.display().to_string())
+}

@@ -1,0 +1,107 @@
+//! The figures as tables in Markdown.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// All tables.
+pub(super) fn markdown(figures: &Value) -> String {
+    let mut out = String::new();
+    traffic(&mut out, figures["traffic"].as_array().map_or(&[], Vec::as_slice));
+    alone(&mut out, figures);
+    out
+}
+
+fn traffic(out: &mut String, entries: &[Value]) {
+    out.push_str("| load | subject | calls/s | beside rmcp | p50 µs | p99 µs | CPU µs per call | RSS MiB idle | RSS MiB loaded |\n");
+    out.push_str("|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
+    for entry in entries {
+        let rate = entry["calls_per_second"].as_f64();
+        let beside = entries.iter().find(|other| {
+            other["load"] == entry["load"]
+                && entry["yardstick"].is_string()
+                && other["subject"] == entry["yardstick"]
+        });
+        let ratio = beside.and_then(|other| Some(rate? / other["calls_per_second"].as_f64()?));
+        let mib = |key: &str| entry[key].as_f64().map(|kib| kib / 1024.0);
+        row(
+            out,
+            &[
+                text(&entry["load"]),
+                text(&entry["subject"]),
+                number(rate, 0),
+                ratio.map_or_else(String::new, |ratio| format!("× {ratio:.2}")),
+                number(entry["p50_us"].as_f64(), 0),
+                number(entry["p99_us"].as_f64(), 0),
+                number(entry["cpu_us_per_call"].as_f64(), 1),
+                number(mib("idle_kib"), 1),
+                number(mib("resident_kib"), 1),
+            ],
+        );
+    }
+}
+
+fn alone(out: &mut String, figures: &Value) {
+    out.push_str("\n| the gateway alone | |\n|---|--:|\n");
+    let f = |path: &[&str]| path.iter().fold(figures, |at, key| &at[*key]).as_f64();
+    let http = figures["traffic"].as_array().into_iter().flatten().find(|entry| {
+        entry["load"].as_str().is_some_and(|load| load.starts_with("HTTP, 100 B, 1 "))
+            && entry["subject"].as_str().is_some_and(|subject| subject.starts_with("moongate"))
+    });
+    let rows = [
+        ("first list of tools, nothing cached", number(f(&["cold", "compiling_ms"]), 1), "ms"),
+        ("first list of tools, compiled code cached", number(f(&["cold", "cached_ms"]), 1), "ms"),
+        ("the same for rmcp", number(f(&["cold", "rmcp_ms"]), 1), "ms"),
+        ("a call through dispatch alone, p50", number(f(&["inside", "dispatch_p50_us"]), 1), "µs"),
+        ("a call over HTTP, one connection, p50", number(http.and_then(|e| e["p50_us"].as_f64()), 1), "µs"),
+        (
+            "how late a 2 ms timer is, nothing running, p50",
+            number(f(&["inside", "timer_idle_p50_us"]), 0),
+            "µs",
+        ),
+        (
+            "how late a 2 ms timer is beside two looping guests, p50",
+            number(f(&["inside", "timer_p50_us"]), 0),
+            "µs",
+        ),
+        ("the same, p99", number(f(&["inside", "timer_p99_us"]), 0), "µs"),
+        (
+            "memory with one idle plugin",
+            number(f(&["idle_plugin_kib", "one_plugin"]).map(|kib| kib / 1024.0), 1),
+            "MiB",
+        ),
+        ("memory for each more", number(f(&["idle_plugin_kib", "each_more"]), 0), "KiB"),
+        ("the binary", number(f(&["binary_bytes"]).map(|bytes| bytes / f64::from(1 << 20)), 1), "MiB"),
+    ];
+    for (what, figure, unit) in rows {
+        row(out, &[what.to_owned(), format!("{figure} {unit}")]);
+    }
+}
+
+fn row(out: &mut String, cells: &[String]) {
+    writeln!(out, "| {} |", cells.join(" | ")).expect("a string takes everything");
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A figure with thousands set apart; `–` where there is none.
+fn number(figure: Option<f64>, decimals: usize) -> String {
+    let Some(figure) = figure else { return "–".to_owned() };
+    let plain = format!("{figure:.decimals$}");
+    let (whole, rest) = plain.split_at(plain.find('.').unwrap_or(plain.len()));
+    let digits = whole.len() - usize::from(whole.starts_with('-'));
+    let mut out = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        let left = whole.len() - at;
+        if at > whole.len() - digits && left.is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests;

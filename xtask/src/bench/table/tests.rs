@@ -1,0 +1,34 @@
+//! Figures as people read them.
+
+use serde_json::json;
+
+use super::{markdown, number};
+
+#[test]
+fn thousands_are_set_apart() {
+    for (figure, decimals, text) in [
+        (0.0, 0, "0"),
+        (999.0, 0, "999"),
+        (1_000.0, 0, "1,000"),
+        (12_345.67, 1, "12,345.7"),
+        (-1_234.0, 0, "-1,234"),
+        (-123.0, 0, "-123"),
+        (1_234_567.0, 0, "1,234,567"),
+    ] {
+        assert_eq!(number(Some(figure), decimals), text);
+    }
+    assert_eq!(number(None, 0), "–");
+}
+
+#[test]
+fn a_subject_stands_beside_its_yardstick() {
+    let figures = json!({"traffic": [
+        {"load": "a", "subject": "rmcp", "yardstick": null, "calls_per_second": 1000.0},
+        {"load": "b", "subject": "rmcp", "yardstick": null, "calls_per_second": 9.0},
+        {"load": "a", "subject": "moongate", "yardstick": "rmcp", "calls_per_second": 1250.0},
+    ]});
+    let tables = markdown(&figures);
+    let line = tables.lines().find(|line| line.contains("moongate")).unwrap();
+    assert!(line.starts_with("| a | moongate | 1,250 | × 1.25 |"), "{line}");
+    assert_eq!(tables.matches('×').count(), 1, "{tables}");
+}

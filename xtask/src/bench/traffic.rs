@@ -1,0 +1,134 @@
+//! Calls per second, latency and processor time under load, every subject in every round.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use super::binaries::Binaries;
+use super::config::Scratch;
+use super::server::Server;
+use super::subject::Subject;
+use crate::report;
+
+/// One kind of load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Load {
+    pub(super) transport: Transport,
+    /// Connections at once over HTTP, calls in flight over stdio.
+    pub(super) width: usize,
+    /// How long the echoed text is.
+    pub(super) bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    Http,
+    Stdio,
+}
+
+impl Load {
+    const HTTP: [Self; 6] = [
+        Self { transport: Transport::Http, width: 1, bytes: 100 },
+        Self { transport: Transport::Http, width: 8, bytes: 100 },
+        Self { transport: Transport::Http, width: 32, bytes: 100 },
+        Self { transport: Transport::Http, width: 1, bytes: 64 << 10 },
+        Self { transport: Transport::Http, width: 8, bytes: 64 << 10 },
+        Self { transport: Transport::Http, width: 32, bytes: 64 << 10 },
+    ];
+
+    const STDIO: [Self; 2] = [
+        Self { transport: Transport::Stdio, width: 32, bytes: 100 },
+        Self { transport: Transport::Stdio, width: 32, bytes: 64 << 10 },
+    ];
+
+    fn name(self) -> String {
+        let size =
+            if self.bytes < 1024 { format!("{} B", self.bytes) } else { format!("{} KiB", self.bytes >> 10) };
+        match self.transport {
+            Transport::Http => format!("HTTP, {size}, {} at once", self.width),
+            Transport::Stdio => format!("stdio, {size}, {} in flight", self.width),
+        }
+    }
+}
+
+/// The figures of one subject under one load, from all rounds.
+type Cell = (Load, Subject, Vec<Value>);
+
+/// Runs everything; a list with one entry for each load and subject.
+pub(super) fn all(binaries: &Binaries, scratch: &Scratch, rounds: usize, time: Duration) -> Result<Value> {
+    let config = scratch.echo(binaries)?;
+    let mut cells: Vec<Cell> = Vec::new();
+    for round in 1..=rounds {
+        for subject in Subject::HTTP {
+            report::note(&format!("round {round} of {rounds}: HTTP, {}", subject.name()));
+            let server = Server::start(subject.http(binaries, &config))?;
+            for load in Load::HTTP {
+                let mut command = generator(binaries, "http", subject, load, time);
+                command.args(["--url", &server.url, "--pid", &server.pid().to_string()]);
+                add(&mut cells, load, subject, run(&mut command)?);
+            }
+        }
+        for subject in Subject::STDIO {
+            report::note(&format!("round {round} of {rounds}: stdio, {}", subject.name()));
+            for load in Load::STDIO {
+                let mut command = generator(binaries, "stdio", subject, load, time);
+                append(command.arg("--"), &subject.stdio(binaries, &config));
+                add(&mut cells, load, subject, run(&mut command)?);
+            }
+        }
+    }
+    Ok(cells.iter().map(entry).collect())
+}
+
+fn generator(binaries: &Binaries, verb: &str, subject: Subject, load: Load, time: Duration) -> Command {
+    let width = match load.transport {
+        Transport::Http => "--connections",
+        Transport::Stdio => "--window",
+    };
+    let mut command = Command::new(&binaries.load);
+    command.arg(verb).args(subject.load_flags());
+    command.args([width, &load.width.to_string(), "--bytes", &load.bytes.to_string()]);
+    command.args(["--seconds", &time.as_secs_f64().to_string()]);
+    command
+}
+
+/// Appends a command line to another's arguments.
+pub(super) fn append<'a>(command: &'a mut Command, other: &Command) -> &'a mut Command {
+    command.arg(other.get_program()).args(other.get_args())
+}
+
+/// Runs the generator and reads its figures.
+pub(super) fn run(command: &mut Command) -> Result<Value> {
+    let output = command.output().with_context(|| format!("{command:?} can't be started"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} said no figures"))
+}
+
+fn add(cells: &mut Vec<Cell>, load: Load, subject: Subject, figures: Value) {
+    match cells.iter_mut().find(|(l, s, _)| (*l, *s) == (load, subject)) {
+        Some((_, _, rounds)) => rounds.push(figures),
+        None => cells.push((load, subject, vec![figures])),
+    }
+}
+
+fn entry((load, subject, rounds): &Cell) -> Value {
+    let mut entry = json!({
+        "load": load.name(),
+        "subject": subject.name(),
+        "yardstick": subject.yardstick().map(Subject::name),
+    });
+    for key in ["calls_per_second", "p50_us", "p99_us", "cpu_us_per_call", "idle_kib", "resident_kib"] {
+        entry[key] = json!(median(rounds.iter().filter_map(|figures| figures[key].as_f64()).collect()));
+    }
+    entry
+}
+
+/// The middle figure; none of none.
+pub(super) fn median(mut figures: Vec<f64>) -> Option<f64> {
+    figures.sort_unstable_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied()
+}
