@@ -198,3 +198,6 @@ pub(crate) fn lists(answer: &[u8], tool: &str) -> anyhow::Result<bool> {
 pub(crate) fn shown(message: &[u8]) -> String {
     String::from_utf8_lossy(&message[..message.len().min(300)]).into_owned()
 }
+
+#[cfg(test)]
+mod tests;

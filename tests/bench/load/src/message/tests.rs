@@ -1,0 +1,49 @@
+//! A wrong answer is never counted as a call.
+
+use super::{Spec, Template, lists};
+
+fn written(template: &Template, id: u64) -> serde_json::Value {
+    let mut request = Vec::new();
+    template.write(id, &mut request);
+    serde_json::from_slice(&request).expect("a request is JSON")
+}
+
+fn answer(id: u64, text: &str) -> Vec<u8> {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#)
+        .into_bytes()
+}
+
+#[test]
+fn a_request_says_what_it_should() {
+    for (revision, meta) in [("2025-11-25", false), ("2026-07-28", true)] {
+        let spec = Spec { revision: revision.to_owned(), bytes: 1000, ..Spec::default() };
+        let request = written(&Template::new(&spec).expect("a template"), 77);
+        assert_eq!(request["id"], 77);
+        assert_eq!(request["params"]["name"], "echo");
+        assert_eq!(request["params"]["arguments"]["text"].as_str().map(str::len), Some(1000));
+        assert_eq!(request["params"]["_meta"].is_object(), meta);
+    }
+}
+
+#[test]
+fn only_the_right_answer_counts() {
+    let template = Template::new(&Spec::default()).expect("a template");
+    let text =
+        |id| written(&template, id)["params"]["arguments"]["text"].as_str().expect("a text").to_owned();
+    template.check(7, &answer(7, &text(7))).expect("the right answer");
+    assert!(template.check(7, &answer(8, &text(7))).is_err(), "another id");
+    assert!(template.check(7, &answer(7, &text(8))).is_err(), "another's text");
+    assert!(template.check(7, &answer(7, &text(7)[..99])).is_err(), "a text cut short");
+    let failed = String::from_utf8(answer(7, &text(7)))
+        .expect("text")
+        .replace("\"content\"", "\"isError\":true,\"content\"");
+    assert!(template.check(7, failed.as_bytes()).is_err(), "an error");
+}
+
+#[test]
+fn a_list_without_the_tool_is_seen() {
+    let list = br#"{"id":1,"result":{"tools":[{"name":"time"}]}}"#;
+    assert!(lists(list, "time").expect("a list"));
+    assert!(!lists(list, "echo").expect("a list"));
+    assert!(lists(br#"{"id":1,"error":{}}"#, "echo").is_err());
+}
