@@ -2,8 +2,8 @@
 //! a quiet machine.
 //!
 //! The peers stand in `tests/bench`, a workspace of its own: `axum-echo` is the floor, `rmcp-echo` a native server,
-//! `load` the generator that drives all of them. A round takes every subject in turn, so that a slow minute of the
-//! machine hits all alike; the figures are medians of the rounds.
+//! `load` the generator that drives all of them. Every load goes to every subject in turn, so that a slow moment of
+//! the machine hits all alike, and the figures are medians of the rounds.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ Usage: cargo xtask bench [options]
 
 Options:
   --rounds N      how often every subject is measured; the figures are medians (default: 3)
-  --seconds S     how long each load lasts, after a warm-up (default: 1)
+  --seconds S     how long each load lasts, after a warm-up (default: 1); all take about 50 loads a round
   --json FILE     write the JSON there instead of printing it
   --dev           debug builds: says nothing about speed, only that this works
   --no-build      measure what was built before

@@ -13,32 +13,44 @@ pub(super) fn markdown(figures: &Value) -> String {
 }
 
 fn traffic(out: &mut String, entries: &[Value]) {
-    out.push_str("| load | subject | calls/s | beside rmcp | p50 µs | p99 µs | CPU µs per call | RSS MiB idle | RSS MiB loaded |\n");
-    out.push_str("|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
+    out.push_str(
+        "| load | subject | calls/s | (all rounds) | ÷ rmcp | ÷ axum | p50 µs | p99 µs | CPU µs per call ",
+    );
+    out.push_str("| RSS MiB before | after |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for entry in entries {
-        let rate = entry["calls_per_second"].as_f64();
-        let beside = entries.iter().find(|other| {
-            other["load"] == entry["load"]
-                && entry["yardstick"].is_string()
-                && other["subject"] == entry["yardstick"]
-        });
-        let ratio = beside.and_then(|other| Some(rate? / other["calls_per_second"].as_f64()?));
-        let mib = |key: &str| entry[key].as_f64().map(|kib| kib / 1024.0);
+        let rate = |entry: &Value| entry["calls_per_second"].as_f64();
+        let beside = |key: &str| {
+            let other = entries.iter().find(|other| {
+                other["load"] == entry["load"] && entry[key].is_string() && other["subject"] == entry[key]
+            });
+            let ratio = other.and_then(|other| Some(rate(entry)? / rate(other)?));
+            ratio.map_or_else(String::new, |ratio| format!("× {ratio:.2}"))
+        };
+        let mib = |key: &str| number(entry[key].as_f64().map(|kib| kib / 1024.0), 1);
         row(
             out,
             &[
                 text(&entry["load"]),
                 text(&entry["subject"]),
-                number(rate, 0),
-                ratio.map_or_else(String::new, |ratio| format!("× {ratio:.2}")),
+                number(rate(entry), 0),
+                spread(&entry["rounds"]),
+                beside("yardstick"),
+                beside("floor"),
                 number(entry["p50_us"].as_f64(), 0),
                 number(entry["p99_us"].as_f64(), 0),
                 number(entry["cpu_us_per_call"].as_f64(), 1),
-                number(mib("idle_kib"), 1),
-                number(mib("resident_kib"), 1),
+                mib("idle_kib"),
+                mib("resident_kib"),
             ],
         );
     }
+}
+
+/// The slowest and the fastest round: how much the machine itself wavered.
+fn spread(rounds: &Value) -> String {
+    let rounds = || rounds.as_array().into_iter().flatten().filter_map(Value::as_f64);
+    let (slowest, fastest) = (rounds().reduce(f64::min), rounds().reduce(f64::max));
+    format!("{}–{}", number(slowest, 0), number(fastest, 0))
 }
 
 fn alone(out: &mut String, figures: &Value) {

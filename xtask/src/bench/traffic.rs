@@ -56,23 +56,30 @@ impl Load {
 /// The figures of one subject under one load, from all rounds.
 type Cell = (Load, Subject, Vec<Value>);
 
-/// Runs everything; a list with one entry for each load and subject.
+/// Runs everything; a list with one entry for each load and subject, those of one load side by side.
 pub(super) fn all(binaries: &Binaries, scratch: &Scratch, rounds: usize, time: Duration) -> Result<Value> {
     let config = scratch.echo(binaries)?;
     let mut cells: Vec<Cell> = Vec::new();
-    for round in 1..=rounds {
+    for round in 0..rounds {
+        report::note(&format!("round {} of {rounds}", round + 1));
+        let mut servers = Vec::new();
         for subject in Subject::HTTP {
-            report::note(&format!("round {round} of {rounds}: HTTP, {}", subject.name()));
-            let server = Server::start(subject.http(binaries, &config))?;
-            for load in Load::HTTP {
-                let mut command = generator(binaries, "http", subject, load, time);
+            servers.push((subject, Server::start(subject.http(binaries, &config))?));
+        }
+        // Whoever comes first in one round comes later in the next.
+        servers.rotate_left(round % Subject::HTTP.len());
+        for load in Load::HTTP {
+            for (subject, server) in &servers {
+                let mut command = generator(binaries, "http", *subject, load, time);
                 command.args(["--url", &server.url, "--pid", &server.pid().to_string()]);
-                add(&mut cells, load, subject, run(&mut command)?);
+                add(&mut cells, load, *subject, run(&mut command)?);
             }
         }
-        for subject in Subject::STDIO {
-            report::note(&format!("round {round} of {rounds}: stdio, {}", subject.name()));
-            for load in Load::STDIO {
+        drop(servers);
+        let mut subjects = Subject::STDIO;
+        subjects.rotate_left(round % Subject::STDIO.len());
+        for load in Load::STDIO {
+            for subject in subjects {
                 let mut command = generator(binaries, "stdio", subject, load, time);
                 append(command.arg("--"), &subject.stdio(binaries, &config));
                 add(&mut cells, load, subject, run(&mut command)?);
@@ -116,13 +123,16 @@ fn add(cells: &mut Vec<Cell>, load: Load, subject: Subject, figures: Value) {
 }
 
 fn entry((load, subject, rounds): &Cell) -> Value {
+    let all = |key: &str| -> Vec<f64> { rounds.iter().filter_map(|figures| figures[key].as_f64()).collect() };
     let mut entry = json!({
         "load": load.name(),
         "subject": subject.name(),
         "yardstick": subject.yardstick().map(Subject::name),
+        "floor": (load.transport == Transport::Http).then(|| Subject::Floor.name()),
+        "rounds": all("calls_per_second"),
     });
     for key in ["calls_per_second", "p50_us", "p99_us", "cpu_us_per_call", "idle_kib", "resident_kib"] {
-        entry[key] = json!(median(rounds.iter().filter_map(|figures| figures[key].as_f64()).collect()));
+        entry[key] = json!(median(all(key)));
     }
     entry
 }

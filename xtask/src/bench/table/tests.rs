@@ -21,14 +21,16 @@ fn thousands_are_set_apart() {
 }
 
 #[test]
-fn a_subject_stands_beside_its_yardstick() {
+fn a_subject_stands_beside_its_yardstick_and_the_floor() {
     let figures = json!({"traffic": [
-        {"load": "a", "subject": "rmcp", "yardstick": null, "calls_per_second": 1000.0},
-        {"load": "b", "subject": "rmcp", "yardstick": null, "calls_per_second": 9.0},
-        {"load": "a", "subject": "moongate", "yardstick": "rmcp", "calls_per_second": 1250.0},
+        {"load": "a", "subject": "axum", "calls_per_second": 5000.0},
+        {"load": "a", "subject": "rmcp", "calls_per_second": 1000.0},
+        {"load": "b", "subject": "rmcp", "calls_per_second": 9.0},
+        {"load": "a", "subject": "moongate", "yardstick": "rmcp", "floor": "axum", "calls_per_second": 1250.0,
+            "rounds": [1260.0, 1240.0, 1250.0]},
     ]});
     let tables = markdown(&figures);
     let line = tables.lines().find(|line| line.contains("moongate")).unwrap();
-    assert!(line.starts_with("| a | moongate | 1,250 | × 1.25 |"), "{line}");
-    assert_eq!(tables.matches('×').count(), 1, "{tables}");
+    assert!(line.starts_with("| a | moongate | 1,250 | 1,240–1,260 | × 1.25 | × 0.25 |"), "{line}");
+    assert_eq!(tables.matches('×').count(), 2, "{tables}");
 }
