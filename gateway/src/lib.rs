@@ -1,1 +1,7 @@
-//! Placeholder.
+//! The gateway: the Wasm host, the transports and the command line, as a library so that tests can run it.
+//!
+//! The modules stand in reading order, which is also the order of the floors: a module uses those above it and
+//! nothing below.
+
+/// How bytes come in and go out: stdio and HTTP.
+pub mod transport;

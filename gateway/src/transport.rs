@@ -1,0 +1,40 @@
+//! How bytes come in and go out: lines over stdio, requests over HTTP.
+//!
+//! A transport frames, limits and (over HTTP) finds out who calls; what the messages mean it leaves to a
+//! [`Protocol`]. The gateway's is `core::mcp::Server`, tests bring their own of a few lines. `app` starts the
+//! transports and ends them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use moongate_core::names::Principal;
+
+pub mod http;
+mod seam;
+pub mod stdio;
+
+pub use seam::{Header, Headers, HttpReply, LineReply, Post};
+
+/// What answers the messages that a transport brings.
+pub trait Protocol: Send + Sync + 'static {
+    /// What is known of one peer over stdio for as long as it stays.
+    type Connection: fmt::Debug + Send + Sync + 'static;
+
+    /// A peer has come over stdio.
+    fn connect(&self) -> Arc<Self::Connection>;
+
+    /// The peer has gone: nothing that still runs for it is wanted any more.
+    fn disconnect(&self, connection: &Self::Connection);
+
+    /// A peer over stdio sent a line. Called in the order of arrival, and never waits.
+    fn line(self: &Arc<Self>, connection: &Arc<Self::Connection>, line: &[u8]) -> LineReply;
+
+    /// Somebody posted a message. Dropping the future tells that they have gone.
+    fn post(&self, post: Post<'_>) -> impl Future<Output = HttpReply> + Send;
+
+    /// Somebody asked for the stream of a session.
+    fn get(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply;
+
+    /// Somebody ends a session.
+    fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply;
+}

@@ -1,0 +1,208 @@
+//! MCP over HTTP: the listener and its connections. What is answered is decided in [`endpoint`].
+//!
+//! The accept loop is our own, because axum's has no limit on connections and none on how long a request's head may
+//! take. Small answers leave at once (TCP_NODELAY), head and body in one write.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::any;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use moongate_core::config::HttpConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::transport::Protocol;
+
+mod auth;
+mod body;
+mod endpoint;
+mod origin;
+mod refusal;
+
+use endpoint::Endpoint;
+
+/// Where MCP is spoken.
+pub const PATH: &str = "/mcp";
+
+/// How many connections may be open at once; more wait until one closes. Far above what hosts open, and below the
+/// usual limit of 1,024 open files together with what plugins hold.
+const CONNECTIONS: usize = 768;
+
+/// How long a connection may take to send a request's head, also when it is idle before. Longer than clients keep
+/// idle connections, so that it is they who close them and no request meets a closing server.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(100);
+
+/// How much room a request's head has, in bytes.
+const HEAD_SIZE: usize = 64 * 1024;
+
+/// How long to wait after accepting failed, as it does when there are no more file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// An address could not be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("can't listen on {address}: {}", reason(.source))]
+pub struct BindError {
+    /// The address.
+    pub address: SocketAddr,
+    /// Why not.
+    pub source: io::Error,
+}
+
+impl BindError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self.source.kind() {
+            io::ErrorKind::AddrInUse => {
+                "stop the other program, or choose another port with `--http 127.0.0.1:PORT` or `listen` under `[http]`"
+                    .to_owned()
+            }
+            io::ErrorKind::PermissionDenied => "ports below 1024 are for root: choose a higher one".to_owned(),
+            io::ErrorKind::AddrNotAvailable => {
+                format!("{} is no address of this machine; `127.0.0.1` always is", self.address.ip())
+            }
+            _ => "choose another address with `--http` or `listen` under `[http]`".to_owned(),
+        }
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there already".to_owned(),
+        io::ErrorKind::PermissionDenied => "not permitted".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "it isn't an address of this machine".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// An address that is listened on. Connections wait until [`Bound::serve`].
+#[derive(Debug)]
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Bound {
+    /// Listens on `address`; port 0 takes any free one.
+    ///
+    /// # Errors
+    /// The address is in use, not ours, or not permitted.
+    pub async fn new(address: SocketAddr) -> Result<Self, BindError> {
+        let bad = |source| BindError { address, source };
+        let listener = TcpListener::bind(address).await.map_err(bad)?;
+        let address = listener.local_addr().map_err(bad)?;
+        Ok(Self { listener, address })
+    }
+
+    /// The address, with the port that it got.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is cancelled, then lets requests end for `grace`. Gives how many connections were still
+    /// busy after that and were dropped.
+    pub async fn serve<P: Protocol>(
+        self,
+        protocol: Arc<P>,
+        config: &HttpConfig,
+        stop: CancellationToken,
+        grace: Duration,
+    ) -> usize {
+        let endpoint = Arc::new(Endpoint::new(protocol, config, self.address));
+        let router = Router::new()
+            .route(PATH, any(endpoint::mcp::<P>))
+            .fallback(endpoint::elsewhere::<P>)
+            .with_state(endpoint);
+        let mut connections = JoinSet::new();
+        accept(&self.listener, &router, &mut connections, &stop).await;
+        drop(self.listener);
+        let all = async { while connections.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(grace, all).await;
+        let left = connections.len();
+        connections.shutdown().await;
+        left
+    }
+}
+
+/// Takes connections until `stop` is cancelled.
+async fn accept(
+    listener: &TcpListener,
+    router: &Router,
+    connections: &mut JoinSet<()>,
+    stop: &CancellationToken,
+) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let next = async {
+            let permit = Arc::clone(&permits).acquire_owned().await.expect("nobody closes the semaphore");
+            (permit, listener.accept().await)
+        };
+        let (permit, accepted) = tokio::select! {
+            () = stop.cancelled() => return,
+            next = next => next,
+        };
+        while connections.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, _)) => {
+                connections.spawn(serve_connection(stream, router.clone(), permit, stop.clone()));
+            }
+            Err(error) if of_the_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "accepting a connection failed");
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(ACCEPT_PAUSE) => {}
+                }
+            }
+        }
+    }
+}
+
+/// Did the one connection fail that was to be accepted, and not the listener?
+fn of_the_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
+    )
+}
+
+async fn serve_connection(
+    stream: TcpStream,
+    router: Router,
+    permit: OwnedSemaphorePermit,
+    stop: CancellationToken,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY can't be set");
+    }
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_SIZE)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        // Clients come and go as they like: no reason to worry an operator.
+        tracing::debug!(%error, "a connection ended early");
+    }
+    drop(permit);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! A request's body: its type, what its sender takes in return, and reading it within limits.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use tokio::time::timeout;
+
+use crate::transport::http::refusal::Refusal;
+
+/// How long a body may take to come in.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long, and how much, of a body that is too large is still taken, so that its sender gets to read why it is
+/// refused: a connection that is closed with bytes unread takes the answer along.
+const LINGER: Duration = Duration::from_secs(5);
+const LINGER_BYTES: usize = 64 * 1024 * 1024;
+
+/// # Errors
+/// The body is no plain JSON, or the sender takes none in return.
+pub(super) fn check_types(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(content_type), None) = (types.next(), types.next()) else { return Err(Refusal::ContentType) };
+    if !content_type.to_str().is_ok_and(is_json) {
+        return Err(Refusal::ContentType);
+    }
+    let encoded = |value: &str| !value.trim().eq_ignore_ascii_case("identity");
+    if headers.get_all(CONTENT_ENCODING).iter().any(|value| value.to_str().map_or(true, encoded)) {
+        return Err(Refusal::ContentEncoding);
+    }
+    if headers.contains_key(ACCEPT)
+        && !headers.get_all(ACCEPT).iter().any(|value| value.to_str().is_ok_and(accepts))
+    {
+        return Err(Refusal::Accept);
+    }
+    Ok(())
+}
+
+/// `application/json`, with no character set or UTF-8.
+fn is_json(value: &str) -> bool {
+    let mut parts = value.split(';').map(str::trim);
+    if !parts.next().is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
+        return false;
+    }
+    parts.filter_map(|parameter| parameter.split_once('=')).all(|(name, value)| {
+        let value = value.trim_matches('"');
+        !name.eq_ignore_ascii_case("charset")
+            || value.eq_ignore_ascii_case("utf-8")
+            || value.eq_ignore_ascii_case("utf8")
+    })
+}
+
+/// Does it name something that MCP answers with? Clients were seen to send only one of the two types, or `*/*`.
+fn accepts(value: &str) -> bool {
+    const TAKEN: [&str; 5] = ["application/json", "text/event-stream", "*/*", "application/*", "text/*"];
+    value.split(',').any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let refused = parts.any(|it| {
+            it.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|quality| quality <= 0.0)
+        });
+        !refused && TAKEN.iter().any(|it| it.eq_ignore_ascii_case(name))
+    })
+}
+
+/// Reads a body of at most `most` bytes.
+///
+/// # Errors
+/// It is larger, takes too long, or breaks off.
+pub(super) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Refusal> {
+    let mut stream = body.into_data_stream();
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > most as u64) {
+        tokio::spawn(linger(stream));
+        return Err(Refusal::TooLarge(most));
+    }
+    match timeout(BODY_TIMEOUT, collect(&mut stream, most)).await {
+        Ok(Err(refusal @ Refusal::TooLarge(_))) => {
+            tokio::spawn(linger(stream));
+            Err(refusal)
+        }
+        Ok(read) => read,
+        Err(_) => Err(Refusal::Slow),
+    }
+}
+
+async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Bytes, Refusal> {
+    let mut whole: Option<BytesMut> = None;
+    let mut first = Bytes::new();
+    while let Some(piece) = stream.next().await {
+        let piece = piece.map_err(|_| Refusal::BrokenOff)?;
+        let before = whole.as_ref().map_or(first.len(), BytesMut::len);
+        if before + piece.len() > most {
+            return Err(Refusal::TooLarge(most));
+        }
+        match &mut whole {
+            Some(whole) => whole.extend_from_slice(&piece),
+            None if first.is_empty() => first = piece, // most bodies come in one piece: nothing is copied then
+            None => {
+                let mut joined = BytesMut::with_capacity((first.len() + piece.len()) * 2);
+                joined.extend_from_slice(&first);
+                joined.extend_from_slice(&piece);
+                whole = Some(joined);
+            }
+        }
+    }
+    Ok(whole.map_or(first, BytesMut::freeze))
+}
+
+/// Takes what still comes of a refused body, and drops it.
+async fn linger(mut stream: BodyDataStream) {
+    let drain = async {
+        let mut taken = 0;
+        while let Some(Ok(piece)) = stream.next().await {
+            taken += piece.len();
+            if taken > LINGER_BYTES {
+                return;
+            }
+        }
+    };
+    let _ = timeout(LINGER, drain).await;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! What a request to the endpoint goes through, in this order: where it is addressed and which page sent it, who
+//! calls, the verb, the body's type and size; then the protocol.
+//!
+//! The order is the specification's: a web page that may not call learns nothing, and nobody without a token gets
+//! as far as JSON-RPC.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
+use axum::response::Response;
+use moongate_core::config::HttpConfig;
+
+use crate::transport::http::auth::Tokens;
+use crate::transport::http::body;
+use crate::transport::http::origin::{self, Origins};
+use crate::transport::http::refusal::Refusal;
+use crate::transport::{Header, Headers, HttpReply, Post, Protocol};
+
+/// The verbs that the endpoint knows.
+pub(super) const VERBS: &str = "GET, POST, DELETE, OPTIONS";
+
+/// What every request is checked against, and what answers it.
+#[derive(Debug)]
+pub(super) struct Endpoint<P> {
+    protocol: Arc<P>,
+    origins: Origins,
+    tokens: Tokens,
+    /// The largest body, in bytes.
+    max_body: usize,
+}
+
+impl<P: Protocol> Endpoint<P> {
+    pub(super) fn new(protocol: Arc<P>, config: &HttpConfig, address: SocketAddr) -> Self {
+        Self {
+            protocol,
+            origins: Origins::new(address, &config.allowed_hosts, &config.allowed_origins),
+            tokens: Tokens::new(&config.tokens),
+            max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Everything after the checks of host and origin.
+    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Refusal> {
+        if head.method == Method::OPTIONS {
+            return Ok(origin::options(head));
+        }
+        let principal = self.tokens.principal(&head.headers)?;
+        let fields = Fields(&head.headers);
+        let reply = match head.method {
+            Method::POST => {
+                body::check_types(&head.headers)?;
+                let body = body::read(&head.headers, body, self.max_body).await?;
+                self.protocol.post(Post { principal: &principal, headers: &fields, body: &body }).await
+            }
+            Method::GET => self.protocol.get(&principal, &fields),
+            Method::DELETE => self.protocol.delete(&principal, &fields),
+            _ => return Err(Refusal::Method),
+        };
+        Ok(respond(reply))
+    }
+}
+
+/// A request to the endpoint's path.
+pub(super) async fn mcp<P: Protocol>(State(endpoint): State<Arc<Endpoint<P>>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    if let Err(refusal) = endpoint.origins.check(&head) {
+        return refusal.respond();
+    }
+    let answer = endpoint.answer(&head, body).await;
+    let mut response = answer.unwrap_or_else(Refusal::respond);
+    origin::expose(&head.headers, &mut response);
+    response
+}
+
+/// A request to any other path.
+pub(super) async fn elsewhere<P: Protocol>(
+    State(endpoint): State<Arc<Endpoint<P>>>,
+    request: Request,
+) -> Response {
+    let (head, _) = request.into_parts();
+    endpoint.origins.check(&head).err().unwrap_or(Refusal::Path).respond()
+}
+
+fn respond(reply: HttpReply) -> Response {
+    let HttpReply { status, headers, body } = reply;
+    let has_body = !body.is_empty();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let fields = response.headers_mut();
+    if has_body {
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    for (name, value) in headers {
+        match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value)) {
+            (Ok(name), Ok(value)) => {
+                fields.append(name, value);
+            }
+            _ => tracing::error!(name, "a header of an answer can't be sent"),
+        }
+    }
+    if status == StatusCode::METHOD_NOT_ALLOWED && !fields.contains_key(ALLOW) {
+        fields.insert(ALLOW, HeaderValue::from_static(VERBS));
+    }
+    response
+}
+
+/// A request's headers as the protocol sees them.
+struct Fields<'a>(&'a HeaderMap);
+
+fn header(value: &HeaderValue) -> Header<'_> {
+    value.to_str().map_or(Header::Invalid, Header::Text)
+}
+
+impl Headers for Fields<'_> {
+    fn get(&self, lower_case_name: &str) -> Header<'_> {
+        let mut values = self.0.get_all(lower_case_name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Header::Absent,
+            (Some(value), None) => header(value),
+            (Some(_), Some(_)) => Header::Invalid,
+        }
+    }
+
+    fn starting_with(&self, prefix: &str) -> Vec<(String, Header<'_>)> {
+        let names = self.0.keys().filter(|name| name.as_str().starts_with(prefix));
+        names.map(|name| (name.as_str().to_owned(), self.get(name.as_str()))).collect()
+    }
+}

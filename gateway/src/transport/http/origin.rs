@@ -1,0 +1,159 @@
+//! Which requests may come from where, and what browsers must be told.
+//!
+//! A page that a person happens to visit can make the browser send requests to this machine, under the page's own
+//! name (`Origin`) or, after its name was pointed here (DNS rebinding), as if it were ours (`Host`). Both are
+//! checked before anything else.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, HOST,
+    ORIGIN, VARY,
+};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, request};
+use axum::response::Response;
+
+use crate::transport::http::endpoint::VERBS;
+use crate::transport::http::refusal::Refusal;
+
+/// What a page may send beside the headers that browsers always allow, where it doesn't ask by name.
+const ALLOWED_HEADERS: &str = "content-type, authorization, accept, mcp-session-id, mcp-protocol-version, \
+                               mcp-method, mcp-name, last-event-id";
+
+/// Headers of an answer that a page may read.
+const EXPOSED_HEADERS: &str = "mcp-session-id, www-authenticate";
+
+/// How long a browser may remember the answer to a preflight, in seconds.
+const PREFLIGHT_AGE: &str = "600";
+
+/// Under which names the gateway may be called, and from which pages.
+#[derive(Debug)]
+pub(super) struct Origins {
+    address: IpAddr,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Origins {
+    /// `hosts` are lower case and without port, `origins` as browsers write them.
+    pub(super) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+        Self {
+            address: address.ip(),
+            hosts: hosts.to_vec(),
+            origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect(),
+        }
+    }
+
+    /// # Errors
+    /// The request isn't addressed to us, or comes from a page that may not call.
+    pub(super) fn check(&self, head: &request::Parts) -> Result<(), Refusal> {
+        if !self.knows_host(head) {
+            return Err(Refusal::Host);
+        }
+        let mut origins = head.headers.get_all(ORIGIN).iter();
+        match (origins.next(), origins.next()) {
+            (None, _) => Ok(()),
+            (Some(origin), None) if origin.to_str().is_ok_and(|it| self.allows(it)) => Ok(()),
+            (Some(_), _) => Err(Refusal::Origin),
+        }
+    }
+
+    fn knows_host(&self, head: &request::Parts) -> bool {
+        let mut hosts = head.headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+        let Ok(host) = host.to_str() else { return false };
+        // A request line with a whole URI says again where it is addressed.
+        let same = head.uri.authority().is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(host));
+        same && host_of(host).is_some_and(|host| self.is_ours(&host))
+    }
+
+    fn is_ours(&self, host: &Host) -> bool {
+        match host {
+            Host::Address(ip) if ip.is_loopback() => true,
+            // Rebinding takes a name: an address in `Host` is one that was really connected to.
+            Host::Address(ip) if self.address.is_unspecified() || self.address == *ip => true,
+            Host::Address(ip) => self.hosts.contains(&ip.to_string()),
+            Host::Name(name) => is_loopback_name(name) || self.hosts.contains(name),
+        }
+    }
+
+    fn allows(&self, origin: &str) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        if self.origins.contains(&origin) {
+            return true;
+        }
+        let Some(rest) = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) else {
+            return false;
+        };
+        match host_of(rest) {
+            Some(Host::Address(ip)) => ip.is_loopback(),
+            Some(Host::Name(name)) => is_loopback_name(&name),
+            None => false,
+        }
+    }
+}
+
+fn is_loopback_name(name: &str) -> bool {
+    name == "localhost"
+}
+
+/// A host without its port.
+#[derive(Debug, PartialEq, Eq)]
+enum Host {
+    Address(IpAddr),
+    /// Lower case, without a dot at the end.
+    Name(String),
+}
+
+/// The host of `host[:port]`; none if it is neither a name nor an address.
+fn host_of(text: &str) -> Option<Host> {
+    let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+        let (inside, after) = rest.split_once(']')?;
+        let address = inside.parse().ok()?;
+        let port = if after.is_empty() { None } else { Some(after.strip_prefix(':')?) };
+        (Host::Address(IpAddr::V6(address)), port)
+    } else {
+        let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+        let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || !name.chars().all(is_name) {
+            return None;
+        }
+        (name.parse().map(|ip| Host::Address(IpAddr::V4(ip))).unwrap_or(Host::Name(name)), port)
+    };
+    let port_is_fine = port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok());
+    port_is_fine.then_some(host)
+}
+
+/// The answer to `OPTIONS`: for a browser's preflight what the page may send.
+///
+/// Browsers send it without credentials, so it comes before they are asked for.
+pub(super) fn options(head: &request::Parts) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let fields = response.headers_mut();
+    fields.insert(ALLOW, HeaderValue::from_static(VERBS));
+    if head.headers.contains_key(ORIGIN) {
+        // Names of `Mcp-Param-…` headers depend on the tool: whatever the page asks for is allowed.
+        let asked = head.headers.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+        let headers = asked.unwrap_or(HeaderValue::from_static(ALLOWED_HEADERS));
+        fields.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(VERBS));
+        fields.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
+        fields.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
+    }
+    response
+}
+
+/// Lets the page that sent the request read the answer. The origin was checked before.
+pub(super) fn expose(request: &HeaderMap, response: &mut Response) {
+    let Some(origin) = request.get(ORIGIN) else { return };
+    let fields = response.headers_mut();
+    fields.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    fields.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
+    fields.append(VARY, HeaderValue::from_static("origin"));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Who may be addressed and who may call.
+
+use axum::http::Request;
+
+use super::*;
+
+fn check(listen: &str, hosts: &[&str], origins: &[&str], fields: &[(&str, &str)]) -> Result<(), Refusal> {
+    let owned = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let mut request = Request::builder().uri("/mcp");
+    for (name, value) in fields {
+        request = request.header(*name, *value);
+    }
+    let (head, ()) = request.body(()).unwrap().into_parts();
+    Origins::new(listen.parse().unwrap(), &owned(hosts), &owned(origins)).check(&head)
+}
+
+const LOCAL: &str = "127.0.0.1:8931";
+
+#[test]
+fn a_loopback_listener_answers_to_loopback_names_only() {
+    for fine in ["localhost", "LOCALHOST:8931", "127.0.0.1:1", "[::1]:8931", "127.0.0.1", "localhost."] {
+        assert_eq!(check(LOCAL, &[], &[], &[("host", fine)]), Ok(()), "{fine}");
+    }
+    for bad in [
+        "evil.example",
+        "evil.example:8931",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "192.168.1.5",
+        "",
+        ":8931",
+        "localhost:http",
+        "[::1",
+        "a@localhost",
+    ] {
+        assert_eq!(check(LOCAL, &[], &[], &[("host", bad)]), Err(Refusal::Host), "{bad}");
+    }
+    assert_eq!(check(LOCAL, &[], &[], &[]), Err(Refusal::Host));
+    assert_eq!(check(LOCAL, &[], &[], &[("host", "localhost"), ("host", "localhost")]), Err(Refusal::Host));
+}
+
+#[test]
+fn other_listeners_answer_to_their_address_and_to_listed_names() {
+    assert_eq!(check("192.168.1.5:80", &[], &[], &[("host", "192.168.1.5")]), Ok(()));
+    assert_eq!(check("192.168.1.5:80", &[], &[], &[("host", "192.168.1.6")]), Err(Refusal::Host));
+    assert_eq!(check("0.0.0.0:80", &[], &[], &[("host", "192.168.1.6:80")]), Ok(()));
+    assert_eq!(check("0.0.0.0:80", &[], &[], &[("host", "gate.example")]), Err(Refusal::Host));
+    assert_eq!(check("0.0.0.0:80", &["gate.example"], &[], &[("host", "Gate.Example:80")]), Ok(()));
+}
+
+#[test]
+fn pages_of_this_machine_and_listed_ones_may_call() {
+    let origin =
+        |origin| check(LOCAL, &[], &["https://App.example"], &[("host", "localhost"), ("origin", origin)]);
+    for fine in ["http://localhost:6274", "https://127.0.0.1", "http://[::1]:3000", "https://app.example"] {
+        assert_eq!(origin(fine), Ok(()), "{fine}");
+    }
+    for bad in [
+        "null",
+        "https://evil.example",
+        "http://localhost.evil.example",
+        "https://app.example:444",
+        "file://",
+    ] {
+        assert_eq!(origin(bad), Err(Refusal::Origin), "{bad}");
+    }
+}

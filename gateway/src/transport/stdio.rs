@@ -1,0 +1,213 @@
+//! MCP over stdio: one JSON-RPC message a line.
+//!
+//! Lines are handed to the [`Protocol`] in the order of arrival; what takes longer runs beside the reading, so that
+//! a call never holds up the line that cancels it. Answers that are ready together leave in one write. [`serve`]
+//! works on any pair of streams; [`fds`] opens the process's own.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::transport::{LineReply, Protocol};
+
+pub mod fds;
+mod lines;
+mod writer;
+
+use lines::{Frame, Lines};
+use writer::Answer;
+
+/// The longest line, in bytes: as the TypeScript SDK has it.
+pub const MAX_LINE: usize = 10 * 1024 * 1024;
+
+/// How many requests of one peer may be without their answer written. A peer that sends on without reading is
+/// no longer read after so many, and memory stays bounded; plugins answer "busy" long before.
+const IN_FLIGHT: usize = 1024;
+
+/// How long calls may go on after the peer has closed its side: hosts kill a server that outlives them by more.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long the last answers may take to be written.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// Why serving came to an end. None is a failure: hosts end a server in each of these ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The peer closed its side.
+    Eof,
+    /// The peer reads no longer.
+    Closed,
+    /// The gateway stops.
+    Stopped,
+}
+
+/// What is left to say after serving.
+#[derive(Debug)]
+pub struct Served {
+    /// Why it ended.
+    pub ended: Ended,
+    /// How many calls were still running after the grace and were dropped.
+    pub abandoned: usize,
+}
+
+/// Serves one peer until it closes a side or `stop` is cancelled.
+///
+/// Running calls get two seconds from then on; what hasn't ended is dropped.
+pub async fn serve<P, R, W>(protocol: Arc<P>, input: R, output: W, stop: CancellationToken) -> Served
+where
+    P: Protocol,
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    // As many answers as there may be permits: handing one over never waits.
+    let (sender, receiver) = mpsc::channel(IN_FLIGHT);
+    let mut peer = Peer {
+        connection: protocol.connect(),
+        protocol,
+        permits: Arc::new(Semaphore::new(IN_FLIGHT)),
+        answers: sender,
+        calls: JoinSet::new(),
+    };
+    let mut writer = tokio::spawn(writer::run(receiver, output));
+    let ended = peer.read(Lines::new(input, MAX_LINE), &mut writer, &stop).await;
+    let abandoned = peer.finish(writer, ended).await;
+    Served { ended, abandoned }
+}
+
+/// The one at the other end, and what runs for it.
+struct Peer<P: Protocol> {
+    protocol: Arc<P>,
+    connection: Arc<P::Connection>,
+    permits: Arc<Semaphore>,
+    answers: mpsc::Sender<Answer>,
+    calls: JoinSet<()>,
+}
+
+type Writer = JoinHandle<io::Result<()>>;
+
+impl<P: Protocol> Peer<P> {
+    /// Takes lines until there are no more or nobody wants the answers.
+    async fn read<R: AsyncRead + Unpin>(
+        &mut self,
+        mut lines: Lines<R>,
+        writer: &mut Writer,
+        stop: &CancellationToken,
+    ) -> Ended {
+        loop {
+            while let Some(frame) = lines.take() {
+                let taken = tokio::select! {
+                    biased;
+                    taken = self.frame(frame) => taken,
+                    _ = &mut *writer => return Ended::Closed,
+                    () = stop.cancelled() => return Ended::Stopped,
+                };
+                if taken.is_none() {
+                    return Ended::Closed;
+                }
+            }
+            self.reap();
+            let filled = tokio::select! {
+                filled = lines.fill() => filled,
+                _ = &mut *writer => return Ended::Closed,
+                () = stop.cancelled() => return Ended::Stopped,
+            };
+            match filled {
+                Ok(true) => {}
+                Ok(false) => return Ended::Eof,
+                Err(error) => {
+                    tracing::warn!(%error, "reading stdin failed");
+                    return Ended::Eof;
+                }
+            }
+        }
+    }
+
+    /// Handles one line; `None`: nobody takes answers any more.
+    async fn frame(&mut self, frame: Frame) -> Option<()> {
+        let reply = match frame {
+            Frame::Line(line) => self.protocol.line(&self.connection, &line),
+            Frame::TooLong => LineReply::Ready(writer::too_long()),
+        };
+        match reply {
+            LineReply::None => Some(()),
+            LineReply::Ready(text) => {
+                let permit = self.permit().await?;
+                self.answers.send(Answer { text, permit }).await.ok()
+            }
+            LineReply::Pending(call) => {
+                let permit = self.permit().await?;
+                let answers = self.answers.clone();
+                self.calls.spawn(async move {
+                    if let Some(text) = call.await {
+                        // Fails only when the peer is gone: nobody misses the answer then.
+                        let _ = answers.send(Answer { text, permit }).await;
+                    }
+                });
+                Some(())
+            }
+        }
+    }
+
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.permits).acquire_owned().await.ok()
+    }
+
+    /// Forgets the calls that have ended.
+    fn reap(&mut self) {
+        while let Some(ended) = self.calls.try_join_next() {
+            report(ended);
+        }
+    }
+
+    /// Lets running calls end, drops those that don't, and writes what is left. Gives how many were dropped.
+    async fn finish(mut self, mut writer: Writer, ended: Ended) -> usize {
+        let wanted = match ended {
+            Ended::Eof | Ended::Stopped => true,
+            Ended::Closed => false,
+        };
+        if wanted {
+            let calls = &mut self.calls;
+            let all = async {
+                while let Some(ended) = calls.join_next().await {
+                    report(ended);
+                }
+            };
+            tokio::select! {
+                _ = timeout(GRACE, all) => {}
+                _ = &mut writer => return self.abandon().await, // polled to its end: not to be polled again
+            }
+        }
+        let abandoned = self.abandon().await;
+        if wanted && timeout(FLUSH, writer).await.is_err() {
+            tracing::debug!("the last answers were not read");
+        }
+        abandoned
+    }
+
+    /// Drops what still runs. Closes the way to the writer, which ends once everything is written.
+    async fn abandon(mut self) -> usize {
+        self.reap();
+        let left = self.calls.len();
+        self.protocol.disconnect(&self.connection);
+        // A guest gives way at its next epoch tick; should one not, the process doesn't wait for it.
+        let _ = timeout(FLUSH, self.calls.shutdown()).await;
+        left
+    }
+}
+
+fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "answering a request panicked; the request stays without an answer");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Lines, however the bytes come in.
+
+use super::*;
+
+/// Gives its bytes in pieces of the given size.
+struct Pieces {
+    bytes: &'static [u8],
+    size: usize,
+}
+
+impl AsyncRead for Pieces {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+        out: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        let size = self.size.min(self.bytes.len()).min(out.remaining());
+        let (now, later) = self.bytes.split_at(size);
+        out.put_slice(now);
+        self.bytes = later;
+        std::task::Poll::Ready(Ok(()))
+    }
+}
+
+async fn frames(bytes: &'static [u8], size: usize, most: usize) -> Vec<String> {
+    let mut lines = Lines::new(Pieces { bytes, size }, most);
+    let mut out = Vec::new();
+    loop {
+        while let Some(frame) = lines.take() {
+            out.push(match frame {
+                Frame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
+                Frame::TooLong => "<too long>".to_owned(),
+            });
+        }
+        if !lines.fill().await.unwrap() {
+            return out;
+        }
+    }
+}
+
+#[tokio::test]
+async fn lines_are_the_same_however_they_are_cut() {
+    let text = b"one\ntwo\r\n\n  \r\n\xf0\x9f\x8c\x99 moon\nlast";
+    for size in 1..text.len() {
+        assert_eq!(frames(text, size, 100).await, ["one", "two", "🌙 moon", "last"], "in pieces of {size}");
+    }
+}
+
+#[tokio::test]
+async fn a_line_over_the_limit_is_reported_once_and_the_next_one_is_read() {
+    let text = b"12345\n123456\n12345\r\n1234567890123\nok\n123456789";
+    let all = ["12345", "<too long>", "12345", "<too long>", "ok", "<too long>"];
+    for size in 1..text.len() {
+        assert_eq!(frames(text, size, 5).await, all, "in pieces of {size}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_line_is_not_kept_while_it_is_skipped() {
+    let mut lines = Lines::new(tokio::io::repeat(b'x'), 1000);
+    let mut reports = 0;
+    for _ in 0..200 {
+        assert!(lines.fill().await.unwrap());
+        while let Some(frame) = lines.take() {
+            assert_eq!(frame, Frame::TooLong);
+            reports += 1;
+        }
+    }
+    assert_eq!(reports, 1);
+    assert!(lines.buffer.capacity() < 4 * CHUNK, "{}", lines.buffer.capacity());
+}

@@ -1,0 +1,191 @@
+//! A peer over in-memory streams, and a protocol of a few lines.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use moongate_core::names::Principal;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+
+use super::*;
+use crate::transport::{Headers, HttpReply, Post};
+
+/// Answers `echo …` at once, `later …` from a task, `long N` with that many bytes; `never` isn't answered, and
+/// anything else is a notification.
+#[derive(Debug, Default)]
+struct Fake {
+    disconnected: AtomicBool,
+}
+
+impl Protocol for Fake {
+    type Connection = ();
+
+    fn connect(&self) -> Arc<()> {
+        Arc::new(())
+    }
+
+    fn disconnect(&self, (): &()) {
+        self.disconnected.store(true, Ordering::SeqCst);
+    }
+
+    fn line(self: &Arc<Self>, _: &Arc<()>, line: &[u8]) -> LineReply {
+        let line = String::from_utf8(line.to_vec()).unwrap();
+        match line.split_once(' ').unwrap_or((&line, "")) {
+            ("echo", text) => LineReply::Ready(text.as_bytes().to_vec()),
+            ("later", text) => {
+                let text = text.as_bytes().to_vec();
+                LineReply::Pending(Box::pin(async move {
+                    tokio::task::yield_now().await;
+                    Some(text)
+                }))
+            }
+            ("long", size) => {
+                let size = size.parse().unwrap();
+                LineReply::Pending(Box::pin(async move { Some(vec![b'x'; size]) }))
+            }
+            ("never", _) => LineReply::Pending(Box::pin(std::future::pending())),
+            _ => LineReply::None,
+        }
+    }
+
+    async fn post(&self, _: Post<'_>) -> HttpReply {
+        unreachable!("nothing comes over HTTP here")
+    }
+
+    fn get(&self, _: &Principal, _: &dyn Headers) -> HttpReply {
+        unreachable!("nothing comes over HTTP here")
+    }
+
+    fn delete(&self, _: &Principal, _: &dyn Headers) -> HttpReply {
+        unreachable!("nothing comes over HTTP here")
+    }
+}
+
+/// The host's side.
+struct Host {
+    fake: Arc<Fake>,
+    to: DuplexStream,
+    from: BufReader<DuplexStream>,
+    stop: CancellationToken,
+    served: JoinHandle<Served>,
+}
+
+fn start(pipe: usize) -> Host {
+    let fake = Arc::new(Fake::default());
+    let (to, input) = tokio::io::duplex(pipe);
+    let (output, from) = tokio::io::duplex(pipe);
+    let stop = CancellationToken::new();
+    let served = tokio::spawn(serve(Arc::clone(&fake), input, output, stop.clone()));
+    Host { fake, to, from: BufReader::new(from), stop, served }
+}
+
+impl Host {
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.from.read_line(&mut line).await.unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Closes stdin and gives all that still comes.
+    async fn close(mut self) -> (String, Served) {
+        drop(self.to);
+        let mut rest = String::new();
+        self.from.read_to_string(&mut rest).await.unwrap();
+        (rest, self.served.await.unwrap())
+    }
+}
+
+#[tokio::test]
+async fn answers_come_a_line_each_and_notifications_get_none() {
+    let mut host = start(64);
+    host.to.write_all(b"echo one\nnote\n\r\n\necho two\r\nlater three\n").await.unwrap();
+    assert_eq!(host.line().await, "one");
+    assert_eq!(host.line().await, "two");
+    assert_eq!(host.line().await, "three");
+    let (rest, served) = host.close().await;
+    assert_eq!((rest.as_str(), served.ended, served.abandoned), ("", Ended::Eof, 0));
+}
+
+#[tokio::test]
+async fn the_last_line_needs_no_end_and_calls_that_run_at_the_end_are_answered() {
+    let mut host = start(1024);
+    host.to.write_all(b"later one\nlater two").await.unwrap();
+    let (rest, served) = host.close().await;
+    assert_eq!(rest.lines().collect::<BTreeSet<_>>(), BTreeSet::from(["one", "two"]));
+    assert_eq!(served.abandoned, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_ends_does_not_outlive_its_host() {
+    let mut host = start(1024);
+    let fake = Arc::clone(&host.fake);
+    host.to.write_all(b"never\necho still here\n").await.unwrap();
+    assert_eq!(host.line().await, "still here");
+    let before = tokio::time::Instant::now();
+    let (_, served) = host.close().await;
+    assert_eq!((served.ended, served.abandoned), (Ended::Eof, 1));
+    assert_eq!(before.elapsed().as_secs(), GRACE.as_secs());
+    assert!(fake.disconnected.load(Ordering::SeqCst));
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_ends_it_with_the_host_still_there() {
+    let mut host = start(1024);
+    host.to.write_all(b"echo here\nnever\n").await.unwrap();
+    assert_eq!(host.line().await, "here");
+    host.stop.cancel();
+    let served = host.served.await.unwrap();
+    assert_eq!((served.ended, served.abandoned), (Ended::Stopped, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_reads_no_longer_ends_it() {
+    let mut host = start(1024);
+    drop(host.from);
+    host.to.write_all(b"echo nobody\nnever\n").await.unwrap();
+    let served = host.served.await.unwrap();
+    assert_eq!(served.ended, Ended::Closed);
+}
+
+#[tokio::test]
+async fn many_large_calls_at_once_are_all_answered_though_the_pipes_are_small() {
+    const CALLS: usize = 32;
+    const SIZE: usize = 64 * 1024;
+    let mut host = start(4096);
+    // Written before anything is read: reading must go on while no answer can be written.
+    for _ in 0..CALLS {
+        let line = format!("later {}\n", "y".repeat(SIZE));
+        host.to.write_all(line.as_bytes()).await.unwrap();
+    }
+    for _ in 0..CALLS {
+        assert_eq!(host.line().await.len(), SIZE);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_never_reads_is_read_no_further_than_it_may_have_calls() {
+    let mut host = start(256);
+    let flood = async {
+        for sent in 0..100 * IN_FLIGHT {
+            // Paused time goes on only when nothing else can: then the gateway has stopped reading.
+            let sending = host.to.write_all(b"long 300\n");
+            if timeout(Duration::from_secs(60), sending).await.is_err() {
+                return sent;
+            }
+        }
+        usize::MAX
+    };
+    let sent = flood.await;
+    assert!((IN_FLIGHT..2 * IN_FLIGHT + CHUNK_LINES).contains(&sent), "{sent} lines were taken");
+}
+
+/// Lines that may be in the reader's buffer.
+const CHUNK_LINES: usize = 64 * 1024 / 9;
+
+#[tokio::test]
+async fn a_line_over_the_limit_gets_an_error_and_the_next_one_its_answer() {
+    let mut host = start(1 << 20);
+    host.to.write_all(&vec![b'z'; MAX_LINE + 10]).await.unwrap();
+    host.to.write_all(b"\necho next\n").await.unwrap();
+    assert!(host.line().await.contains("longer than 10 MiB"));
+    assert_eq!(host.line().await, "next");
+}

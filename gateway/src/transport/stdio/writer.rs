@@ -1,0 +1,71 @@
+//! Writes answers, all that are ready in one go. Used by `stdio` only.
+
+use std::io;
+
+use moongate_core::jsonrpc::{ErrorObject, UnknownId, write_error};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use crate::transport::stdio::MAX_LINE;
+
+/// How many answers are taken from the queue at once.
+const BATCH: usize = 64;
+
+/// From this many bytes on, what was collected is written before more is.
+const FULL: usize = 256 * 1024;
+
+/// A buffer that grew beyond this isn't kept.
+const KEEP: usize = 1024 * 1024;
+
+/// One answer without its line end, and the permit that it gives back once it was written.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: Vec<u8>,
+    pub(super) permit: OwnedSemaphorePermit,
+}
+
+/// Writes until all senders are gone, or the peer is.
+pub(super) async fn run<W>(mut answers: mpsc::Receiver<Answer>, mut output: W) -> io::Result<()>
+where
+    W: AsyncWrite + Unpin,
+{
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut buffer = Vec::new();
+    let mut permits = Vec::with_capacity(BATCH);
+    while answers.recv_many(&mut batch, BATCH).await > 0 {
+        for Answer { text, permit } in batch.drain(..) {
+            permits.push(permit);
+            if buffer.is_empty() {
+                buffer = text; // alone in most cases: no copy then
+            } else {
+                buffer.extend_from_slice(&text);
+            }
+            buffer.push(b'\n');
+            if buffer.len() >= FULL {
+                write(&mut output, &mut buffer).await?;
+                permits.clear();
+            }
+        }
+        write(&mut output, &mut buffer).await?;
+        permits.clear();
+    }
+    output.shutdown().await
+}
+
+async fn write<W: AsyncWrite + Unpin>(output: &mut W, buffer: &mut Vec<u8>) -> io::Result<()> {
+    output.write_all(buffer).await?;
+    output.flush().await?;
+    buffer.clear();
+    if buffer.capacity() > KEEP {
+        *buffer = Vec::new();
+    }
+    Ok(())
+}
+
+/// The answer to a line that was thrown away: its id isn't known.
+pub(super) fn too_long() -> Vec<u8> {
+    let message = format!("the message is longer than {} MiB", MAX_LINE / (1024 * 1024));
+    let mut text = Vec::new();
+    write_error(&mut text, None, UnknownId::Null, &ErrorObject::invalid_request(message));
+    text
+}
