@@ -20,10 +20,22 @@ use bytesize::ByteSize;
 use crate::names::{Digest, PluginId, PublicName};
 
 mod environment;
+mod expand;
+mod files;
+mod grants;
+mod http;
+pub mod keys;
+mod limits;
+mod load;
+mod plugin;
 mod problem;
+mod reading;
 mod render;
+mod secret;
+mod settings;
 
 pub use environment::{Environment, ProcessEnvironment};
+pub use load::{Loaded, from_text, load};
 pub use problem::{Problem, Severity, Source};
 pub use render::{Style, render};
 
@@ -327,3 +339,6 @@ impl fmt::Debug for Secret {
         f.write_str("<secret>")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! Paths: where they start, what must be there, and where the cache is.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::problem::{Problem, quoted};
+use super::reading::{Reading, Table, Text};
+
+impl Reading<'_> {
+    /// The absolute path that a text of the file stands for.
+    pub(super) fn path(&mut self, text: &Text) -> Option<PathBuf> {
+        let problem = if text.text.is_empty() {
+            Problem::error(format!("`{}` is empty", text.path))
+                .hint("name a path; \".\" is the directory of this file")
+        } else if text.text == "~" || text.text.starts_with("~/") {
+            Problem::error(format!("`~` isn't filled in in `{}`", text.path))
+                .hint(format!("write \"${{HOME}}{}\"", &text.text[1..]))
+        } else if text.text.contains('\0') {
+            Problem::error(format!("`{}` holds a character that paths don't have", text.path))
+        } else {
+            return std::path::absolute(self.base.join(&text.text)).ok();
+        };
+        self.note(problem.at(text.place.clone()));
+        None
+    }
+
+    /// The path of a component that is there and can be read.
+    pub(super) fn component(&mut self, text: &Text) -> Option<PathBuf> {
+        if let Some((scheme, _)) = text.text.split_once("://") {
+            let problem = Problem::error(format!(
+                "a plugin can't be loaded from {} yet",
+                quoted(&format!("{scheme}://"))
+            ));
+            let hint = if scheme == "file" {
+                "name the path alone, without `file://`"
+            } else {
+                "download the component and name its path; pin it with `sha256`"
+            };
+            self.note(problem.at(text.place.clone()).hint(hint));
+            return None;
+        }
+        let path = self.path(text)?;
+        let problem = match fs::metadata(&path) {
+            Ok(found) if found.is_dir() => {
+                Problem::error(format!("the component {} is a directory", quoted(&text.text)))
+                    .hint("name the `.wasm` file in it")
+            }
+            Ok(found) if !found.is_file() => {
+                Problem::error(format!("the component {} is no regular file", quoted(&text.text)))
+            }
+            Ok(_) => match fs::File::open(&path) {
+                Ok(_) => return Some(path),
+                Err(error) => unreadable("the component", &text.text, &path, &error),
+            },
+            Err(error) => unreadable("the component", &text.text, &path, &error),
+        };
+        self.note(problem.at(text.place.clone()));
+        None
+    }
+
+    /// A directory that is there, with every symbolic link followed.
+    pub(super) fn directory(&mut self, text: &Text) -> Option<PathBuf> {
+        let path = self.path(text)?;
+        let problem = match fs::canonicalize(&path) {
+            Ok(found) if found.is_dir() => return Some(found),
+            Ok(_) => Problem::error(format!("{} is no directory", quoted(&text.text)))
+                .hint("grant the directory that it is in, or a directory of its own"),
+            Err(error) => unreadable("the directory", &text.text, &path, &error),
+        };
+        self.note(problem.at(text.place.clone()));
+        None
+    }
+
+    /// Where compiled code is kept.
+    pub(super) fn cache(&mut self, gateway: Option<&Table<'_>>) -> PathBuf {
+        let written = gateway.and_then(|gateway| self.text(gateway, "cache"));
+        let written = written.and_then(|text| self.path(&text));
+        let variable = |name: &str| {
+            let value = self.environment.variable(name).ok().filter(|value| !value.is_empty());
+            value.map(PathBuf::from).filter(|path| path.is_absolute())
+        };
+        let usual = || {
+            let caches = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+            caches.map(|caches| caches.join("moongate"))
+        };
+        if let Some(path) = variable("MOONGATE_CACHE_DIR").or(written).or_else(usual) {
+            return path;
+        }
+        self.note(
+            Problem::error("there is no place for compiled code: neither `HOME` nor `XDG_CACHE_HOME` is set")
+                .hint("set `MOONGATE_CACHE_DIR`, or `cache` in `[gateway]`"),
+        );
+        PathBuf::new()
+    }
+}
+
+/// Says why a file can't be used. `text` is how the operator wrote its path.
+pub(super) fn unreadable(what: &str, text: &str, path: &Path, error: &io::Error) -> Problem {
+    let written = quoted(text);
+    let place = quoted(&path.to_string_lossy());
+    match error.kind() {
+        io::ErrorKind::NotFound => Problem::error(format!("{what} {written} isn't there"))
+            .label(format!("looked in {place}"))
+            .hint("correct the path, or make it first; a relative path starts at the directory of this file"),
+        io::ErrorKind::PermissionDenied => Problem::error(format!("{what} {written} may not be read"))
+            .label(format!("tried {place}"))
+            .hint("let the user that the gateway runs as read it"),
+        io::ErrorKind::InvalidData => {
+            Problem::error(format!("{what} {written} doesn't hold text")).hint("it must be valid UTF-8")
+        }
+        _ => Problem::error(format!("{what} {written} can't be read: {error}")),
+    }
+}

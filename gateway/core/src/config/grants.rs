@@ -1,0 +1,110 @@
+//! `[plugins.<id>.allow]`: what a plugin may reach.
+
+use std::collections::BTreeSet;
+
+use super::problem::{Problem, quoted};
+use super::reading::{Reading, Table, Text};
+use super::{ClientFeature, DirGrant, DirMode, Grants};
+
+impl Reading<'_> {
+    /// Reads the grants.
+    pub(super) fn grants(&mut self, allow: &Table<'_>) -> Grants {
+        let http = self.texts(allow, "http").unwrap_or_default();
+        if let (Some(first), Some(last)) = (http.first(), http.last()) {
+            self.note(
+                Problem::warning(
+                    "outgoing requests aren't available in this version: the grant has no effect",
+                )
+                .at(first.place.start..last.place.end)
+                .hint("the plugin's requests are refused; remove the grant, or keep it for later"),
+            );
+        }
+        Grants {
+            dirs: self.dirs(allow),
+            env: self.env(allow),
+            client: self.client(allow),
+            instructions: self.boolean(allow, "instructions", false),
+            http: http.into_iter().map(|text| text.text).collect(),
+        }
+    }
+
+    fn client(&mut self, allow: &Table<'_>) -> BTreeSet<ClientFeature> {
+        let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
+        let named = self.texts(allow, "client").unwrap_or_default();
+        named
+            .iter()
+            .filter_map(|text| all.into_iter().find(|feature| feature.as_str() == text.text))
+            .collect()
+    }
+
+    fn env(&mut self, allow: &Table<'_>) -> Vec<(String, String)> {
+        let mut granted: Vec<(String, String)> = Vec::new();
+        for name in self.texts(allow, "env").unwrap_or_default() {
+            match self.variable(&name) {
+                Ok(_) if granted.iter().any(|(other, _)| *other == name.text) => {
+                    let problem = Problem::warning(format!("{} is granted twice", quoted(&name.text)));
+                    self.note(problem.at(name.place));
+                }
+                Ok(value) => granted.push((name.text, value)),
+                Err(problem) => self.note(problem.at(name.place)),
+            }
+        }
+        granted
+    }
+
+    fn dirs(&mut self, allow: &Table<'_>) -> Vec<DirGrant> {
+        let mut dirs: Vec<(DirGrant, Text)> = Vec::new();
+        for table in self.tables(allow, "dirs") {
+            let host = self.text(&table, "host");
+            let host = host.and_then(|text| Some((self.directory(&text)?, text)));
+            let guest = self.text(&table, "guest").filter(|guest| self.is_guest_path(guest));
+            let mode = self.text(&table, "mode");
+            let mode = match mode.as_ref().map(|mode| mode.text.as_str()) {
+                Some("rw") => DirMode::ReadWrite,
+                Some(_) | None => DirMode::ReadOnly, // anything else was noted
+            };
+            let Some(guest) = guest else { continue };
+            if let Some((_, other)) = dirs.iter().find(|(_, other)| is_within(&guest.text, &other.text)) {
+                let problem = Problem::error(format!(
+                    "{} and {} can't both be granted: one lies inside the other",
+                    quoted(&guest.text),
+                    quoted(&other.text),
+                ));
+                let problem = problem.at(guest.place.clone()).related(other.place.clone(), "first here");
+                self.note(problem.hint("choose paths that stand side by side, such as `/a` and `/b`"));
+            }
+            if let Some((host, text)) = host {
+                dirs.push((DirGrant { place: text.place, host, guest: guest.text.clone(), mode }, guest));
+            }
+        }
+        dirs.into_iter().map(|(grant, _)| grant).collect()
+    }
+
+    /// Notes a path that can't stand for a directory inside the sandbox.
+    fn is_guest_path(&mut self, guest: &Text) -> bool {
+        let text = guest.text.as_str();
+        let hint = if !text.starts_with('/') {
+            "start it with `/`"
+        } else if text.len() > 1
+            && text[1..].split('/').any(|part| part.is_empty() || part == "." || part == "..")
+        {
+            "write it without `.`, `..`, doubled `/` and `/` at the end"
+        } else if text.contains(|c: char| c.is_control() || c == '\\') {
+            "write it without control characters and `\\`"
+        } else {
+            return true;
+        };
+        let message = format!("{} can't be a path inside the sandbox", quoted(text));
+        self.note(Problem::error(message).at(guest.place.clone()).hint(hint));
+        false
+    }
+}
+
+/// Is one of two paths inside the sandbox the other, or inside it?
+fn is_within(a: &str, b: &str) -> bool {
+    let inside = |inner: &str, outer: &str| {
+        let outer = outer.trim_end_matches('/');
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    inside(a, b) || inside(b, a)
+}

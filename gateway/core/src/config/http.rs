@@ -1,0 +1,216 @@
+//! `[http]`: the address, who may call, and from where.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
+use super::problem::{Problem, quoted};
+use super::reading::{Reading, Table, Text};
+use super::{HttpConfig, Secret, Token};
+
+/// Shorter tokens can be guessed, in characters.
+const SHORT_TOKEN: usize = 16;
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8931)),
+            tokens: Vec::new(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body: ByteSize::mib(4),
+            max_sessions: 1_000,
+            session_idle: Duration::from_secs(30 * 60),
+        }
+    }
+}
+
+impl Reading<'_> {
+    /// Reads `[http]`.
+    pub(super) fn http(&mut self, root: &Table<'_>) -> HttpConfig {
+        let usual = HttpConfig::default();
+        let Some(table) = self.table(root, "http") else { return usual };
+        let written = self.text(&table, "listen");
+        let listen = written.as_ref().and_then(|text| self.address(text));
+        let http = HttpConfig {
+            listen: listen.unwrap_or(usual.listen),
+            tokens: self.table(&table, "auth").map(|auth| self.tokens(&auth)).unwrap_or_default(),
+            allowed_hosts: self.checked(&table, "allowed_hosts", host),
+            allowed_origins: self.checked(&table, "allowed_origins", origin),
+            max_body: self.size(&table, "max_body", usual.max_body),
+            max_sessions: self.integer(&table, "max_sessions", usual.max_sessions),
+            session_idle: self.duration(&table, "session_idle", usual.session_idle),
+        };
+        if let Some(text) = written
+            && http.is_open_to_strangers(http.listen)
+            && !self.mentions_tokens(&table)
+        {
+            self.note(
+                Problem::error("others can reach this address, and nobody is asked for a token")
+                    .at(text.place)
+                    .hint("listen on 127.0.0.1, or add `tokens = [{ name = \"…\", token = { env = \"…\" } }]` to `[http.auth]`"),
+            );
+        }
+        http
+    }
+
+    /// Does the file have tokens, right or wrong?
+    fn mentions_tokens(&mut self, http: &Table<'_>) -> bool {
+        let tokens = http.get("auth").and_then(|auth| auth.inner.get("tokens").cloned());
+        tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
+    }
+
+    fn address(&mut self, text: &Text) -> Option<SocketAddr> {
+        let error = match text.text.parse() {
+            Ok(address) => return Some(address),
+            Err(_) => Problem::error(format!("{} is no address to listen on", quoted(&text.text))),
+        };
+        let port = text.text.rsplit(':').next().filter(|port| port.parse::<u16>().is_ok()).unwrap_or("8931");
+        let hint = if text.text.parse::<IpAddr>().is_ok() {
+            format!("add the port: \"{}\"", with_port(&text.text))
+        } else {
+            format!(
+                "write an IP address and a port: \"127.0.0.1:{port}\", or \"0.0.0.0:{port}\" for all of this machine's addresses"
+            )
+        };
+        self.note(error.at(text.place.clone()).hint(hint));
+        None
+    }
+
+    /// A list of texts of which each passes `check`.
+    fn checked(
+        &mut self,
+        table: &Table<'_>,
+        name: &str,
+        check: fn(&str) -> Result<String, &'static str>,
+    ) -> Vec<String> {
+        let texts = self.texts(table, name).unwrap_or_default();
+        let mut good = Vec::with_capacity(texts.len());
+        for text in texts {
+            match check(&text.text) {
+                Ok(text) => good.push(text),
+                Err(reason) => {
+                    let message = format!("{} can't stand in `{name}`", quoted(&text.text));
+                    self.note(Problem::error(message).at(text.place).hint(reason));
+                }
+            }
+        }
+        good
+    }
+
+    fn tokens(&mut self, auth: &Table<'_>) -> Vec<Token> {
+        let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
+        let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
+        let mut tokens = Vec::new();
+        for table in self.tables(auth, "tokens") {
+            let name = self.text(&table, "name").filter(|name| self.is_principal(name));
+            let value = table.get("token");
+            let token = value.as_ref().and_then(|value| self.secret(value));
+            if let Some(name) = &name {
+                if let Some(first) = names.get(&name.text) {
+                    let message = format!("two tokens are named {}", quoted(&name.text));
+                    let problem =
+                        Problem::error(message).at(name.place.clone()).related(first.clone(), "first here");
+                    self.note(problem.hint("give each its own name: sessions belong to it"));
+                }
+                names.entry(name.text.clone()).or_insert_with(|| name.place.clone());
+            }
+            let (Some(token), Some(value)) = (token, value) else { continue };
+            self.judge_token(&token, &value.place);
+            if let Some((_, first)) = secrets.iter().find(|(other, _)| *other == token) {
+                let problem = Problem::error("two names have the same token").at(value.place.clone());
+                let problem = problem.related(first.clone(), "the same here");
+                self.note(problem.hint("make a token for each: `openssl rand -hex 32` prints one"));
+            }
+            secrets.push((token.clone(), value.place));
+            if let Some(name) = name {
+                tokens.push(Token { name: name.text.into(), token });
+            }
+        }
+        tokens
+    }
+
+    /// Notes a name that a principal can't have.
+    fn is_principal(&mut self, name: &Text) -> bool {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.@+".contains(c);
+        let hint = if name.text.is_empty() || name.text.len() > 64 || !name.text.chars().all(allowed) {
+            "use 1 to 64 letters, digits and `_ - . @ +`"
+        } else if name.text == "local" || name.text == "anonymous" {
+            "logs already call callers so that had no token"
+        } else {
+            return true;
+        };
+        let message = format!("{} can't be the name of a token", quoted(&name.text));
+        self.note(Problem::error(message).at(name.place.clone()).hint(hint));
+        false
+    }
+
+    /// Notes a token that can't be sent, or can be guessed.
+    fn judge_token(&mut self, token: &Secret, place: &Range<usize>) {
+        let text = token.expose();
+        let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
+            Problem::error(
+                "this token can't be sent in a header: it holds white space or other than ASCII characters",
+            )
+        } else if text.len() < SHORT_TOKEN {
+            Problem::warning(format!("this token has fewer than {SHORT_TOKEN} characters and can be guessed"))
+        } else {
+            return;
+        };
+        self.note(problem.at(place.clone()).hint("`openssl rand -hex 32` prints a good one"));
+    }
+}
+
+fn with_port(address: &str) -> String {
+    if address.contains(':') { format!("[{address}]:8931") } else { format!("{address}:8931") }
+}
+
+/// A host name or address as the `Host` header has it, without a port; or what to write instead.
+fn host(text: &str) -> Result<String, &'static str> {
+    let text = text.to_ascii_lowercase();
+    if text.contains('/') {
+        return Err("write the host's name alone, without `https://` and without a path");
+    }
+    if text.contains('*') {
+        return Err("name each host: there are no wildcards here");
+    }
+    if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<Ipv6Addr>() {
+        return Ok(format!("[{address}]"));
+    }
+    if text.contains(':') {
+        return Err("leave the port away");
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
+    if text.is_empty() || !text.chars().all(allowed) {
+        return Err("write a host name such as `example.com`; a name in other letters in its `xn--` form");
+    }
+    Ok(text)
+}
+
+/// An origin as browsers send it: lower case, without a port that is the scheme's own; or what to write instead.
+fn origin(text: &str) -> Result<String, &'static str> {
+    const FORM: &str =
+        "write scheme, host and port as the browser sends them, such as \"https://example.com\"";
+    let text = text.to_ascii_lowercase();
+    if text.contains('*') {
+        return Err("name each origin: with `*` every web page could use the plugins");
+    }
+    let Some((scheme, rest)) = text.split_once("://") else { return Err(FORM) };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    if !is_scheme || rest.contains(['/', '?', '#', '@']) {
+        return Err(FORM);
+    }
+    let (name, port) = match rest.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port.parse::<u16>().map_err(|_| FORM)?)),
+        _ => (rest, None),
+    };
+    let name = host(name).map_err(|_| FORM)?;
+    Ok(match (scheme, port) {
+        ("http", Some(80)) | ("https", Some(443)) | (_, None) => format!("{scheme}://{name}"),
+        (_, Some(port)) => format!("{scheme}://{name}:{port}"),
+    })
+}

@@ -1,0 +1,202 @@
+//! Every key of `gateway.toml`: what it is called, which type, limits and default it has, and what it is for.
+//!
+//! The one table that the reader checks against (unknown keys, types, ranges), that suggestions come from, and that
+//! the JSON Schema is written from. The values that defaults become stand in code, where they are used; a test
+//! compares them with what is said here.
+
+mod kind;
+mod limits;
+
+pub use kind::{Key, Kind, Number};
+pub use limits::LIMITS;
+
+use kind::{key, optional, required};
+
+/// The top level.
+pub static ROOT: &[Key] = &[
+    required("version", Kind::Version, "The version of this format: 1."),
+    key("gateway", Kind::Table(GATEWAY), "The gateway itself."),
+    key("http", Kind::Table(HTTP), "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`."),
+    key("defaults", Kind::Table(DEFAULTS), "What holds for every plugin that doesn't say otherwise."),
+    key(
+        "plugins",
+        Kind::Named(&Kind::Table(PLUGIN)),
+        "The plugins, each under the name that its tools carry in front. Where two are in conflict, the first \
+         in the file wins.",
+    ),
+];
+
+static GATEWAY: &[Key] = &[
+    optional(
+        "concurrency",
+        Kind::Integer(Number { most: 10_000, ..Number::positive("nothing could ever run") }),
+        "64",
+        "How many calls run at once, of all plugins together.",
+    ),
+    key(
+        "cache",
+        Kind::Text("a path"),
+        "The directory for compiled code, private to the gateway. `MOONGATE_CACHE_DIR` goes before it; without \
+         either it is `moongate` in `$XDG_CACHE_HOME` or `$HOME/.cache`.",
+    ),
+    key(
+        "state",
+        Kind::Text("a path"),
+        "The directory for plugins' state. Without it, state is kept in memory.",
+    ),
+];
+
+static HTTP: &[Key] = &[
+    optional(
+        "listen",
+        Kind::Text("an address such as \"127.0.0.1:8931\""),
+        "\"127.0.0.1:8931\"",
+        "The IP address and port to listen on; port 0 takes a free one. An address that others can reach needs \
+         `auth.tokens`.",
+    ),
+    optional(
+        "allowed_hosts",
+        Kind::List(&Kind::Text("a host name")),
+        "[]",
+        "Host names that a request may be addressed to, without a port, beside loopback names and the listening \
+         address.",
+    ),
+    optional(
+        "allowed_origins",
+        Kind::List(&Kind::Text("an origin such as \"https://example.com\"")),
+        "[]",
+        "Origins of web pages that may call: scheme, host and port. Pages from loopback addresses always may.",
+    ),
+    optional(
+        "max_body",
+        Kind::Size(Number { most: 1 << 30, ..Number::positive("no request would fit") }),
+        "\"4MiB\"",
+        "The largest request body.",
+    ),
+    optional(
+        "max_sessions",
+        Kind::Integer(Number { most: 1_000_000, ..Number::positive("nobody could connect") }),
+        "1000",
+        "How many sessions of the handshake revisions may be open at once.",
+    ),
+    optional(
+        "session_idle",
+        Kind::Duration(Number { most: 30 * 86_400, ..Number::positive("every session would end at once") }),
+        "\"30m\"",
+        "A session that was silent for so long is ended.",
+    ),
+    key("auth", Kind::Table(AUTH), "Who may call."),
+];
+
+static AUTH: &[Key] = &[optional(
+    "tokens",
+    Kind::List(&Kind::Table(TOKEN)),
+    "[]",
+    "Bearer tokens. Without any, everybody who reaches the address may call.",
+)];
+
+/// A bearer token.
+static TOKEN: &[Key] = &[
+    required("name", Kind::Text("a name"), "Whom the token stands for; plugins and logs see this name."),
+    required("token", Kind::Secret, "The token: `{ env = \"NAME\" }` or `{ file = \"path\" }`."),
+];
+
+static DEFAULTS: &[Key] = &[key("limits", Kind::Table(LIMITS), "Limits of every plugin that has no own.")];
+
+/// A plugin's table.
+static PLUGIN: &[Key] = &[
+    required("source", Kind::Text("a path"), "The component: a path, relative to this file."),
+    key(
+        "sha256",
+        Kind::Text("64 hexadecimal digits"),
+        "The SHA-256 digest of the only content that is accepted.",
+    ),
+    key(
+        "prefix",
+        Kind::Text("a name"),
+        "What stands before `_` in public names, instead of the plugin's name; \"\" for nothing.",
+    ),
+    key("tools", Kind::Table(TOOLS), "Which tools are offered, and under which name."),
+    optional(
+        "uris",
+        Kind::List(&Kind::Text("a URI")),
+        "[]",
+        "URIs, or how URIs begin, that are this plugin's even where another claims them.",
+    ),
+    key("allow", Kind::Table(ALLOW), "What the plugin may reach. Nothing is allowed by default."),
+    key("limits", Kind::Table(LIMITS), "How much the plugin may use."),
+    key(
+        "config",
+        Kind::Settings,
+        "The plugin's own settings, read through `wasi:config/store`: strings as they are, everything else as \
+         compact JSON, `{ env = \"NAME\" }` and `{ file = \"path\" }` as secrets.",
+    ),
+];
+
+static TOOLS: &[Key] = &[
+    key(
+        "allow",
+        Kind::List(&Kind::Text("a tool's name")),
+        "Only these, by the plugin's own names. Without it: all.",
+    ),
+    optional(
+        "deny",
+        Kind::List(&Kind::Text("a tool's name")),
+        "[]",
+        "All but these, by the plugin's own names.",
+    ),
+    key(
+        "rename",
+        Kind::Named(&Kind::Text("a public name")),
+        "Public names, by the plugin's own names; no prefix is put before them.",
+    ),
+];
+
+static ALLOW: &[Key] = &[
+    optional(
+        "http",
+        Kind::List(&Kind::Text("an address such as \"https://example.com\"")),
+        "[]",
+        "Where requests may go: scheme, host and port. Without effect in this version: no request leaves a plugin.",
+    ),
+    optional("dirs", Kind::List(&Kind::Table(DIR)), "[]", "Directories that may be read or changed."),
+    optional(
+        "env",
+        Kind::List(&Kind::Text("the name of a variable")),
+        "[]",
+        "Environment variables that may be read, by name.",
+    ),
+    optional(
+        "client",
+        Kind::List(&Kind::Word(CLIENT_FEATURES)),
+        "[]",
+        "What may be asked of the person or the model at the other end.",
+    ),
+    optional(
+        "instructions",
+        Kind::Boolean,
+        "false",
+        "Whether the plugin may add to the server's instructions, labelled as its own.",
+    ),
+];
+
+/// What may be asked of the client.
+pub static CLIENT_FEATURES: &[&str] = &["elicitation", "sampling", "roots"];
+
+/// A granted directory.
+static DIR: &[Key] = &[
+    required("host", Kind::Text("a path"), "The directory on this machine, relative to this file."),
+    required("guest", Kind::Text("an absolute path"), "Its path inside the sandbox, such as \"/notes\"."),
+    optional(
+        "mode",
+        Kind::Word(&["ro", "rw"]),
+        "\"ro\"",
+        "`ro`: it may be read; `rw`: it may be changed too.",
+    ),
+];
+
+/// A text that isn't written into the file.
+pub static SECRET: &[Key] = &[
+    key("env", Kind::Text("the name of a variable"), "The environment variable that holds it."),
+    key("file", Kind::Text("a path"), "The file that holds it; one line break at its end is left away."),
+];

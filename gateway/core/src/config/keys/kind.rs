@@ -1,0 +1,111 @@
+//! The words in which keys are described.
+
+/// One key of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// How it is written.
+    pub name: &'static str,
+    /// What its value may be.
+    pub kind: Kind,
+    /// Whether the table is wrong without it.
+    pub required: bool,
+    /// The value that holds without it, as TOML; none where that takes a sentence, which `doc` then has.
+    pub default: Option<&'static str>,
+    /// What it is for.
+    pub doc: &'static str,
+}
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// The number 1.
+    Version,
+    /// A whole number.
+    Integer(Number),
+    /// A text such as `30s`; the range is in seconds.
+    Duration(Number),
+    /// A text such as `64MiB`, or a number of bytes; the range is in bytes.
+    Size(Number),
+    /// `true` or `false`.
+    Boolean,
+    /// A text; what it says, with an article.
+    Text(&'static str),
+    /// One of these texts.
+    Word(&'static [&'static str]),
+    /// `{ env = … }` or `{ file = … }`.
+    Secret,
+    /// A list of such values.
+    List(&'static Kind),
+    /// A table with these keys.
+    Table(&'static [Key]),
+    /// A table whose keys the operator chooses, with such values.
+    Named(&'static Kind),
+    /// A table whose keys and values are the plugin's own affair.
+    Settings,
+}
+
+/// What a number may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Number {
+    /// The largest that makes sense.
+    pub most: u64,
+    /// Why zero makes no sense; none where it does.
+    pub zero: Option<&'static str>,
+}
+
+impl Number {
+    /// Anything from 1 up; what would happen at zero.
+    pub(super) const fn positive(zero: &'static str) -> Self {
+        Self { most: u64::MAX, zero: Some(zero) }
+    }
+
+    /// Anything from 0 up.
+    pub(super) const fn any() -> Self {
+        Self { most: u64::MAX, zero: None }
+    }
+}
+
+impl Kind {
+    /// What is expected, with an article, to stand after "must be".
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match self {
+            Self::Version => "the number 1".to_owned(),
+            Self::Integer(_) => "a whole number".to_owned(),
+            Self::Duration(_) => "a duration such as \"30s\"".to_owned(),
+            Self::Size(_) => "a size such as \"64MiB\", or a number of bytes".to_owned(),
+            Self::Boolean => "`true` or `false`".to_owned(),
+            Self::Text(what) => (*what).to_owned(),
+            Self::Word(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                match words.split_last() {
+                    Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+                    _ => words.concat(),
+                }
+            }
+            Self::Secret => "`{ env = \"NAME\" }` or `{ file = \"path\" }`".to_owned(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Table(_) | Self::Named(_) | Self::Settings => "a table".to_owned(),
+        }
+    }
+}
+
+/// A key that may be left out, with what happens then told in `doc`.
+pub(super) const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, required: false, default: None, doc }
+}
+
+/// A key that may be left out, with the value that holds then.
+pub(super) const fn optional(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { name, kind, required: false, default: Some(default), doc }
+}
+
+/// A key that must be there.
+pub(super) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, required: true, default: None, doc }
+}

@@ -1,0 +1,100 @@
+//! The keys of `[defaults.limits]` and `[plugins.<id>.limits]`.
+//!
+//! Upper ends are where a number stops making sense, not advice: the arithmetic on them can't overflow.
+
+use super::kind::{Key, Kind, Number, optional};
+
+/// The longest a call may be allowed to take: a day, in seconds.
+const DAY: u64 = 86_400;
+/// More than a 32-bit component can address, in bytes.
+const ADDRESSABLE: u64 = 1 << 32;
+/// The largest single thing that is held in memory, in bytes.
+const HELD: u64 = 1 << 30;
+
+/// How much a plugin may use.
+pub static LIMITS: &[Key] = &[
+    optional(
+        "timeout",
+        Kind::Duration(Number { most: DAY, ..Number::positive("every call would be over before it began") }),
+        "\"30s\"",
+        "Time from the start of a call to its answer.",
+    ),
+    optional(
+        "cpu_time",
+        Kind::Duration(Number { most: DAY, ..Number::positive("no call could compute anything") }),
+        "\"10s\"",
+        "Processor time of a call.",
+    ),
+    optional(
+        "memory",
+        Kind::Size(Number { most: ADDRESSABLE, ..Number::positive("no component could start") }),
+        "\"64MiB\"",
+        "Linear memory of a call, all memories together.",
+    ),
+    optional(
+        "table_elements",
+        Kind::Integer(Number { most: 10_000_000, ..Number::positive("no component could start") }),
+        "100000",
+        "Elements of a call's tables, all together.",
+    ),
+    optional(
+        "handles",
+        Kind::Integer(Number { most: 1_000_000, ..Number::positive("no component could start") }),
+        "1000",
+        "Handles that a call holds at once: streams, files, stores.",
+    ),
+    optional(
+        "transfer",
+        Kind::Size(Number { most: HELD, ..Number::positive("no answer would fit") }),
+        "\"8MiB\"",
+        "What crosses between plugin and gateway at once: a result, a log line, a list.",
+    ),
+    optional(
+        "log_lines",
+        Kind::Integer(Number { most: 1_000_000, ..Number::any() }),
+        "1000",
+        "Log lines of a call, and as many progress reports; more are dropped and counted.",
+    ),
+    optional(
+        "output",
+        Kind::Size(Number { most: HELD, ..Number::any() }),
+        "\"64KiB\"",
+        "What a call prints to stdout and stderr; more is dropped and counted.",
+    ),
+    optional(
+        "concurrency",
+        Kind::Integer(Number { most: 10_000, ..Number::positive("the plugin could never run") }),
+        "16",
+        "How many of the plugin's calls run at once.",
+    ),
+    optional(
+        "queue",
+        Kind::Integer(Number { most: 1_000_000, ..Number::any() }),
+        "256",
+        "How many calls may wait for one that runs; more are refused as busy.",
+    ),
+    optional(
+        "component",
+        Kind::Size(Number { most: HELD, ..Number::positive("no component would fit") }),
+        "\"64MiB\"",
+        "The size of the component's file.",
+    ),
+    optional(
+        "describe_timeout",
+        Kind::Duration(Number { most: DAY, ..Number::positive("no plugin could ever load") }),
+        "\"10s\"",
+        "How long the plugin may take to describe itself when it is loaded.",
+    ),
+    optional(
+        "items",
+        Kind::Integer(Number { most: 1_000_000, ..Number::positive("the plugin could offer nothing") }),
+        "1000",
+        "How many tools the plugin may have; as many resources, templates and prompts.",
+    ),
+    optional(
+        "schema",
+        Kind::Size(Number { most: HELD, ..Number::positive("no tool could be described") }),
+        "\"256KiB\"",
+        "The text of one JSON Schema.",
+    ),
+];

@@ -1,0 +1,164 @@
+//! From the file to a [`Config`], with all that is wrong on the way.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+use super::environment::Environment;
+use super::files;
+use super::keys::ROOT;
+use super::problem::{Problem, Source};
+use super::reading::{Reading, Table};
+use super::{Config, Limits};
+
+/// No configuration is longer; whoever names a log or a disk by mistake should hear of it.
+const LONGEST: u64 = 4 * 1024 * 1024;
+
+/// How many calls run at once, of all plugins together.
+const CONCURRENCY: u32 = 64;
+
+/// What became of a file.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The text that places point into; secrets that it should not have are blotted out.
+    pub source: Source,
+    /// The configuration; none if there is an error among the problems.
+    pub config: Option<Config>,
+    /// All that is wrong, in the order of the file.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads `file`, and the files and variables that it names.
+#[must_use]
+pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
+    match read(file) {
+        Ok(text) => from_text(file, text, environment),
+        Err(error) => {
+            let shown = file.to_string_lossy();
+            let problem = files::unreadable("the configuration", &shown, file, &error);
+            let problem = match error.kind() {
+                io::ErrorKind::NotFound => problem.hint("name another with `--config`"),
+                _ => problem,
+            };
+            let source = Source { path: file.to_owned(), text: String::new() };
+            Loaded { source, config: None, problems: vec![problem] }
+        }
+    }
+}
+
+/// Reads `text` as if `file` held it.
+#[must_use]
+pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
+    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let source = Source { path: file.to_owned(), text };
+    let Resolved { config, mut problems, plain_secrets } = resolve(absolute, &source.text, environment);
+    let source = Source { text: blot_out(source.text, &plain_secrets), ..source };
+    problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+    let config = if problems.iter().any(Problem::is_error) { None } else { config };
+    Loaded { source, config, problems }
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    if fs::metadata(file)?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    }
+    let mut text = String::new();
+    fs::File::open(file)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 4 MiB"));
+    }
+    Ok(text)
+}
+
+/// What reading came to.
+struct Resolved {
+    config: Option<Config>,
+    problems: Vec<Problem>,
+    plain_secrets: Vec<std::ops::Range<usize>>,
+}
+
+fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved {
+    let (parsed, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Resolved { config: None, problems: syntax(&errors), plain_secrets: Vec::new() };
+    }
+    let mut reading = Reading::new(&file, text, environment);
+    let root = Table::root(parsed.get_ref(), ROOT);
+    if !reading.version(&root) {
+        // Keys of another version would all look wrong.
+        return Resolved { config: None, problems: reading.problems, plain_secrets: Vec::new() };
+    }
+    reading.check_keys(&root);
+    let gateway = reading.table(&root, "gateway");
+    let cache = reading.cache(gateway.as_ref());
+    let state = gateway.as_ref().and_then(|gateway| reading.text(gateway, "state"));
+    let concurrency = gateway.as_ref().map(|gateway| reading.integer(gateway, "concurrency", CONCURRENCY));
+    let defaults = reading.table(&root, "defaults").and_then(|defaults| reading.table(&defaults, "limits"));
+    let defaults = defaults.map(|limits| reading.limits(&limits, &Limits::default())).unwrap_or_default();
+    let config = Config {
+        http: reading.http(&root),
+        cache,
+        state: state.and_then(|state| reading.path(&state)),
+        concurrency: concurrency.unwrap_or(CONCURRENCY),
+        plugins: reading.plugins(&root, &defaults).into_iter().map(Arc::new).collect(),
+        secret_files: std::mem::take(&mut reading.secret_files),
+        file,
+    };
+    Resolved { config: Some(config), problems: reading.problems, plain_secrets: reading.plain_secrets }
+}
+
+/// What the parser found.
+fn syntax(errors: &[toml::de::Error]) -> Vec<Problem> {
+    let problem = |error: &toml::de::Error| {
+        let problem = Problem::error(format!("this isn't TOML: {}", error.message()));
+        let problem = match error.message() {
+            "duplicate key" => {
+                problem.hint("keep one of the two; a table's header, too, can stand only once")
+            }
+            _ => problem,
+        };
+        match error.span() {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    };
+    errors.iter().map(problem).collect()
+}
+
+/// The text with secrets replaced, byte for byte: an excerpt may end in a log.
+fn blot_out(mut text: String, secrets: &[std::ops::Range<usize>]) -> String {
+    for place in secrets {
+        let blot: String =
+            text[place.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { '*' }).collect();
+        text.replace_range(place.clone(), &blot);
+    }
+    text
+}
+
+impl Reading<'_> {
+    /// Notes a version that isn't ours; false: nothing else in the file can be judged.
+    fn version(&mut self, root: &Table<'_>) -> bool {
+        let Some(value) = root.get("version") else { return true }; // noted with the missing keys
+        match value.inner {
+            DeValue::Integer(number) if number.to_string() == "1" => true,
+            DeValue::Integer(number) => {
+                let problem =
+                    Problem::error(format!("this gateway reads version 1 of the format, not {number}"));
+                self.note(problem.at(value.place).hint("update the gateway, or write `version = 1`"));
+                false
+            }
+            DeValue::String(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => {
+                self.wrong_type(&value, &super::keys::Kind::Version);
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `[plugins.<id>]`: one plugin's table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::keys::{Kind, ROOT};
+use super::problem::{Problem, quoted};
+use super::reading::{Reading, Table, Text, Value};
+use super::{Exposure, Limits, PluginConfig};
+use crate::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName};
+
+impl Reading<'_> {
+    /// Reads `[plugins]`, in the order of the file.
+    pub(super) fn plugins(&mut self, root: &Table<'_>, defaults: &Limits) -> Vec<PluginConfig> {
+        let plugin = ROOT.iter().find(|key| key.name == "plugins").map(|key| key.kind);
+        let Some(Kind::Named(Kind::Table(keys))) = plugin else { unreachable!("`plugins` has named tables") };
+        let mut plugins = Vec::new();
+        for (name, value) in self.named(root, "plugins") {
+            let id = self.accept(PluginId::new(name), &value.key_place, "a plugin can't be called so");
+            let Some(table) = self.as_table(&value, keys) else { continue };
+            let id = id.unwrap_or_else(|| PluginId::new("unnamed").expect("it is a good name"));
+            plugins.push(self.plugin(id, &value, &table, defaults));
+        }
+        plugins
+    }
+
+    fn plugin(
+        &mut self,
+        id: PluginId,
+        value: &Value<'_>,
+        table: &Table<'_>,
+        defaults: &Limits,
+    ) -> PluginConfig {
+        let source = self.text(table, "source");
+        let sha256 = self.text(table, "sha256");
+        PluginConfig {
+            prefix: self.prefix(table).unwrap_or_else(|| id.as_str().to_owned()),
+            id,
+            place: value.key_place.clone(),
+            source_place: source
+                .as_ref()
+                .map_or_else(|| value.key_place.clone(), |source| source.place.clone()),
+            source: source.and_then(|source| self.component(&source)).unwrap_or_default(),
+            sha256: sha256.and_then(|text| {
+                self.accept(text.text.parse::<Digest>(), &text.place, "no content can have this digest")
+            }),
+            tools: self.table(table, "tools").map(|tools| self.exposure(&tools)).unwrap_or_default(),
+            uris: self.uris(table),
+            allow: self.table(table, "allow").map(|allow| self.grants(&allow)).unwrap_or_default(),
+            limits: match self.table(table, "limits") {
+                Some(limits) => self.limits(&limits, defaults),
+                None => defaults.clone(),
+            },
+            config: table.get("config").map(|config| self.settings(&config)).unwrap_or_default(),
+        }
+    }
+
+    /// Notes a name that isn't one.
+    fn accept<T>(
+        &mut self,
+        read: Result<T, NameError>,
+        place: &std::ops::Range<usize>,
+        what: &str,
+    ) -> Option<T> {
+        match read {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.note(Problem::error(format!("{what}: {error}")).at(place.clone()));
+                None
+            }
+        }
+    }
+
+    fn prefix(&mut self, table: &Table<'_>) -> Option<String> {
+        let text = self.text(table, "prefix")?;
+        if !text.text.is_empty() {
+            self.accept(PluginId::new(&text.text), &text.place, "a prefix can't be called so")?;
+        }
+        Some(text.text)
+    }
+
+    fn uris(&mut self, table: &Table<'_>) -> Vec<String> {
+        let texts = self.texts(table, "uris").unwrap_or_default();
+        let uri = |text: Text| {
+            let uri = self.accept(ResourceUri::new(&text.text), &text.place, "only a URI can be granted")?;
+            Some(uri.as_str().to_owned())
+        };
+        texts.into_iter().filter_map(uri).collect()
+    }
+
+    fn exposure(&mut self, tools: &Table<'_>) -> Exposure {
+        let allow = self.texts(tools, "allow").map(|names| self.tool_names(names));
+        let deny = self.texts(tools, "deny").map(|names| self.tool_names(names)).unwrap_or_default();
+        for (name, denied) in &deny {
+            if let Some(allowed) = allow.as_ref().and_then(|allow| allow.get(name)) {
+                let message = format!("the tool `{name}` is both allowed and denied");
+                let problem =
+                    Problem::error(message).at(denied.clone()).related(allowed.clone(), "allowed here");
+                self.note(problem.hint("remove it from one of the two"));
+            }
+        }
+        let names = |names: BTreeMap<String, _>| names.into_keys().collect::<BTreeSet<_>>();
+        Exposure { allow: allow.map(names), deny: names(deny), rename: self.renames(tools) }
+    }
+
+    /// The tools' names, each with its place.
+    fn tool_names(&mut self, texts: Vec<Text>) -> BTreeMap<String, std::ops::Range<usize>> {
+        let mut names = BTreeMap::new();
+        for text in texts {
+            if self.accept(ToolName::new(&text.text), &text.place, "no tool can be called so").is_some() {
+                names.insert(text.text, text.place);
+            }
+        }
+        names
+    }
+
+    fn renames(&mut self, tools: &Table<'_>) -> BTreeMap<String, PublicName> {
+        let mut renames = BTreeMap::new();
+        let mut taken: BTreeMap<PublicName, std::ops::Range<usize>> = BTreeMap::new();
+        for (name, value) in self.named(tools, "rename") {
+            self.accept(ToolName::new(name), &value.key_place, "no tool can be called so");
+            let Some(text) = self.as_text(&value, &Kind::Text("a public name")) else { continue };
+            let public = self.accept(PublicName::new(&text.text), &text.place, "no tool can be called so");
+            let Some(public) = public else { continue };
+            if let Some(first) = taken.get(&public) {
+                let problem =
+                    Problem::error(format!("two tools can't both be called {}", quoted(public.as_str())));
+                let problem = problem.at(text.place.clone()).related(first.clone(), "first here");
+                self.note(problem.hint("give each its own name"));
+            }
+            taken.entry(public.clone()).or_insert(text.place);
+            renames.insert(name.to_owned(), public);
+        }
+        renames
+    }
+}

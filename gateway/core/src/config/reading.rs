@@ -1,0 +1,304 @@
+//! Typed reading of the parsed file: tables, keys and values with their places.
+//!
+//! Everything that is wrong is noted and reading goes on. Where a value is wrong its default stands in for it; that
+//! is never seen, because a file with an error becomes no configuration.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::environment::Environment;
+use super::expand::expand;
+use super::keys::{Key, Kind};
+use super::problem::{Problem, quoted};
+
+mod scalars;
+mod unknown;
+
+/// What all stages of reading share.
+pub(super) struct Reading<'a> {
+    /// Where variables are looked up.
+    pub(super) environment: &'a dyn Environment,
+    /// The file's text, to find the place of a variable inside a value.
+    pub(super) text: &'a str,
+    /// The directory of the file, absolute: relative paths start here.
+    pub(super) base: PathBuf,
+    /// What is wrong so far.
+    pub(super) problems: Vec<Problem>,
+    /// The files that secrets were read from.
+    pub(super) secret_files: Vec<PathBuf>,
+    /// Where a secret stands in the file itself, though it shouldn't.
+    pub(super) plain_secrets: Vec<Range<usize>>,
+}
+
+/// A table of the file.
+#[derive(Clone)]
+pub(super) struct Table<'t> {
+    /// How it is written, such as `plugins.fetch.allow`; empty for the top level.
+    pub(super) path: String,
+    /// Where its name stands.
+    pub(super) place: Range<usize>,
+    entries: &'t DeTable<'t>,
+    keys: &'static [Key],
+}
+
+/// A value of the file.
+#[derive(Clone)]
+pub(super) struct Value<'t> {
+    /// How its key is written, such as `http.listen`.
+    pub(super) path: String,
+    /// Where it stands.
+    pub(super) place: Range<usize>,
+    /// Where its key stands; the value's own place for an item of a list.
+    pub(super) key_place: Range<usize>,
+    /// The value itself.
+    pub(super) inner: &'t DeValue<'t>,
+}
+
+/// A text of the file, its variables filled in.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    /// The text.
+    pub(super) text: String,
+    /// Where it stands.
+    pub(super) place: Range<usize>,
+    /// How its key is written.
+    pub(super) path: String,
+}
+
+impl<'t> Table<'t> {
+    /// The whole file.
+    pub(super) fn root(entries: &'t DeTable<'t>, keys: &'static [Key]) -> Self {
+        Self { path: String::new(), place: 0..0, entries, keys }
+    }
+
+    /// A table whose keys are nobody's business.
+    pub(super) fn free(value: &Value<'_>, entries: &'t DeTable<'t>) -> Self {
+        Self { path: value.path.clone(), place: value.key_place.clone(), entries, keys: &[] }
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, name: &str) -> Option<Value<'t>> {
+        let (key, value) = self.entries.get_key_value(name)?;
+        Some(self.value(key, value))
+    }
+
+    /// All keys with their values, in the order of the file.
+    pub(super) fn entries(&self) -> Vec<(&'t str, Value<'t>)> {
+        let mut entries: Vec<_> = self.entries.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        entries.into_iter().map(|(key, value)| (&**key.get_ref(), self.value(key, value))).collect()
+    }
+
+    /// Where something stands that stands in this table: " in `[http]`".
+    pub(super) fn within(&self) -> String {
+        if self.path.is_empty() { String::new() } else { format!(" in `[{}]`", self.path) }
+    }
+
+    fn value(
+        &self,
+        key: &'t toml::Spanned<std::borrow::Cow<'t, str>>,
+        value: &'t toml::Spanned<DeValue<'t>>,
+    ) -> Value<'t> {
+        Value {
+            path: join(&self.path, key.get_ref()),
+            place: value.span(),
+            key_place: key.span(),
+            inner: value.get_ref(),
+        }
+    }
+
+    /// What the key table says of a key of this table.
+    fn key(&self, name: &str) -> &'static Key {
+        let found = self.keys.iter().find(|key| key.name == name);
+        found.expect("the reader asks only for keys that stand in the key table")
+    }
+}
+
+/// The path of a key in a table, quoted where TOML wants that.
+fn join(table: &str, key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let key = if bare { key.to_owned() } else { format!("{key:?}") };
+    if table.is_empty() { key } else { format!("{table}.{key}") }
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(file: &Path, text: &'a str, environment: &'a dyn Environment) -> Self {
+        let base = file.parent().map(Path::to_owned).unwrap_or_default();
+        Self {
+            environment,
+            text,
+            base,
+            problems: Vec::new(),
+            secret_files: Vec::new(),
+            plain_secrets: Vec::new(),
+        }
+    }
+
+    /// Notes a problem.
+    pub(super) fn note(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// Notes that a value has the wrong type.
+    pub(super) fn wrong_type(&mut self, value: &Value<'_>, kind: &Kind) {
+        let found = match value.inner {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) => "a whole number",
+            DeValue::Float(_) => "a fraction",
+            DeValue::Boolean(_) => "`true` or `false`",
+            DeValue::Datetime(_) => "a date or time",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        let problem = Problem::error(format!("`{}` must be {}, not {found}", value.path, kind.expected()));
+        let problem = match (kind, value.inner) {
+            (Kind::Duration(_), DeValue::Integer(number)) => {
+                problem.hint(format!("say the unit: \"{number}s\" are {number} seconds"))
+            }
+            (Kind::List(Kind::Text(_) | Kind::Word(_)), DeValue::String(text)) => {
+                problem.hint(format!("put it in brackets: [{:?}]", text.as_ref()))
+            }
+            (Kind::List(Kind::Table(_)), DeValue::Table(_)) => problem.hint("put it in brackets: [{ … }]"),
+            (Kind::Version, _) => problem.hint("write `version = 1`"),
+            (Kind::Secret, DeValue::String(_)) => {
+                self.plain_secrets.push(value.place.clone());
+                problem.hint(
+                    "keep it out of this file: put it into a variable or a file of its own, and name that here",
+                )
+            }
+            _ => problem,
+        };
+        self.note(problem.at(value.place.clone()));
+    }
+
+    /// Takes a value as a table with these keys; unknown and missing ones are noted.
+    pub(super) fn as_table<'t>(&mut self, value: &Value<'t>, keys: &'static [Key]) -> Option<Table<'t>> {
+        let DeValue::Table(entries) = value.inner else {
+            self.wrong_type(value, &Kind::Table(keys));
+            return None;
+        };
+        let table = Table { path: value.path.clone(), place: value.key_place.clone(), entries, keys };
+        self.check_keys(&table);
+        Some(table)
+    }
+
+    /// Notes the keys that a table shouldn't have, and those that it lacks.
+    pub(super) fn check_keys(&mut self, table: &Table<'_>) {
+        self.note_unknown(table);
+        for key in table.keys.iter().filter(|key| key.required && !table.entries.contains_key(key.name)) {
+            let problem = Problem::error(format!("`{}` is missing{}", key.name, table.within()));
+            let hint = match key.kind {
+                Kind::Version => "start the file with `version = 1`".to_owned(),
+                Kind::Secret => format!("add `{} = {{ env = \"NAME\" }}`", key.name),
+                _ => format!("add `{} = \"…\"`: {}", key.name, first_sentence(key.doc)),
+            };
+            let problem = problem.hint(hint);
+            self.note(if table.path.is_empty() { problem } else { problem.at(table.place.clone()) });
+        }
+    }
+
+    /// The table under a key, if it is there.
+    pub(super) fn table<'t>(&mut self, parent: &Table<'t>, name: &str) -> Option<Table<'t>> {
+        let value = parent.get(name)?;
+        match parent.key(name).kind {
+            Kind::Table(keys) => self.as_table(&value, keys),
+            kind => {
+                self.wrong_type(&value, &kind);
+                None
+            }
+        }
+    }
+
+    /// The entries of a table whose keys the operator chooses, in the order of the file.
+    pub(super) fn named<'t>(&mut self, parent: &Table<'t>, name: &str) -> Vec<(&'t str, Value<'t>)> {
+        let Some(value) = parent.get(name) else { return Vec::new() };
+        let DeValue::Table(entries) = value.inner else {
+            self.wrong_type(&value, &parent.key(name).kind);
+            return Vec::new();
+        };
+        Table { path: value.path, place: value.key_place, entries, keys: &[] }.entries()
+    }
+
+    /// The items of a list; nothing where the key is missing.
+    pub(super) fn items<'t>(&mut self, parent: &Table<'t>, name: &str) -> Option<Vec<Value<'t>>> {
+        let value = parent.get(name)?;
+        let DeValue::Array(items) = value.inner else {
+            self.wrong_type(&value, &parent.key(name).kind);
+            return Some(Vec::new());
+        };
+        let item = |(index, item): (usize, &'t toml::Spanned<DeValue<'t>>)| Value {
+            path: format!("{}[{index}]", value.path),
+            place: item.span(),
+            key_place: item.span(),
+            inner: item.get_ref(),
+        };
+        Some(items.iter().enumerate().map(item).collect())
+    }
+
+    /// A list of tables.
+    pub(super) fn tables<'t>(&mut self, parent: &Table<'t>, name: &str) -> Vec<Table<'t>> {
+        let Kind::List(Kind::Table(keys)) = parent.key(name).kind else {
+            unreachable!("`{name}` is a list of tables in the key table")
+        };
+        let items = self.items(parent, name).unwrap_or_default();
+        items.iter().filter_map(|item| self.as_table(item, keys)).collect()
+    }
+
+    /// A list of texts; nothing where the key is missing.
+    pub(super) fn texts(&mut self, parent: &Table<'_>, name: &str) -> Option<Vec<Text>> {
+        let Kind::List(kind) = parent.key(name).kind else {
+            unreachable!("`{name}` is a list in the key table")
+        };
+        let items = self.items(parent, name)?;
+        Some(items.iter().filter_map(|item| self.as_text(item, kind)).collect())
+    }
+
+    /// A text, its variables filled in.
+    pub(super) fn text(&mut self, parent: &Table<'_>, name: &str) -> Option<Text> {
+        let value = parent.get(name)?;
+        self.as_text(&value, &parent.key(name).kind)
+    }
+
+    /// Takes a value as a text and fills its variables in.
+    pub(super) fn as_text(&mut self, value: &Value<'_>, kind: &Kind) -> Option<Text> {
+        let DeValue::String(raw) = value.inner else {
+            self.wrong_type(value, kind);
+            return None;
+        };
+        let text = self.expanded(value, raw)?;
+        if let Kind::Word(words) = kind
+            && !words.contains(&text.as_str())
+        {
+            let message = format!("`{}` must be {}, not {}", value.path, kind.expected(), quoted(&text));
+            let problem = Problem::error(message).at(value.place.clone());
+            self.note(unknown::suggest(&text, words.iter().copied(), problem));
+            return None;
+        }
+        Some(Text { text, place: value.place.clone(), path: value.path.clone() })
+    }
+
+    /// Fills in the variables of a text that stands at `value`.
+    pub(super) fn expanded(&mut self, value: &Value<'_>, raw: &str) -> Option<String> {
+        let written = self.text.get(value.place.clone()).unwrap_or("");
+        match expand(raw, self.environment) {
+            Ok(text) => Some(text),
+            Err(faults) => {
+                for fault in faults {
+                    self.note(fault.into_problem(value, written));
+                }
+                None
+            }
+        }
+    }
+}
+
+fn first_sentence(doc: &str) -> String {
+    let end = doc.find(". ").unwrap_or(doc.len());
+    let mut sentence = doc[..end].trim_end_matches('.').to_owned();
+    if let Some(first) = sentence.get(..1).map(str::to_lowercase) {
+        sentence.replace_range(..1, &first);
+    }
+    sentence
+}

@@ -1,0 +1,114 @@
+//! Numbers with units, and without.
+
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use toml::de::DeValue;
+
+use super::super::keys::{Kind, Number};
+use super::super::problem::{Problem, quoted};
+use super::{Reading, Table, Value};
+
+impl Reading<'_> {
+    /// `true` or `false`.
+    pub(in super::super) fn boolean(&mut self, parent: &Table<'_>, name: &str, default: bool) -> bool {
+        let Some(value) = parent.get(name) else { return default };
+        match value.inner {
+            DeValue::Boolean(answer) => *answer,
+            _ => {
+                self.wrong_type(&value, &parent.key(name).kind);
+                default
+            }
+        }
+    }
+
+    /// A whole number within the key's range.
+    pub(in super::super) fn integer(&mut self, parent: &Table<'_>, name: &str, default: u32) -> u32 {
+        let Some(value) = parent.get(name) else { return default };
+        let kind = parent.key(name).kind;
+        let Kind::Integer(range) = kind else { unreachable!("`{name}` is a whole number in the key table") };
+        if !value.inner.is_integer() {
+            self.wrong_type(&value, &kind);
+            return default;
+        }
+        let number = self
+            .whole(&value)
+            .and_then(|number| self.in_range(&value, number, range, &range.most.to_string()));
+        number.and_then(|number| u32::try_from(number).ok()).unwrap_or(default)
+    }
+
+    /// A duration within the key's range.
+    pub(in super::super) fn duration(
+        &mut self,
+        parent: &Table<'_>,
+        name: &str,
+        default: Duration,
+    ) -> Duration {
+        let Some(value) = parent.get(name) else { return default };
+        let kind = parent.key(name).kind;
+        let Kind::Duration(range) = kind else { unreachable!("`{name}` is a duration in the key table") };
+        let Some(text) = self.as_text(&value, &kind) else { return default };
+        let Ok(duration) = humantime::parse_duration(&text.text) else {
+            let problem =
+                Problem::error(format!("{} in `{}` is no duration", quoted(&text.text), value.path))
+                    .at(text.place);
+            self.note(problem.hint("write a number and a unit: \"500ms\", \"30s\", \"5m\", \"1h 30m\""));
+            return default;
+        };
+        // Rounded up, so that only nothing is zero.
+        let seconds = duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0));
+        let most = humantime::format_duration(Duration::from_secs(range.most)).to_string();
+        self.in_range(&value, seconds, range, &most).map_or(default, |_| duration)
+    }
+
+    /// A size within the key's range.
+    pub(in super::super) fn size(&mut self, parent: &Table<'_>, name: &str, default: ByteSize) -> ByteSize {
+        let Some(value) = parent.get(name) else { return default };
+        let kind = parent.key(name).kind;
+        let Kind::Size(range) = kind else { unreachable!("`{name}` is a size in the key table") };
+        let bytes = if value.inner.is_integer() {
+            self.whole(&value)
+        } else {
+            let Some(text) = self.as_text(&value, &kind) else { return default };
+            match text.text.trim().parse::<ByteSize>() {
+                Ok(size) => Some(size.as_u64()),
+                Err(_) => {
+                    let problem =
+                        Problem::error(format!("{} in `{}` is no size", quoted(&text.text), value.path))
+                            .at(text.place);
+                    self.note(problem.hint("write a number and a unit: \"64KiB\", \"64MiB\", \"1GiB\""));
+                    None
+                }
+            }
+        };
+        let most = ByteSize::b(range.most).display().iec().to_string().replace(".0 ", "").replace(' ', "");
+        bytes.and_then(|bytes| self.in_range(&value, bytes, range, &most)).map_or(default, ByteSize::b)
+    }
+
+    /// The number that an integer of the file stands for, if it isn't negative.
+    fn whole(&mut self, value: &Value<'_>) -> Option<u64> {
+        let number = value.inner.as_integer()?;
+        let read =
+            i128::from_str_radix(&number.as_str().replace('_', ""), number.radix()).unwrap_or(i128::MAX);
+        if read < 0 {
+            let problem = Problem::error(format!("`{}` can't be negative", value.path));
+            self.note(problem.at(value.place.clone()));
+            return None;
+        }
+        Some(u64::try_from(read).unwrap_or(u64::MAX))
+    }
+
+    /// Notes a number that is zero where that makes no sense, or too large; `most` is how the largest is written.
+    fn in_range(&mut self, value: &Value<'_>, number: u64, range: Number, most: &str) -> Option<u64> {
+        let problem = match range.zero {
+            Some(reason) if number == 0 => {
+                Problem::error(format!("`{}` can't be zero: {reason}", value.path))
+                    .hint("leave the key out for the usual value")
+            }
+            _ if number > range.most => Problem::error(format!("`{}` can't be more than {most}", value.path)),
+            _ => return Some(number),
+        };
+        self.note(problem.at(value.place.clone()));
+        None
+    }
+}

@@ -1,0 +1,81 @@
+//! Keys that nobody knows, and what was probably meant.
+
+use super::super::keys::{Key, Kind, ROOT};
+use super::super::problem::{Problem, quoted};
+use super::{Reading, Table};
+
+impl Reading<'_> {
+    /// Notes each key of `table` that its key table doesn't have.
+    pub(super) fn note_unknown(&mut self, table: &Table<'_>) {
+        for (name, value) in table.entries() {
+            if table.keys.iter().any(|key| key.name == name) {
+                continue;
+            }
+            let message = format!("unknown key {}{}", quoted(name), table.within());
+            let problem = Problem::error(message).at(value.key_place);
+            self.note(cure(name, table, problem));
+        }
+    }
+}
+
+/// Adds what was probably meant: a similar key here, the same key elsewhere, or else all keys that there are.
+fn cure(name: &str, table: &Table<'_>, problem: Problem) -> Problem {
+    if nearest(name, table.keys.iter().map(|key| key.name)).is_none() {
+        let mut homes = Vec::new();
+        find_homes(name, ROOT, "", &mut homes);
+        if !homes.is_empty() {
+            return problem.hint(format!("`{name}` belongs into {}", homes.join(" or ")));
+        }
+    }
+    suggest(name, table.keys.iter().map(|key| key.name), problem)
+}
+
+/// Adds the word that was probably meant, or else all that there are.
+pub(super) fn suggest<'k>(
+    word: &str,
+    known: impl Iterator<Item = &'k str> + Clone,
+    problem: Problem,
+) -> Problem {
+    match nearest(word, known.clone()) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => {
+            let all: Vec<String> = known.map(|word| format!("`{word}`")).collect();
+            problem.hint(format!("known here: {}", all.join(", ")))
+        }
+    }
+}
+
+/// The word that differs least, if it could be a slip of the same word.
+fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let plain = |word: &str| word.to_ascii_lowercase().replace('-', "_");
+    let word = plain(word);
+    let scored = known.map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate));
+    let (distance, candidate) = scored.min_by_key(|(distance, _)| *distance)?;
+    let slips = (word.chars().count().max(candidate.len()) / 3).max(1);
+    (distance <= slips).then_some(candidate)
+}
+
+/// Collects the tables in which a key of exactly this name is known.
+fn find_homes(name: &str, keys: &[Key], path: &str, homes: &mut Vec<String>) {
+    if !path.is_empty() && keys.iter().any(|key| key.name == name) {
+        homes.push(format!("`[{path}]`"));
+    }
+    for key in keys {
+        let path = super::join(path, key.name);
+        match key.kind {
+            Kind::Table(keys) => find_homes(name, keys, &path, homes),
+            Kind::Named(Kind::Table(keys)) => find_homes(name, keys, &format!("{path}.<name>"), homes),
+            Kind::Version
+            | Kind::Integer(_)
+            | Kind::Duration(_)
+            | Kind::Size(_)
+            | Kind::Boolean
+            | Kind::Text(_)
+            | Kind::Word(_)
+            | Kind::Secret
+            | Kind::List(_)
+            | Kind::Named(_)
+            | Kind::Settings => {}
+        }
+    }
+}

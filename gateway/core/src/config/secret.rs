@@ -1,0 +1,104 @@
+//! `{ env = "NAME" }` and `{ file = "path" }`: texts that don't stand in the file.
+
+use std::env::VarError;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use super::Secret;
+use super::expand::is_variable_name;
+use super::files;
+use super::keys::{Kind, SECRET};
+use super::problem::{Problem, quoted};
+use super::reading::{Reading, Text, Value};
+
+/// No secret is longer; whoever names a log or a disk by mistake should hear of it.
+const LONGEST: u64 = 64 * 1024;
+
+impl Reading<'_> {
+    /// Reads a secret. It is never empty.
+    pub(super) fn secret(&mut self, value: &Value<'_>) -> Option<Secret> {
+        if !value.inner.is_table() {
+            self.wrong_type(value, &Kind::Secret);
+            return None;
+        }
+        let noted = self.problems.len();
+        let table = self.as_table(value, SECRET)?;
+        let (env, file) = (table.get("env"), table.get("file"));
+        if env.is_some() == file.is_some() {
+            if self.problems.len() == noted {
+                let message = format!("`{}` must be {}", value.path, Kind::Secret.expected());
+                self.note(Problem::error(message).at(value.place.clone()).hint("give one of the two"));
+            }
+            return None;
+        }
+        match (self.text(&table, "env"), self.text(&table, "file")) {
+            (Some(name), _) => self.secret_variable(&name),
+            (None, Some(path)) => self.secret_file(&path),
+            (None, None) => None,
+        }
+    }
+
+    fn secret_variable(&mut self, name: &Text) -> Option<Secret> {
+        let problem = match self.variable(name) {
+            Err(problem) => *problem,
+            Ok(value) if value.is_empty() => {
+                Problem::error(format!("the environment variable `{}` is empty", name.text))
+                    .hint("set it to the secret")
+            }
+            Ok(value) => return Some(Secret::new(value)),
+        };
+        self.note(problem.at(name.place.clone()));
+        None
+    }
+
+    /// The value of the variable that `name` names.
+    pub(super) fn variable(&self, name: &Text) -> Result<String, Box<Problem>> {
+        let shown = quoted(&name.text);
+        if !is_variable_name(&name.text) {
+            let problem = Problem::error(format!("{shown} can't be the name of an environment variable"));
+            return Err(Box::new(problem.hint("give the name alone, without `$`: letters, digits and `_`")));
+        }
+        self.environment.variable(&name.text).map_err(|error| {
+            Box::new(match error {
+                VarError::NotPresent => Problem::error(format!("the environment variable {shown} isn't set"))
+                    .hint(format!("set it, or remove `{}`", name.path.trim_end_matches(".env"))),
+                VarError::NotUnicode(_) => {
+                    Problem::error(format!("the environment variable {shown} doesn't hold text"))
+                        .hint("set it to valid UTF-8")
+                }
+            })
+        })
+    }
+
+    fn secret_file(&mut self, text: &Text) -> Option<Secret> {
+        let path = self.path(text)?;
+        self.secret_files.push(path.clone());
+        let problem = match read(&path) {
+            Ok(secret) if secret.is_empty() => {
+                Problem::error(format!("the secret file {} is empty", quoted(&text.text)))
+                    .hint("put the secret into it")
+            }
+            Ok(secret) => return Some(Secret::new(secret)),
+            Err(error) => files::unreadable("the secret file", &text.text, &path, &error),
+        };
+        self.note(problem.at(text.place.clone()));
+        None
+    }
+}
+
+/// The content of a secret's file without one line break at its end.
+fn read(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut text = String::new();
+    fs::File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 64 KiB"));
+    }
+    if let Some(line) = text.strip_suffix('\n') {
+        text.truncate(line.strip_suffix('\r').unwrap_or(line).len());
+    }
+    Ok(text)
+}

@@ -1,0 +1,105 @@
+//! `[plugins.<id>.config]`: the plugin's own settings.
+//!
+//! A text is given to the plugin as it is, everything else as compact JSON. A table of exactly one key, `env` or
+//! `file`, is a secret; that holds for a whole value only, so that no secret ends up inside a JSON text.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Number, Value as Json};
+use toml::de::{DeTable, DeValue};
+
+use super::Secret;
+use super::keys::Kind;
+use super::problem::{Problem, quoted};
+use super::reading::{Reading, Value};
+
+impl Reading<'_> {
+    /// Reads the settings of a plugin.
+    pub(super) fn settings(&mut self, config: &Value<'_>) -> BTreeMap<String, Secret> {
+        let DeValue::Table(entries) = config.inner else {
+            self.wrong_type(config, &Kind::Settings);
+            return BTreeMap::new();
+        };
+        let mut settings = BTreeMap::new();
+        for (key, value) in members(config, entries) {
+            if let Some(setting) = self.setting(&value) {
+                settings.insert(key.to_owned(), setting);
+            }
+        }
+        settings
+    }
+
+    fn setting(&mut self, value: &Value<'_>) -> Option<Secret> {
+        match value.inner {
+            DeValue::String(text) => self.expanded(value, text).map(Secret::new),
+            DeValue::Table(table) if is_secret(table) => self.secret(value),
+            _ => self.json(value).map(|json| Secret::new(json.to_string())),
+        }
+    }
+
+    fn json(&mut self, value: &Value<'_>) -> Option<Json> {
+        match value.inner {
+            DeValue::String(text) => self.expanded(value, text).map(Json::String),
+            DeValue::Boolean(answer) => Some(Json::Bool(*answer)),
+            DeValue::Datetime(time) => Some(Json::String(time.to_string())),
+            DeValue::Integer(number) => {
+                let read = i64::from_str_radix(number.as_str(), number.radix());
+                self.number(value, read.ok().map(Number::from))
+            }
+            DeValue::Float(number) => {
+                let read = number.as_str().parse().ok().and_then(Number::from_f64);
+                self.number(value, read)
+            }
+            DeValue::Array(items) => {
+                let item = |(index, item): (usize, &toml::Spanned<DeValue<'_>>)| {
+                    self.json(&Value {
+                        path: format!("{}[{index}]", value.path),
+                        place: item.span(),
+                        key_place: item.span(),
+                        inner: item.get_ref(),
+                    })
+                };
+                let read: Vec<_> = items.iter().enumerate().map(item).collect();
+                read.into_iter().collect::<Option<_>>().map(Json::Array)
+            }
+            DeValue::Table(table) if is_secret(table) => {
+                self.note(
+                    Problem::error(format!("a secret can't be a part of a value, as in `{}`", value.path))
+                        .at(value.place.clone())
+                        .hint(
+                            "give it a key of its own in the plugin's `config`; \
+                               or, if no secret is meant, write the whole value as a text that holds JSON",
+                        ),
+                );
+                None
+            }
+            DeValue::Table(table) => {
+                let read: Vec<_> = members(value, table)
+                    .into_iter()
+                    .map(|(key, value)| Some((key.to_owned(), self.json(&value)?)))
+                    .collect();
+                read.into_iter().collect::<Option<Map<_, _>>>().map(Json::Object)
+            }
+        }
+    }
+
+    fn number(&mut self, value: &Value<'_>, read: Option<Number>) -> Option<Json> {
+        if read.is_none() {
+            let written = self.text.get(value.place.clone()).unwrap_or_default();
+            let problem = Problem::error(format!("{} has no form in JSON", quoted(written)));
+            self.note(problem.at(value.place.clone()).hint("write it as a text"));
+        }
+        read.map(Json::Number)
+    }
+}
+
+/// The members of a table, in the order of the file.
+fn members<'t>(parent: &Value<'_>, entries: &'t DeTable<'t>) -> Vec<(&'t str, Value<'t>)> {
+    super::reading::Table::free(parent, entries).entries()
+}
+
+/// Is it meant as a secret?
+fn is_secret(table: &DeTable<'_>) -> bool {
+    table.len() == 1 && (table.contains_key("env") || table.contains_key("file"))
+        || table.len() == 2 && table.contains_key("env") && table.contains_key("file")
+}

@@ -1,0 +1,39 @@
+//! Each `tests/ui/config/*.toml` is read and what is said of it compared with the `.stderr` beside it.
+//!
+//! `UPDATE_GOLDENS=1 cargo test -p moongate-core goldens` writes the `.stderr` files anew.
+
+use super::*;
+
+/// What an operator would read, with the folder of the goldens called `<folder>`.
+fn said(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut environment = environment();
+    if file.ends_with("cache-nowhere.toml") {
+        environment.clear();
+    }
+    let loaded = from_text(file, text, &environment);
+    assert_eq!(loaded.config.is_none(), loaded.problems.iter().any(Problem::is_error), "{}", file.display());
+    let source = Source { path: file.file_name().unwrap().into(), text: loaded.source.text };
+    render(&loaded.problems, &source, Style::Plain).replace(&*ui().to_string_lossy(), "<folder>")
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place_and_its_cure() {
+    let update = std::env::var_os("UPDATE_GOLDENS").is_some();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(ui()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let mut wrong = String::new();
+    for file in &files {
+        let said = said(file);
+        let golden = file.with_extension("stderr");
+        if update {
+            std::fs::write(&golden, said).unwrap();
+        } else if std::fs::read_to_string(&golden).unwrap_or_default() != said {
+            writeln!(wrong, "{} says something else:\n{said}", file.display()).unwrap();
+        }
+    }
+    assert!(files.len() >= 25, "goldens are missing");
+    assert!(wrong.is_empty(), "{wrong}");
+}
