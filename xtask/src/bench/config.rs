@@ -9,6 +9,9 @@ use anyhow::{Context as _, Result};
 use super::binaries::Binaries;
 use crate::project::Project;
 
+/// A variable that would go before the configuration's own cache.
+pub(super) const CACHE_VARIABLE: &str = "MOONGATE_CACHE_DIR";
+
 /// A folder for the run; removed at its end.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -57,7 +60,9 @@ impl Scratch {
 
     fn write(&self, name: &str, plugins: &str) -> Result<PathBuf> {
         let cache = quoted(&self.cache());
-        let text = format!("version = 1\ncache = {cache}\n\n[http]\nlisten = \"127.0.0.1:0\"\n\n{plugins}");
+        let text = format!(
+            "version = 1\n\n[gateway]\ncache = {cache}\n\n[http]\nlisten = \"127.0.0.1:0\"\n\n{plugins}"
+        );
         let path = self.folder.join(name);
         fs::write(&path, text).with_context(|| format!("`{}` can't be written", path.display()))?;
         Ok(path)

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+use super::config::CACHE_VARIABLE;
+
 /// How long a server may take until it says where it listens: without a cache, it compiles first.
 const START: Duration = Duration::from_secs(120);
 
@@ -22,7 +24,7 @@ impl Server {
     /// Starts it and waits for the line of its stderr that names the endpoint.
     pub(super) fn start(mut command: Command) -> Result<Self> {
         let shown = format!("{command:?}");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.env_remove(CACHE_VARIABLE).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("{shown} can't be started"))?;
         let stderr = child.stderr.take().expect("stderr was piped");
         let (said, heard) = mpsc::channel();

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::Scratch;
+use super::config::{CACHE_VARIABLE, Scratch};
 use super::server::Server;
 use super::subject::Subject;
 use crate::report;
@@ -108,7 +108,10 @@ pub(super) fn append<'a>(command: &'a mut Command, other: &Command) -> &'a mut C
 
 /// Runs the generator and reads its figures.
 pub(super) fn run(command: &mut Command) -> Result<Value> {
-    let output = command.output().with_context(|| format!("{command:?} can't be started"))?;
+    let output = command
+        .env_remove(CACHE_VARIABLE)
+        .output()
+        .with_context(|| format!("{command:?} can't be started"))?;
     if !output.status.success() {
         bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
