@@ -1,1 +1,64 @@
-//! Placeholder.
+//! The harness: a configuration in, MCP messages out, against the real binary.
+//!
+//! [`Workspace`] is a temporary folder with a `gateway.toml`; [`Stdio`] and [`Http`] start the gateway on it and
+//! speak MCP as a client would. Components come from `plugins/dist`, where `cargo xtask build-plugins` puts them, and
+//! all tests share one cache of compiled code.
+
+mod floors;
+mod http;
+mod stdio;
+mod workspace;
+
+pub use floors::{Floors, Rule};
+pub use http::{Http, Reply};
+pub use stdio::Stdio;
+pub use workspace::{Workspace, binary, component, root};
+
+use serde_json::{Value, json};
+
+/// The `_meta` of a request of 2026-07-28 from a client that can do nothing special.
+#[must_use]
+pub fn envelope() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+    })
+}
+
+/// The parameters of `initialize`.
+#[must_use]
+pub fn hello(revision: &str) -> Value {
+    json!({
+        "protocolVersion": revision,
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    })
+}
+
+/// A request.
+#[must_use]
+pub fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// A request of 2026-07-28: `params` with the envelope added.
+#[must_use]
+pub fn stateless(id: u64, method: &str, mut params: Value) -> Value {
+    params["_meta"] = envelope();
+    request(id, method, params)
+}
+
+/// The text of a tool's only content block.
+///
+/// # Panics
+/// The response has no result, or no single text block in it.
+#[must_use]
+#[track_caller]
+pub fn text(response: &Value) -> &str {
+    let content = response["result"]["content"].as_array();
+    let [block] = content.unwrap_or_else(|| panic!("no tool result: {response}")).as_slice() else {
+        panic!("not one content block: {response}")
+    };
+    block["text"].as_str().unwrap_or_else(|| panic!("no text block: {response}"))
+}

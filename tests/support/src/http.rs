@@ -1,0 +1,201 @@
+//! An HTTP client: the gateway as a child process, and requests written byte by byte, so that a test can send what
+//! no library would.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ExitStatus, Stdio as Pipe};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{Workspace, hello, request, stateless};
+
+/// How long a test waits for something that should happen: long, because the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The gateway over HTTP.
+#[derive(Debug)]
+pub struct Http {
+    child: Child,
+    address: SocketAddr,
+    log: Arc<Mutex<String>>,
+}
+
+/// An HTTP response.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// The headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Reply {
+    /// A header's value.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// It is none.
+    #[must_use]
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl Http {
+    /// Starts the gateway and waits until it says where it listens.
+    ///
+    /// # Panics
+    /// It ends without saying so.
+    #[must_use]
+    pub fn start(workspace: &Workspace) -> Self {
+        let mut command = workspace.command(&["serve"]);
+        command.stdin(Pipe::null()).stdout(Pipe::null()).stderr(Pipe::piped());
+        let mut child = command.spawn().expect("the gateway starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        let mut seen = String::new();
+        let address = loop {
+            let mut line = String::new();
+            let length = stderr.read_line(&mut line).expect("stderr is text");
+            seen.push_str(&line);
+            assert!(length > 0, "the gateway ended: {seen}");
+            if let Some(rest) = line.split("http://").nth(1) {
+                let end = rest.find('/').expect("an endpoint has a path");
+                break rest[..end].parse().expect("an address");
+            }
+        };
+        let log = Arc::new(Mutex::new(seen));
+        let kept = Arc::clone(&log);
+        thread::spawn(move || {
+            let mut line = String::new();
+            while stderr.read_line(&mut line).is_ok_and(|length| length > 0) {
+                kept.lock().expect("no test panics while it holds this").push_str(&std::mem::take(&mut line));
+            }
+        });
+        Self { child, address, log }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The process, to look at from outside.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it logged so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.lock().expect("no test panics while it holds this").clone()
+    }
+
+    /// Sends one request on a connection of its own.
+    #[must_use]
+    #[track_caller]
+    pub fn send(&self, verb: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let mut head = format!("{verb} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            let _ = write!(head, "Host: {}\r\n", self.address);
+        }
+        for (name, value) in headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        if !body.is_empty() || verb == "POST" {
+            let _ = write!(head, "Content-Length: {}\r\n", body.len());
+        }
+        head.push_str("\r\n");
+        let mut stream = TcpStream::connect(self.address).expect("the gateway listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.write_all(head.as_bytes()).expect("the gateway reads");
+        // It may refuse by the head alone and close before it has read the body.
+        let _ = stream.write_all(body);
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        parse(&answer)
+    }
+
+    /// Posts a message to the endpoint, as a client of the handshake revisions does.
+    #[must_use]
+    #[track_caller]
+    pub fn post(&self, headers: &[(&str, &str)], message: &Value) -> Reply {
+        let mut all =
+            vec![("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+        all.extend_from_slice(headers);
+        self.send("POST", "/mcp", &all, message.to_string().as_bytes())
+    }
+
+    /// Opens a session and gives its id.
+    #[must_use]
+    #[track_caller]
+    pub fn greet(&self, headers: &[(&str, &str)], revision: &str) -> String {
+        let reply = self.post(headers, &request(1, "initialize", hello(revision)));
+        assert_eq!(reply.json()["result"]["protocolVersion"], revision, "{reply:?}");
+        reply.header("mcp-session-id").expect("a session").to_owned()
+    }
+
+    /// Makes a request of 2026-07-28, with the headers that belong to it.
+    #[must_use]
+    #[track_caller]
+    pub fn ask(&self, method: &str, params: Value) -> Reply {
+        let name = params.get("name").or(params.get("uri")).and_then(Value::as_str).map(str::to_owned);
+        let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        if let Some(name) = &name {
+            headers.push(("Mcp-Name", name));
+        }
+        self.post(&headers, &stateless(1, method, params))
+    }
+
+    /// Calls a tool as a client of 2026-07-28.
+    #[must_use]
+    #[track_caller]
+    pub fn call(&self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).json()
+    }
+
+    /// Asks the process to end, as a service manager does, and waits for it.
+    ///
+    /// # Panics
+    /// It can't be signalled.
+    #[must_use]
+    pub fn terminate(mut self) -> (ExitStatus, String) {
+        let status = std::process::Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
+        assert!(status.expect("`kill` exists").success());
+        let status = self.child.wait().expect("the gateway was started");
+        (status, self.log())
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[track_caller]
+fn parse(answer: &[u8]) -> Reply {
+    let text = String::from_utf8_lossy(answer);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no HTTP response: {text:?}"));
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
+    let headers = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    Reply { status: status.unwrap_or_else(|| panic!("no status: {head}")), headers, body: body.to_owned() }
+}

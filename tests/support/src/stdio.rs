@@ -1,0 +1,171 @@
+//! A stdio client: the gateway as a child process, one JSON message a line.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio as Pipe};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{Workspace, hello, request};
+
+/// How long a test waits for something that should happen: long, because the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The gateway over stdio. Every line of its stdout must be a JSON-RPC message.
+#[derive(Debug)]
+pub struct Stdio {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    early: VecDeque<Value>,
+    log: thread::JoinHandle<String>,
+    next: u64,
+}
+
+impl Stdio {
+    /// Starts the gateway.
+    ///
+    /// # Panics
+    /// It can't be started.
+    #[must_use]
+    pub fn start(workspace: &Workspace) -> Self {
+        Self::start_with(workspace, &[])
+    }
+
+    /// Starts the gateway with more arguments after `serve --stdio`.
+    ///
+    /// # Panics
+    /// It can't be started.
+    #[must_use]
+    pub fn start_with(workspace: &Workspace, arguments: &[&str]) -> Self {
+        let mut command = workspace.command(&["serve", "--stdio"]);
+        command.args(arguments).stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
+        let mut child = command.spawn().expect("the gateway starts");
+        let stdin = child.stdin.take();
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let mut stderr = child.stderr.take().expect("stderr is piped");
+        let (send, lines) = channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            while stdout.read_line(&mut line).is_ok_and(|length| length > 0) {
+                if send.send(std::mem::take(&mut line)).is_err() {
+                    break;
+                }
+            }
+        });
+        let log = thread::spawn(move || {
+            let mut log = String::new();
+            let _ = stderr.read_to_string(&mut log);
+            log
+        });
+        Self { child, stdin, lines, early: VecDeque::new(), log, next: 1 }
+    }
+
+    /// Starts the gateway and shakes hands in `revision`.
+    #[must_use]
+    pub fn greeted(workspace: &Workspace, revision: &str) -> Self {
+        let mut client = Self::start(workspace);
+        let answer = client.ask("initialize", hello(revision));
+        assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    /// The process, to look at from outside.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a message.
+    pub fn send(&mut self, message: &Value) {
+        self.send_raw(format!("{message}\n").as_bytes());
+    }
+
+    /// Sends bytes as they are.
+    pub fn send_raw(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().expect("stdin is open");
+        stdin.write_all(bytes).and_then(|()| stdin.flush()).expect("the gateway reads");
+    }
+
+    /// The next message, whatever it is.
+    #[track_caller]
+    pub fn receive(&mut self) -> Value {
+        match self.early.pop_front() {
+            Some(message) => message,
+            None => self.read().expect("a message before the end of stdout"),
+        }
+    }
+
+    /// The response to the request `id`; others are kept for later.
+    #[track_caller]
+    pub fn response(&mut self, id: u64) -> Value {
+        if let Some(at) = self.early.iter().position(|message| message["id"] == id) {
+            return self.early.remove(at).expect("it was just found");
+        }
+        loop {
+            let message =
+                self.read().unwrap_or_else(|| panic!("no response to {id} before the end of stdout"));
+            if message["id"] == id && message.get("method").is_none() {
+                return message;
+            }
+            self.early.push_back(message);
+        }
+    }
+
+    /// Sends a request and waits for its response.
+    #[track_caller]
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.next;
+        self.next += 1;
+        self.send(&request(id, method, params));
+        self.response(id)
+    }
+
+    /// Calls a tool in a session and waits for the response.
+    #[track_caller]
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    #[track_caller]
+    fn read(&mut self) -> Option<Value> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                let message: Value = serde_json::from_str(&line)
+                    .unwrap_or_else(|error| panic!("stdout holds what is no JSON: {line:?}: {error}"));
+                let messages = message.as_array().cloned().unwrap_or_else(|| vec![message.clone()]);
+                for each in &messages {
+                    assert_eq!(each["jsonrpc"], "2.0", "stdout holds what is no JSON-RPC: {line:?}");
+                }
+                Some(message)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("no message in {PATIENCE:?}"),
+        }
+    }
+
+    /// Closes stdin and waits for the end: the messages that were left, how it ended, and what it logged.
+    #[track_caller]
+    pub fn finish(mut self) -> (Vec<Value>, ExitStatus, String) {
+        drop(self.stdin.take());
+        let mut left: Vec<Value> = self.early.drain(..).collect();
+        while let Some(message) = self.read() {
+            left.push(message);
+        }
+        let status = self.child.wait().expect("the gateway was started");
+        let log = std::mem::replace(&mut self.log, thread::spawn(String::new));
+        (left, status, log.join().expect("the log was read"))
+    }
+}
+
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
