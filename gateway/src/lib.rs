@@ -3,5 +3,7 @@
 //! The modules stand in reading order, which is also the order of the floors: a module uses those above it and
 //! nothing below.
 
+/// Log lines: on stderr, structured, and never in anybody's way.
+pub mod telemetry;
 /// How bytes come in and go out: stdio and HTTP.
 pub mod transport;
