@@ -27,6 +27,7 @@ mod http;
 pub mod keys;
 mod limits;
 mod load;
+pub mod overlap;
 mod plugin;
 mod problem;
 mod reading;
@@ -218,6 +219,8 @@ pub struct DirGrant {
     pub place: Range<usize>,
     /// The directory on this machine, canonical.
     pub host: PathBuf,
+    /// The same as the file names it, absolute: the links in it may point elsewhere by the next reload.
+    pub named: PathBuf,
     /// Its path inside the sandbox: absolute, without `.`, `..` and a `/` at the end.
     pub guest: String,
     /// Whether it may be changed.
@@ -226,8 +229,8 @@ pub struct DirGrant {
 
 impl DirGrant {
     fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { place: _, host, guest, mode } = self;
-        *host == other.host && *guest == other.guest && *mode == other.mode
+        let Self { place: _, host, named, guest, mode } = self;
+        *host == other.host && *named == other.named && *guest == other.guest && *mode == other.mode
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::problem::{Problem, quoted};
 use super::reading::{Reading, Table, Text};
-use super::{ClientFeature, DirGrant, DirMode, Grants};
+use super::{ClientFeature, DirGrant, DirMode, Grants, Secret};
 
 impl Reading<'_> {
     /// Reads the grants.
@@ -45,7 +45,10 @@ impl Reading<'_> {
                     let problem = Problem::warning(format!("{} is granted twice", quoted(&name.text)));
                     self.note(problem.at(name.place));
                 }
-                Ok(value) => granted.push((name.text, value)),
+                Ok(value) => {
+                    self.handed_out.push((name.place, Secret::new(value.as_str())));
+                    granted.push((name.text, value));
+                }
                 Err(problem) => self.note(problem.at(name.place)),
             }
         }
@@ -56,7 +59,7 @@ impl Reading<'_> {
         let mut dirs: Vec<(DirGrant, Text)> = Vec::new();
         for table in self.tables(allow, "dirs") {
             let host = self.text(&table, "host");
-            let host = host.and_then(|text| Some((self.directory(&text)?, text)));
+            let host = host.and_then(|text| Some((self.directory(&text)?, self.path(&text)?, text.place)));
             let guest = self.text(&table, "guest").filter(|guest| self.is_guest_path(guest));
             let mode = self.text(&table, "mode");
             let mode = match mode.as_ref().map(|mode| mode.text.as_str()) {
@@ -73,8 +76,8 @@ impl Reading<'_> {
                 let problem = problem.at(guest.place.clone()).related(other.place.clone(), "first here");
                 self.note(problem.hint("choose paths that stand side by side, such as `/a` and `/b`"));
             }
-            if let Some((host, text)) = host {
-                dirs.push((DirGrant { place: text.place, host, guest: guest.text.clone(), mode }, guest));
+            if let Some((host, named, place)) = host {
+                dirs.push((DirGrant { place, host, named, guest: guest.text.clone(), mode }, guest));
             }
         }
         dirs.into_iter().map(|(grant, _)| grant).collect()

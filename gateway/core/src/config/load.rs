@@ -10,9 +10,10 @@ use toml::de::{DeTable, DeValue};
 use super::environment::Environment;
 use super::files;
 use super::keys::ROOT;
+use super::overlap;
 use super::problem::{Problem, Source};
 use super::reading::{Reading, Table};
-use super::{Config, Limits};
+use super::{Config, Limits, Token};
 
 /// No configuration is longer; whoever names a log or a disk by mistake should hear of it.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -107,6 +108,8 @@ fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved
         secret_files: std::mem::take(&mut reading.secret_files),
         file,
     };
+    reading.keep_tokens_back(&config.http.tokens);
+    reading.problems.extend(overlap::check(&config));
     Resolved { config: Some(config), problems: reading.problems, plain_secrets: reading.plain_secrets }
 }
 
@@ -139,6 +142,23 @@ fn blot_out(mut text: String, secrets: &[std::ops::Range<usize>]) -> String {
 }
 
 impl Reading<'_> {
+    /// Notes settings and variables by which a plugin would learn a token of the gateway itself.
+    fn keep_tokens_back(&mut self, tokens: &[Token]) {
+        for (place, given) in std::mem::take(&mut self.handed_out) {
+            let tells = |token: &&Token| match token.token.expose() {
+                short if short.len() < 8 => given.expose() == short, // any text may hold it by chance
+                token => given.expose().contains(token),
+            };
+            if let Some(token) = tokens.iter().find(tells) {
+                let message = format!("this would give the plugin the gateway's own token `{}`", token.name);
+                let problem = Problem::error(message).at(place);
+                self.note(
+                    problem.hint("whoever has it can call every plugin: give this one a secret of its own"),
+                );
+            }
+        }
+    }
+
     /// Notes a version that isn't ours; false: nothing else in the file can be judged.
     fn version(&mut self, root: &Table<'_>) -> bool {
         let Some(value) = root.get("version") else { return true }; // noted with the missing keys

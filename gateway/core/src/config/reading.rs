@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+use super::Secret;
 use super::environment::Environment;
 use super::expand::expand;
 use super::keys::{Key, Kind};
@@ -28,6 +29,8 @@ pub(super) struct Reading<'a> {
     pub(super) problems: Vec<Problem>,
     /// The files that secrets were read from.
     pub(super) secret_files: Vec<PathBuf>,
+    /// What plugins are given of variables, files and settings, and where that is said.
+    pub(super) handed_out: Vec<(Range<usize>, Secret)>,
     /// Where a secret stands in the file itself, though it shouldn't.
     pub(super) plain_secrets: Vec<Range<usize>>,
 }
@@ -132,6 +135,7 @@ impl<'a> Reading<'a> {
             base,
             problems: Vec::new(),
             secret_files: Vec::new(),
+            handed_out: Vec::new(),
             plain_secrets: Vec::new(),
         }
     }

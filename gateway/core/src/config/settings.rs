@@ -23,6 +23,7 @@ impl Reading<'_> {
         let mut settings = BTreeMap::new();
         for (key, value) in members(config, entries) {
             if let Some(setting) = self.setting(&value) {
+                self.handed_out.push((value.place, setting.clone()));
                 settings.insert(key.to_owned(), setting);
             }
         }

@@ -1,0 +1,171 @@
+//! Grants never reach the gateway itself.
+//!
+//! A granted directory may not hold, be or lie inside what the gateway lives by: its configuration, the components,
+//! the cache of compiled code, the plugins' state and the files of secrets. Configuration, state and secrets may not
+//! even be read; components and the cache may, but not changed. Nor may a directory lie inside another that a plugin
+//! can change: it could put a symbolic link in its place, and the next sandbox would open whatever that points at.
+//!
+//! Paths are compared as they are found on the disk, symbolic links followed. Links change, so this is asked again at
+//! every reload: [`check`] needs nothing but the resolved configuration.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::problem::{Problem, quoted};
+use super::{Config, DirGrant, DirMode, PluginConfig};
+
+/// Something that the gateway lives by.
+struct Guarded {
+    /// What it is.
+    what: String,
+    /// Where it is.
+    way: Way,
+    /// Whether a plugin may read it.
+    look: Look,
+}
+
+/// Whether reading does harm.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Harmless,
+    Forbidden,
+}
+
+/// How a path is reached: whoever can change one of these entries decides what stands at its end.
+struct Way {
+    /// The symbolic links on the way, as directory entries.
+    links: Vec<PathBuf>,
+    /// What it comes to. Parts that don't exist are taken as they are written.
+    end: PathBuf,
+}
+
+/// One grant of one plugin.
+struct Granted<'c> {
+    plugin: &'c PluginConfig,
+    grant: &'c DirGrant,
+    way: Way,
+}
+
+/// All grants that reach the gateway itself, or from which one could be built that does.
+#[must_use]
+pub fn check(config: &Config) -> Vec<Problem> {
+    let guarded = guarded(config);
+    let (mut good, mut problems) = (Vec::new(), Vec::new());
+    for plugin in &config.plugins {
+        for grant in &plugin.allow.dirs {
+            let granted = Granted { plugin, grant, way: way(&grant.named) };
+            match reaches(&granted, &guarded) {
+                Some(problem) => problems.push(problem),
+                None => good.push(granted),
+            }
+        }
+    }
+    problems.extend(good.iter().filter_map(|granted| lies_in_another(granted, &good)));
+    problems
+}
+
+fn guarded(config: &Config) -> Vec<Guarded> {
+    let guard = |what: String, path: &Path, look| Guarded { what, way: way(path), look };
+    let mut all = vec![
+        guard("the configuration".to_owned(), &config.file, Look::Forbidden),
+        guard("the cache of compiled code".to_owned(), &config.cache, Look::Harmless),
+    ];
+    if let Some(state) = &config.state {
+        all.push(guard("the plugins' state".to_owned(), state, Look::Forbidden));
+    }
+    for file in &config.secret_files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        all.push(guard(format!("the secret file {}", quoted(&name)), file, Look::Forbidden));
+    }
+    for plugin in &config.plugins {
+        let what = format!("the component of the plugin `{}`", plugin.id);
+        all.push(guard(what, &plugin.source, Look::Harmless));
+    }
+    all.retain(|guarded| !guarded.way.end.as_os_str().is_empty()); // what was wrong has no path
+    all
+}
+
+/// Says what a grant reaches that it mustn't.
+fn reaches(granted: &Granted<'_>, guarded: &[Guarded]) -> Option<Problem> {
+    let dir = &granted.way.end;
+    let is_reached = |guarded: &&Guarded| match granted.grant.mode {
+        DirMode::ReadOnly => guarded.look == Look::Forbidden && overlap(dir, &guarded.way.end),
+        DirMode::ReadWrite => {
+            overlap(dir, &guarded.way.end) || guarded.way.links.iter().any(|link| link.starts_with(dir))
+        }
+    };
+    let reached: Vec<&Guarded> = guarded.iter().filter(is_reached).collect();
+    let what: Vec<&str> = reached.iter().map(|guarded| guarded.what.as_str()).collect();
+    let (last, rest) = what.split_last()?;
+    let what = if rest.is_empty() { (*last).to_owned() } else { format!("{} and {last}", rest.join(", ")) };
+    let only_writing = reached.iter().all(|guarded| guarded.look == Look::Harmless);
+    let hint = if only_writing {
+        "grant a directory apart from it, or this one with `mode = \"ro\"`"
+    } else {
+        "grant a directory apart from it; one beside the configuration will do"
+    };
+    let verb = if only_writing { "change" } else { "reach" };
+    Some(problem(granted, format!("the plugin `{}` could {verb} {what}", granted.plugin.id)).hint(hint))
+}
+
+/// Says that a grant lies where another grant lets a plugin put something else.
+fn lies_in_another(granted: &Granted<'_>, grants: &[Granted<'_>]) -> Option<Problem> {
+    let is_inside = |outer: &&Granted<'_>| {
+        let inside = |entry: &PathBuf| entry.starts_with(&outer.way.end) && *entry != outer.way.end;
+        outer.grant.mode == DirMode::ReadWrite
+            && (inside(&granted.way.end) || granted.way.links.iter().any(inside))
+    };
+    let outer = grants.iter().find(is_inside)?;
+    let message =
+        format!("the plugin `{}` could put another directory in the place of this one", outer.plugin.id);
+    let problem =
+        problem(granted, message).related(outer.grant.place.clone(), "because it may change this one");
+    Some(problem.hint("grant directories that stand side by side, or the outer one with `mode = \"ro\"`"))
+}
+
+fn problem(granted: &Granted<'_>, message: String) -> Problem {
+    let dir = quoted(&granted.way.end.to_string_lossy());
+    Problem::error(message).at(granted.grant.place.clone()).label(format!("this is {dir}"))
+}
+
+/// Does one hold the other, or are they the same?
+fn overlap(a: &Path, b: &Path) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}
+
+/// Follows an absolute path, link by link.
+fn way(path: &Path) -> Way {
+    let mut links = Vec::new();
+    let mut end = PathBuf::new();
+    let mut rest = path.to_owned();
+    loop {
+        let mut components = rest.components();
+        let Some(first) = components.next() else { return Way { links, end } };
+        let mut after = components.as_path().to_owned();
+        match first {
+            Component::Prefix(_) | Component::RootDir => end.push(first),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                end.pop();
+            }
+            Component::Normal(name) => {
+                let entry = end.join(name);
+                match fs::read_link(&entry) {
+                    // No system follows more links than these; a circle ends here.
+                    Ok(target) if links.len() < 40 => {
+                        links.push(entry);
+                        if target.is_absolute() {
+                            end = PathBuf::new();
+                        }
+                        after = target.join(after);
+                    }
+                    Ok(_) | Err(_) => end = entry,
+                }
+            }
+        }
+        rest = after;
+    }
+}
+
+#[cfg(test)]
+mod tests;

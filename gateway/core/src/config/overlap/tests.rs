@@ -1,0 +1,141 @@
+//! What a grant may not reach, on a real disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::super::{Loaded, from_text};
+use super::check;
+
+/// A directory with a configuration, a component, a secret, a cache and some notes.
+fn place() -> TempDir {
+    let place = TempDir::new().unwrap();
+    for dir in ["plugins", "secrets", "cache/compiled", "state", "notes/old", "other"] {
+        fs::create_dir_all(place.path().join(dir)).unwrap();
+    }
+    for file in ["plugins/time.wasm", "secrets/token", "gateway.toml"] {
+        fs::write(place.path().join(file), "a-text-of-some-length\n").unwrap();
+    }
+    place
+}
+
+fn load(place: &Path, grants: &str) -> Loaded {
+    let text = format!(
+        r#"version = 1
+           gateway = {{ cache = "cache", state = "state" }}
+           http.auth.tokens = [{{ name = "ci", token = {{ file = "secrets/token" }} }}]
+           [plugins.time]
+           source = "plugins/time.wasm"
+           allow.dirs = [{grants}]"#
+    );
+    from_text(&place.join("gateway.toml"), text, &BTreeMap::new())
+}
+
+/// The messages that reading with these grants comes to.
+#[track_caller]
+fn said(place: &Path, grants: &str) -> Vec<String> {
+    let loaded = load(place, grants);
+    loaded.problems.into_iter().filter(|problem| problem.is_error()).map(|problem| problem.message).collect()
+}
+
+fn grant(host: &str, mode: &str) -> String {
+    format!(r#"{{ host = "{host}", guest = "/granted", mode = "{mode}" }}"#)
+}
+
+#[test]
+fn a_directory_beside_the_configuration_is_granted() {
+    let place = place();
+    for mode in ["ro", "rw"] {
+        assert_eq!(said(place.path(), &grant("./notes", mode)), [""; 0]);
+        assert_eq!(said(place.path(), &grant("notes/../other", mode)), [""; 0]);
+    }
+}
+
+#[test]
+fn nothing_of_the_gateway_can_be_changed() {
+    let place = place();
+    let reached = [
+        (".", "the configuration"),
+        ("/", "the configuration"),
+        ("plugins", "the component of the plugin `time`"),
+        ("cache", "the cache of compiled code"),
+        ("cache/compiled", "the cache of compiled code"),
+        ("state", "the plugins' state"),
+        ("secrets", "the secret file `token`"),
+        ("notes/../secrets", "the secret file `token`"),
+    ];
+    for (dir, what) in reached {
+        let said = said(place.path(), &grant(dir, "rw"));
+        assert!(said.len() == 1 && said[0].contains(what), "{dir}: {said:?}");
+    }
+}
+
+#[test]
+fn configuration_state_and_secrets_cannot_even_be_read() {
+    let place = place();
+    for dir in [".", "/", "state", "secrets"] {
+        assert_eq!(said(place.path(), &grant(dir, "ro")).len(), 1, "{dir}");
+    }
+    for dir in ["plugins", "cache", "cache/compiled"] {
+        assert_eq!(said(place.path(), &grant(dir, "ro")), [""; 0], "{dir}");
+    }
+}
+
+#[test]
+fn symbolic_links_hide_nothing() {
+    let place = place();
+    let at = |path: &str| place.path().join(path);
+    symlink(at("secrets"), at("notes/innocent")).unwrap();
+    assert_eq!(said(place.path(), &grant("notes/innocent", "ro")).len(), 1);
+
+    // The component is elsewhere, but whoever can change the link decides which it is.
+    fs::rename(at("plugins/time.wasm"), at("other/time.wasm")).unwrap();
+    symlink("../other/time.wasm", at("plugins/time.wasm")).unwrap();
+    for dir in ["plugins", "other"] {
+        assert_eq!(said(place.path(), &grant(dir, "rw")).len(), 1, "{dir}");
+    }
+    symlink("circle", at("circle")).unwrap();
+    assert_eq!(said(place.path(), &grant("circle", "rw")).len(), 1);
+}
+
+#[test]
+fn what_does_not_exist_yet_is_guarded_too() {
+    let place = place();
+    fs::remove_dir_all(place.path().join("cache")).unwrap();
+    assert_eq!(said(place.path(), &grant("./notes", "rw")), [""; 0]);
+    let text = r#"version = 1
+        gateway.cache = "notes/cache/of/code"
+        plugins.time = { source = "plugins/time.wasm", allow.dirs = [{ host = "notes", guest = "/n", mode = "rw" }] }"#;
+    let loaded = from_text(&place.path().join("gateway.toml"), text.to_owned(), &BTreeMap::new());
+    assert!(loaded.config.is_none(), "{:?}", loaded.problems);
+}
+
+#[test]
+fn no_grant_lies_in_another_that_can_be_changed() {
+    let place = place();
+    let two = |outer: &str, inner: &str| {
+        format!(
+            r#"{{ host = "notes", guest = "/a", mode = "{outer}" }}, {{ host = "{inner}", guest = "/b", mode = "ro" }}"#
+        )
+    };
+    assert_eq!(said(place.path(), &two("ro", "notes/old")), [""; 0]);
+    assert_eq!(said(place.path(), &two("rw", "notes")), [""; 0]);
+    assert_eq!(said(place.path(), &two("rw", "other")), [""; 0]);
+    assert_eq!(said(place.path(), &two("rw", "notes/old")).len(), 1);
+    symlink("../other", place.path().join("notes/link")).unwrap();
+    assert_eq!(said(place.path(), &two("rw", "notes/link")).len(), 1);
+}
+
+#[test]
+fn a_link_that_changes_later_is_found_when_asked_again() {
+    let place = place();
+    symlink("other", place.path().join("current")).unwrap();
+    let config = load(place.path(), &grant("current", "ro")).config.unwrap();
+    assert_eq!(check(&config), []);
+    fs::remove_file(place.path().join("current")).unwrap();
+    symlink("secrets", place.path().join("current")).unwrap();
+    assert_eq!(check(&config).len(), 1);
+}
