@@ -18,7 +18,6 @@ use crate::report;
 mod alone;
 mod binaries;
 mod config;
-mod server;
 mod subject;
 mod table;
 mod traffic;

@@ -1,20 +1,139 @@
-//! `judges`: real MCP clients, installed from committed lockfiles, that list and call through the built gateway.
+//! `judges`: real MCP clients, installed from committed lockfiles, that list and call through the built gateway, over
+//! HTTP and stdio and in both eras; and the official conformance suite.
+//!
+//! They share no line of code with the gateway, so what they accept others accept too. A judge whose language isn't
+//! on the machine is skipped, loudly; with `CI=true` that is a failure.
 
-use std::process::ExitCode;
+use std::env;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 
 use crate::project::Project;
-use crate::report::Tally;
+use crate::report::{self, Tally};
+use crate::run::Run;
+use crate::server::Server;
+
+mod conformance;
+mod inspector;
+mod install;
+mod python;
+mod typescript;
+
+use install::Missing;
+
+/// A judge: its name, and how it judges.
+type Judge = (&'static str, fn(&Project) -> Result<Verdict>);
+
+/// All judges, the quick ones first.
+const JUDGES: [Judge; 5] = [
+    ("python", python::sdks),
+    ("time", python::beside),
+    ("typescript", typescript::sdks),
+    ("inspector", inspector::judge),
+    ("conformance", conformance::judge),
+];
+
+/// A judge that hasn't ended after this hangs.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What came of a judge.
+#[derive(Debug)]
+enum Verdict {
+    /// It made its checks.
+    Judged(Tally),
+    /// It isn't to be had on this machine.
+    Skipped(Missing),
+}
 
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
-    crate::no_more("judges", &rest.iter().collect::<Vec<_>>())?;
-    let tally = all(project)?;
+    let names: Vec<&str> = JUDGES.iter().map(|(name, _)| *name).collect();
+    if let Some(word) = rest.iter().find(|word| !names.contains(&word.as_str())) {
+        bail!("there is no judge `{word}`; there are {}", names.join(", "));
+    }
+    let tally = chosen(project, |name| rest.is_empty() || rest.iter().any(|word| word == name));
+    report::say(&format!("\n{}\n", report::line(tally)));
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs all judges.
-pub(crate) fn all(_project: &Project) -> Result<Tally> {
-    Ok(Tally::default())
+pub(crate) fn all(project: &Project) -> Tally {
+    chosen(project, |_| true)
 }
+
+/// Runs the judges that are `wanted`.
+fn chosen(project: &Project, wanted: impl Fn(&str) -> bool) -> Tally {
+    let mut total = Tally::default();
+    for (name, judge) in JUDGES.into_iter().filter(|(name, _)| wanted(name)) {
+        report::say(&format!("\n--- judge: {name}\n"));
+        total.add(match judge(project) {
+            Ok(Verdict::Judged(tally)) => tally,
+            Ok(Verdict::Skipped(missing)) => skipped(name, &missing),
+            Err(error) => {
+                report::problem(&format!("judge {name}: {error:#}"));
+                Tally::FAIL
+            }
+        });
+    }
+    total
+}
+
+/// Says that a judge is skipped, so that nobody can overlook it.
+fn skipped(name: &str, missing: &Missing) -> Tally {
+    let in_ci = env::var("CI").is_ok_and(|value| value == "true");
+    let bar = "!".repeat(79);
+    report::note(&format!("{bar}\n!! SKIPPED: judge {name}: {missing}\n{bar}"));
+    if in_ci { Tally::FAIL } else { Tally::SKIP }
+}
+
+/// Starts the built gateway over HTTP, on a port of the system's choice, with a configuration of the checkout.
+fn gateway(project: &Project, config: &str) -> Result<Server> {
+    let mut command = Command::new(project.gateway());
+    command.args(["serve", "--http", "127.0.0.1:0", "-c", config]).current_dir(project.root());
+    command.env("MOONGATE_CACHE_DIR", project.code_cache());
+    Server::start(command).context("the gateway doesn't serve")
+}
+
+/// The command that serves stdio with a configuration of the checkout.
+fn stdio(project: &Project, config: &str) -> Vec<String> {
+    let program = project.gateway().display().to_string();
+    let config = project.root().join(config).display().to_string();
+    [program.as_str(), "serve", "--stdio", "-c", &config].map(str::to_owned).into()
+}
+
+/// Runs a script that prints a line for each of its checks, and counts them.
+fn script(project: &Project, run: Run) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let run = run.env("MOONGATE_CACHE_DIR", project.code_cache()).folder(project.root());
+    let good = run.lines(LIMIT, |line| tally.add(counted(line)))?;
+    if tally == Tally::default() {
+        bail!("the script made no check at all");
+    }
+    // A script that broke off says so by its exit code only.
+    if !good && tally.failed == 0 {
+        tally.add(Tally::FAIL);
+    }
+    Ok(tally)
+}
+
+/// What a line of a script adds.
+fn counted(line: &str) -> Tally {
+    match line.split_once(' ') {
+        Some(("ok", _)) => Tally::PASS,
+        Some(("FAILED", _)) => Tally::FAIL,
+        _ => Tally::default(),
+    }
+}
+
+/// Prints what a server wrote, where its judge found fault.
+fn explain(server: &Server, tally: Tally) -> Tally {
+    if tally.failed > 0 {
+        report::note(&format!("--- the gateway's own last words\n{}", server.log()));
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ mod judges;
 mod project;
 mod report;
 mod run;
+mod server;
 mod soak;
 mod test;
 mod tidy;
@@ -32,14 +33,14 @@ Verbs:
   demo [--stdio]         build the gateway and the plugins, then serve `gateway.toml` over HTTP (or over stdio)
   test [--fast]          everything that CI runs; --fast leaves out clippy, docs and the judges
   ci                     the same as `test`
-  judges [name…]         real MCP clients against the built gateway; names: python, time, node, inspector, conformance
+  judges [name…]         real MCP clients against the built gateway; names: python, time, typescript, inspector, conformance
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`
   tidy                   check the habits of files that no compiler checks
   bench [options]        measure the gateway and its peers (release build)
   soak [--minutes N]     repeat the tests and judges for a time (default: 30 minutes)
 
 Environment:
-  MOONGATE_CACHE         where the judges' packages are installed; default: `judges` in cargo's target folder
+  MOONGATE_TOOLS_DIR     where the judges' packages are installed; default: `tools` in cargo's target folder
   CI=true                a judge that can't be installed is a failure, not a skip
 ";
 

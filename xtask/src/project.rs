@@ -53,6 +53,16 @@ impl Project {
         self.target.join("debug").join(format!("moongate{}", env::consts::EXE_SUFFIX))
     }
 
+    /// Where the gateways of tests and judges keep compiled code: apart from the user's own, and kept between runs.
+    pub(crate) fn code_cache(&self) -> PathBuf {
+        self.target.join("code-cache")
+    }
+
+    /// Where the judges' packages are installed.
+    pub(crate) fn tools(&self) -> PathBuf {
+        env::var_os("MOONGATE_TOOLS_DIR").map_or_else(|| self.target.join("tools"), PathBuf::from)
+    }
+
     /// Where the components are copied to.
     pub(crate) fn dist(&self) -> PathBuf {
         self.root.join("plugins/dist")

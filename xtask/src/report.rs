@@ -77,7 +77,7 @@ impl Report {
 }
 
 /// The closing line.
-fn line(total: Tally) -> String {
+pub(crate) fn line(total: Tally) -> String {
     let Tally { passed, failed, skipped } = total;
     let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
     format!("{passed} passed, {failed} failed{skipped}")

@@ -1,9 +1,12 @@
 //! Starting other programs: says what is started, and turns a failure into a sentence.
 
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -92,18 +95,62 @@ impl Run {
     /// ended with 0.
     ///
     /// # Errors
-    /// It can't be started.
-    pub(crate) fn lines(mut self, mut each: impl FnMut(&str)) -> Result<bool> {
+    /// It can't be started, or hasn't ended after the limit; then it is ended.
+    pub(crate) fn lines(self, limit: Duration, mut each: impl FnMut(&str)) -> Result<bool> {
         report::command(&self.line);
+        let ended = self.follow(limit, |line| {
+            report::say(&format!("{line}\n"));
+            each(line);
+        })?;
+        Ok(ended.success())
+    }
+
+    /// Runs it to its end and gives back its exit code and all that it printed, on stdout and then on stderr.
+    ///
+    /// # Errors
+    /// As [`Run::lines`].
+    pub(crate) fn output(mut self, limit: Duration) -> Result<(Option<i32>, String)> {
+        self.command.stderr(Stdio::piped());
+        let mut text = String::new();
+        let ended = self.follow(limit, |line| {
+            text.push_str(line);
+            text.push('\n');
+        })?;
+        Ok((ended.code(), text))
+    }
+
+    /// Runs it to its end and shows each line of what is piped to `each`.
+    fn follow(mut self, limit: Duration, mut each: impl FnMut(&str)) -> Result<ExitStatus> {
         let child = self.command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut child = child.with_context(|| format!("`{}` can't be started", self.line))?;
-        let stdout = child.stdout.take().expect("stdout was piped");
-        for line in BufReader::new(stdout).split(b'\n') {
-            let line = line?;
-            let line = String::from_utf8_lossy(&line);
-            report::say(&format!("{line}\n"));
-            each(&line);
+        let (said, heard) = mpsc::channel();
+        let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        for pipe in stdout.into_iter().chain(stderr) {
+            let said = said.clone();
+            thread::spawn(move || pass_on(pipe, &said));
         }
-        Ok(child.wait()?.success())
+        drop(said);
+        let end = Instant::now() + limit;
+        loop {
+            match heard.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) => each(&line),
+                Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?),
+                Err(RecvTimeoutError::Timeout) => {
+                    child.kill()?;
+                    child.wait()?;
+                    bail!("`{}` hasn't ended after {} s and was stopped", self.line, limit.as_secs());
+                }
+            }
+        }
+    }
+}
+
+/// Sends each line of a pipe, until nobody listens.
+fn pass_on(pipe: impl Read, said: &Sender<String>) {
+    for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+        if said.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+            return;
+        }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
         rounds += 1;
         let mut round = Report::default();
         round.step("tests", || test::workspace(project));
-        round.step("judges", || judges::all(project));
+        round.step("judges", || Ok(judges::all(project)));
         let Tally { failed, .. } = round.close();
         if failed > 0 {
             bail!("round {rounds} failed after {} s", start.elapsed().as_secs());

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::binaries::Binaries;
 use super::config::Scratch;
-use super::server::Server;
 use super::subject::{Era, Subject, gateway};
 use super::traffic::{append, median, run};
 use crate::report;
+use crate::server::Server;
 
 /// How often a server is started with everything cached: it is quick, and the first start warms up the disk.
 const CACHED_STARTS: usize = 10;

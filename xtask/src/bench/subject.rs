@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::binaries::Binaries;
+use super::config::CACHE_VARIABLE;
 
 /// A server in one revision of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +104,6 @@ impl Subject {
 /// `moongate serve` with a configuration.
 pub(super) fn gateway(binaries: &Binaries, config: &Path, flags: &[&str]) -> Command {
     let mut command = Command::new(&binaries.gateway);
-    command.arg("serve").args(flags).arg("--config").arg(config);
+    command.arg("serve").args(flags).arg("--config").arg(config).env_remove(CACHE_VARIABLE);
     command
 }

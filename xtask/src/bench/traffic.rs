@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::binaries::Binaries;
 use super::config::{CACHE_VARIABLE, Scratch};
-use super::server::Server;
 use super::subject::Subject;
 use crate::report;
+use crate::server::Server;
 
 /// One kind of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,90 @@
+//! The official conformance suite, once for each revision that it knows, against the plugin `everything`.
+//!
+//! What isn't there yet is named in `tests/conformance/expected-failures-<revision>.yml`; the suite fails on any other
+//! failure, and on an entry that no longer fails.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::install::Node;
+use super::{LIMIT, Verdict, explain, gateway, install};
+use crate::project::Project;
+use crate::report::{self, Tally};
+use crate::server::Server;
+
+/// What the suite is served: its own fixture, under its own names.
+const CONFIG: &str = "tests/everything.toml";
+
+/// The revisions that the suite has scenarios for.
+const REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// Runs the suite for each revision, on one gateway.
+pub(super) fn judge(project: &Project) -> Result<Verdict> {
+    let node = match install::node(project)? {
+        Ok(node) => node,
+        Err(missing) => return Ok(Verdict::Skipped(missing)),
+    };
+    let server = gateway(project, CONFIG)?;
+    let mut total = Tally::default();
+    for revision in REVISIONS {
+        total.add(explain(&server, suite(project, &node, &server, revision)?));
+    }
+    Ok(Verdict::Judged(total))
+}
+
+/// Runs the suite for one revision: each check that passes counts, and a run that fails is one failure more.
+fn suite(project: &Project, node: &Node, server: &Server, revision: &str) -> Result<Tally> {
+    let known = project.root().join(format!("tests/conformance/expected-failures-{revision}.yml"));
+    let results = results(project, revision)?;
+    let run = node.run(&node.file("@modelcontextprotocol/conformance/dist/index.js"));
+    let run = run.args(["server", "--url", &server.url, "--spec-version", revision]);
+    let run = run.arg("--expected-failures").arg(known).arg("-o").arg(&results).folder(project.root());
+    report::note(&format!("$ conformance server --spec-version {revision}"));
+    let (code, said) = run.output(LIMIT)?;
+    let passed = said.lines().find_map(total).unwrap_or_default();
+    if code == Some(0) {
+        report::say(&format!("ok conformance, {revision}: {passed} checks passed\n"));
+        return Ok(Tally { passed, failed: 0, skipped: 0 });
+    }
+    // Before the summary stands a line for each scenario that was begun; after it, what went wrong.
+    let summary = said.find("=== SUMMARY").and_then(|at| said.get(at..)).unwrap_or(&said);
+    report::say(&format!("{summary}\n{}FAILED conformance, {revision}\n", failures(&results)?));
+    Ok(Tally { passed, failed: 1, skipped: 0 })
+}
+
+/// What each failed check says of itself, from the files that the suite wrote.
+fn failures(results: &Path) -> Result<String> {
+    let mut text = String::new();
+    for scenario in fs::read_dir(results)?.flatten() {
+        let Ok(bytes) = fs::read(scenario.path().join("checks.json")) else { continue };
+        let checks: Vec<Value> =
+            serde_json::from_slice(&bytes).context("the suite wrote no list of checks")?;
+        for check in
+            checks.iter().filter(|check| check["status"] == "FAILURE" || check["status"] == "WARNING")
+        {
+            let name = scenario.file_name();
+            let (id, why) = (&check["id"], &check["errorMessage"]);
+            writeln!(text, "{}: {}: {id}: {why}", name.display(), check["status"])?;
+        }
+    }
+    Ok(text)
+}
+
+/// An empty folder for what the suite writes.
+fn results(project: &Project, revision: &str) -> Result<PathBuf> {
+    let folder = project.target().join("conformance").join(revision);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("`{}` can't be removed", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
+    Ok(folder)
+}
+
+/// How many checks passed, from the line `Total: 84 passed, 0 failed`.
+fn total(line: &str) -> Option<u32> {
+    line.strip_prefix("Total: ")?.split_once(" passed")?.0.trim().parse().ok()
+}

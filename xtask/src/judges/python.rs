@@ -1,0 +1,47 @@
+//! Both lines of the Python SDK as clients, and `mcp-server-time` as the plugin's measure.
+
+use anyhow::Result;
+
+use super::{Verdict, explain, gateway, install, script, stdio};
+use crate::project::Project;
+use crate::report::Tally;
+use crate::run::Run;
+
+/// What the clients are served.
+const CONFIG: &str = "tests/clients/time.toml";
+
+/// Lists and calls with both SDKs, over HTTP and stdio.
+pub(super) fn sdks(project: &Project) -> Result<Verdict> {
+    let mut total = Tally::default();
+    let mut server = None;
+    for line in ["v1", "v2"] {
+        let python = match install::python(project, line)? {
+            Ok(python) => python,
+            Err(missing) => return Ok(Verdict::Skipped(missing)),
+        };
+        let server = match &server {
+            Some(server) => server,
+            None => server.insert(gateway(project, CONFIG)?),
+        };
+        let run = call(project, python, &format!("list_and_call_{line}.py"));
+        let run = run.args(["--http", &server.url, "--stdio"]).args(stdio(project, CONFIG));
+        total.add(explain(server, script(project, run)?));
+    }
+    Ok(Verdict::Judged(total))
+}
+
+/// Compares `time` with `mcp-server-time`.
+pub(super) fn beside(project: &Project) -> Result<Verdict> {
+    let python = match install::python(project, "time")? {
+        Ok(python) => python,
+        Err(missing) => return Ok(Verdict::Skipped(missing)),
+    };
+    let run = call(project, python, "compare_time.py").arg("--stdio").args(stdio(project, CONFIG));
+    script(project, run).map(Verdict::Judged)
+}
+
+/// A call of a script of `tests/clients/python`, which leaves nothing beside it.
+fn call(project: &Project, python: std::path::PathBuf, name: &str) -> Run {
+    let script = project.root().join("tests/clients/python").join(name);
+    Run::new(python).arg(script).env("PYTHONDONTWRITEBYTECODE", "1")
+}
