@@ -19,7 +19,7 @@ fn ui() -> PathBuf {
 /// What is set while a test reads a file.
 fn environment() -> BTreeMap<String, String> {
     let variables = [
-        ("HOME", "/home/somebody"),
+        ("HOME", "/srv/somebody"),
         ("LANG", "en_GB.UTF-8"),
         ("EMPTY", ""),
         ("SHORT", "hunter2"),
