@@ -53,9 +53,9 @@ impl Project {
         self.target.join("debug").join(format!("moongate{}", env::consts::EXE_SUFFIX))
     }
 
-    /// Where the gateways of tests and judges keep compiled code: apart from the user's own, and kept between runs.
+    /// Where the gateways of judges keep compiled code: where those of the tests do, apart from the user's own.
     pub(crate) fn code_cache(&self) -> PathBuf {
-        self.target.join("code-cache")
+        self.target.join("debug/moongate-test-cache")
     }
 
     /// Where the judges' packages are installed.

@@ -72,7 +72,6 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 pub(crate) fn workspace(project: &Project) -> Result<Tally> {
     let mut tally = Tally::default();
     let tests = project.cargo(&["test", "--workspace", "--no-fail-fast"]);
-    let tests = tests.env("MOONGATE_CACHE_DIR", project.code_cache());
     let good = tests.lines(LIMIT, |line| tally.add(counted(line)))?;
     if !good && tally.failed == 0 {
         tally.add(Tally::FAIL);

@@ -5,6 +5,7 @@ use std::env;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
@@ -12,8 +13,11 @@ use crate::project::Project;
 use crate::report;
 use crate::run::Run;
 
-/// A folder that was installed to its end holds this file.
+/// A folder that was installed to its end holds this file, rewritten at each use.
 const STAMP: &str = "installed";
+
+/// A folder that wasn't used for so long is removed: its lockfile is history.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Why a judge can't be had on this machine.
 #[derive(Debug)]
@@ -126,16 +130,26 @@ fn keyed(project: &Project, name: &str, lock: &Path, version: &str) -> Result<Pa
 
 /// Runs `install` for a folder that isn't complete yet, from an empty one.
 fn installed(folder: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
-    if folder.join(STAMP).is_file() {
-        return Ok(());
+    if !folder.join(STAMP).is_file() {
+        report::note(&format!("installing into {}", folder.display()));
+        forget_unused(folder);
+        if folder.exists() {
+            fs::remove_dir_all(folder).with_context(|| format!("`{}` can't be removed", folder.display()))?;
+        }
+        fs::create_dir_all(folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
+        install()?;
     }
-    report::note(&format!("installing into {}", folder.display()));
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("`{}` can't be removed", folder.display()))?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
-    install()?;
     fs::write(folder.join(STAMP), "").with_context(|| format!("`{}` can't be written", folder.display()))
+}
+
+/// Removes what stands beside `folder` and wasn't used for [`UNUSED`]. What can't be removed stays: it only takes room.
+fn forget_unused(folder: &Path) {
+    for beside in folder.parent().and_then(|tools| fs::read_dir(tools).ok()).into_iter().flatten().flatten() {
+        let used = fs::metadata(beside.path().join(STAMP)).and_then(|stamp| stamp.modified());
+        if used.is_ok_and(|used| used.elapsed().is_ok_and(|time| time > UNUSED)) {
+            drop(fs::remove_dir_all(beside.path()));
+        }
+    }
 }
 
 /// FNV-1a over parts, each with its length: a name for content, not a protection.

@@ -1,5 +1,7 @@
 //! Both lines of the Python SDK as clients, and `mcp-server-time` as the plugin's measure.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
 use super::{Verdict, explain, gateway, install, script, stdio};
@@ -41,7 +43,7 @@ pub(super) fn beside(project: &Project) -> Result<Verdict> {
 }
 
 /// A call of a script of `tests/clients/python`, which leaves nothing beside it.
-fn call(project: &Project, python: std::path::PathBuf, name: &str) -> Run {
+fn call(project: &Project, python: PathBuf, name: &str) -> Run {
     let script = project.root().join("tests/clients/python").join(name);
     Run::new(python).arg(script).env("PYTHONDONTWRITEBYTECODE", "1")
 }
