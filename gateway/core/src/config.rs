@@ -32,6 +32,7 @@ mod plugin;
 mod problem;
 mod reading;
 mod render;
+pub mod schema;
 mod secret;
 mod settings;
 

@@ -1,19 +1,21 @@
-//! Files as operators write them, and what they read when something is wrong.
+//! Files as operators write them: what they come to, and that nothing in them can break the reader.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
+use super::keys::{Key, Kind};
 use super::*;
 
 mod goldens;
+mod hostile;
 
 /// The folder of files with a mistake and what is said of it.
 fn ui() -> PathBuf {
-    std::path::absolute(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ui/config"))
-        .unwrap()
-        .canonicalize()
-        .unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ui/config").canonicalize().unwrap()
 }
 
 /// What is set while a test reads a file.
@@ -29,4 +31,226 @@ fn environment() -> BTreeMap<String, String> {
         ("OTHER_TOKEN", "fedcba9876543210fedcba9876543210"),
     ];
     variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// The configuration that a text comes to, as if it stood beside the goldens.
+#[track_caller]
+fn config(text: &str) -> Config {
+    let loaded = from_text(&ui().join("gateway.toml"), text.to_owned(), &environment());
+    let said = render(&loaded.problems, &loaded.source, Style::Plain);
+    loaded.config.unwrap_or_else(|| panic!("{said}"))
+}
+
+/// A plugin's table around `rest`.
+fn with_plugin(rest: &str) -> String {
+    format!("version = 1\n[plugins.time]\nsource = 'files/time.wasm'\n{rest}")
+}
+
+#[test]
+fn a_whole_file_comes_to_what_it_says() {
+    let config = config(&fs::read_to_string(ui().join("good.toml")).unwrap());
+    let Config { file, http, cache, state, concurrency, plugins, secret_files } = config;
+    assert_eq!(file, ui().join("gateway.toml"));
+    assert_eq!(cache, ui().join("files/cache"));
+    assert_eq!((state, concurrency), (None, 8));
+    assert_eq!(secret_files, [ui().join("files/secret.txt")]);
+    assert_eq!(http.listen.to_string(), "[::1]:0");
+    assert_eq!(http.allowed_hosts, ["gateway.example"]);
+    assert_eq!(http.allowed_origins, ["https://example.com"]);
+    assert_eq!((http.max_body, http.max_sessions), (ByteSize::mib(1), 10));
+    assert_eq!(http.session_idle, Duration::from_secs(90 * 60));
+    assert_eq!((&*http.tokens[0].name, http.tokens[0].token.expose().len()), ("ci", 32));
+
+    let [time, another] = plugins.as_slice() else { panic!("two plugins") };
+    assert_eq!(time.source, ui().join("files/time.wasm"));
+    assert_eq!((time.prefix.as_str(), another.prefix.as_str()), ("", "another"));
+    assert_eq!(time.uris, ["time://"]);
+    assert!(time.tools.allow.is_none() && time.tools.deny.contains("convert"));
+    assert_eq!(time.tools.rename["now"].as_str(), "time");
+    let [dir] = time.allow.dirs.as_slice() else { panic!("one directory") };
+    assert_eq!(
+        (&dir.host, dir.guest.as_str(), dir.mode),
+        (&ui().join("files/notes"), "/notes", DirMode::ReadOnly)
+    );
+    assert_eq!(time.allow.env, [("LANG".to_owned(), "en_GB.UTF-8".to_owned())]);
+    assert!(time.allow.instructions && time.allow.client.contains(&ClientFeature::Elicitation));
+    assert_eq!((time.limits.queue, time.limits.timeout), (0, Duration::from_secs(5)));
+    assert_eq!((another.limits.queue, another.limits.memory), (256, ByteSize::mib(32)));
+    let settings: Vec<_> = time.config.iter().map(|(key, value)| (key.as_str(), value.expose())).collect();
+    assert_eq!(
+        settings,
+        [
+            ("holidays", r#"["1979-05-27",{"day":1,"name":"new year"}]"#),
+            ("key", "a-secret-of-thirty-two-characters"),
+            ("zone", "Europe/Paris"),
+        ]
+    );
+}
+
+#[test]
+fn the_defaults_that_are_told_are_those_that_hold() {
+    fn write(keys: &[Key], path: &str, out: &mut String) {
+        writeln!(out, "[{path}]").unwrap();
+        for key in keys {
+            match key.default {
+                Some(default) => writeln!(out, "{} = {default}", key.name).unwrap(),
+                None if key.name == "source" => writeln!(out, "source = 'files/time.wasm'").unwrap(),
+                None => {}
+            }
+        }
+        for key in keys {
+            if let Kind::Table(keys) = key.kind {
+                write(keys, &format!("{path}.{}", key.name), out);
+            }
+        }
+    }
+    let mut spelt_out = "version = 1\n".to_owned();
+    for key in keys::ROOT {
+        match key.kind {
+            Kind::Table(keys) => write(keys, key.name, &mut spelt_out),
+            Kind::Named(Kind::Table(keys)) => write(keys, "plugins.time", &mut spelt_out),
+            _ => {}
+        }
+    }
+    assert!(spelt_out.contains("describe_timeout") && spelt_out.contains("session_idle"), "{spelt_out}");
+    let (told, holding) = (config(&spelt_out), config(&with_plugin("")));
+    assert_eq!(format!("{:?}", told.http), format!("{:?}", holding.http));
+    assert_eq!(told.concurrency, holding.concurrency);
+    assert!(told.plugins[0].says_the_same_as(&holding.plugins[0]), "{:?}", told.plugins[0]);
+    assert_eq!(holding.plugins[0].limits, Limits::default());
+}
+
+#[test]
+fn plugins_keep_the_order_of_the_file() {
+    let mut text = "version = 1\n".to_owned();
+    for id in ["zebra", "ant", "mole"] {
+        writeln!(text, "[plugins.{id}]\nsource = 'files/time.wasm'").unwrap();
+    }
+    let ids: Vec<_> = config(&text).plugins.iter().map(|plugin| plugin.id.to_string()).collect();
+    assert_eq!(ids, ["zebra", "ant", "mole"]);
+}
+
+#[test]
+fn variables_are_filled_in_and_never_parsed_again() {
+    let text = with_plugin(
+        r#"[plugins.time.config]
+           plain = "in ${LANG}, not $LANG, not $${LANG}, 5$"
+           default = "${NOT_SET:-a default}, ${EMPTY:-another}, ${EMPTY}"
+           tricky = "${TRICKY}"
+           "${LANG}" = "keys stay as they are""#,
+    );
+    let mut environment = environment();
+    environment.insert("TRICKY".to_owned(), "\"\n[plugins.evil]\nsource = \"${LANG}\"".to_owned());
+    let config = from_text(&ui().join("gateway.toml"), text, &environment).config.unwrap();
+    let setting = |key: &str| config.plugins[0].config[key].expose().to_owned();
+    assert_eq!(config.plugins.len(), 1);
+    assert_eq!(setting("plain"), "in en_GB.UTF-8, not $LANG, not ${LANG}, 5$");
+    assert_eq!(setting("default"), "a default, another, ");
+    assert_eq!(setting("tricky"), environment["TRICKY"]);
+    assert_eq!(setting("${LANG}"), "keys stay as they are");
+}
+
+#[test]
+fn a_secret_file_loses_one_line_break_and_nothing_else() {
+    let place = TempDir::new().unwrap();
+    let written = [("a", "x\n", "x"), ("b", "x\r\n", "x"), ("c", " x \n\n", " x \n"), ("d", "x", "x")];
+    let mut text = format!(
+        "version = 1\n[plugins.time]\nsource = '{}'\n[plugins.time.config]\n",
+        ui().join("files/time.wasm").display()
+    );
+    for (key, content, _) in written {
+        fs::write(place.path().join(key), content).unwrap();
+        writeln!(text, "{key} = {{ file = '{key}' }}").unwrap();
+    }
+    let config = from_text(&place.path().join("gateway.toml"), text, &environment()).config.unwrap();
+    for (key, _, secret) in written {
+        assert_eq!(config.plugins[0].config[key].expose(), secret, "{key}");
+    }
+}
+
+#[test]
+fn the_cache_is_where_caches_are() {
+    let cache = |variables: &[(&str, &str)], text: &str| {
+        let variables =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let environment: BTreeMap<String, String> = variables;
+        from_text(Path::new("/etc/moongate/gateway.toml"), text.to_owned(), &environment)
+            .config
+            .unwrap()
+            .cache
+    };
+    let (bare, own) = ("version = 1", "version = 1\ngateway.cache = 'here'");
+    let all = [("HOME", "/h"), ("XDG_CACHE_HOME", "/x"), ("MOONGATE_CACHE_DIR", "/m")];
+    assert_eq!(cache(&all[..1], bare), Path::new("/h/.cache/moongate"));
+    assert_eq!(cache(&all[..2], bare), Path::new("/x/moongate"));
+    assert_eq!(
+        cache(&[("HOME", "/h"), ("XDG_CACHE_HOME", "relative")], bare),
+        Path::new("/h/.cache/moongate")
+    );
+    assert_eq!(cache(&all[..2], own), Path::new("/etc/moongate/here"));
+    assert_eq!(cache(&all, own), Path::new("/m"));
+}
+
+#[test]
+fn a_plugin_is_the_same_wherever_it_stands() {
+    let before = config(&with_plugin("limits.timeout = '5s'"));
+    let moved = config(&format!("# a comment\n{}", with_plugin("limits = { timeout = '5000ms' }\n\n")));
+    assert_ne!(before.plugins[0].place, moved.plugins[0].place);
+    assert!(before.plugins[0].says_the_same_as(&moved.plugins[0]));
+    let changes = [
+        "limits.timeout = '6s'",
+        "prefix = 'clock'",
+        "config.a = 'b'",
+        "allow.instructions = true",
+        "allow.dirs = [{ host = 'files/notes', guest = '/n' }]",
+        "tools.deny = ['now']",
+        "uris = ['a:b']",
+    ];
+    let bare = config(&with_plugin(""));
+    for change in changes {
+        assert!(!config(&with_plugin(change)).plugins[0].says_the_same_as(&bare.plugins[0]), "{change}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_one_clear_problem() {
+    let place = TempDir::new().unwrap();
+    fs::write(place.path().join("binary.toml"), [0xff, 0xfe, 0x00]).unwrap();
+    for (name, part) in
+        [("none.toml", "isn't there"), ("", "directory"), ("binary.toml", "doesn't hold text")]
+    {
+        let Loaded { config, problems, .. } = load(&place.path().join(name), &environment());
+        assert!(config.is_none() && problems.len() == 1, "{name}: {problems:?}");
+        assert!(problems[0].message.contains(part), "{name}: {problems:?}");
+    }
+    let (file, text) = (place.path().join("gateway.toml"), "version = 1");
+    fs::write(&file, text).unwrap();
+    let loaded = load(&file, &environment());
+    assert!(loaded.config.is_some() && loaded.problems.is_empty());
+    assert_eq!(loaded.source.text, text);
+}
+
+#[test]
+fn the_files_that_come_with_the_gateway_are_right() {
+    for file in ["gateway.toml", "tests/everything.toml"] {
+        let loaded = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file), &environment());
+        let is_unbuilt = |problem: &Problem| problem.message.ends_with(".wasm` isn't there");
+        let wrong: Vec<_> = loaded.problems.iter().filter(|problem| !is_unbuilt(problem)).collect();
+        assert!(wrong.is_empty(), "{file}: {wrong:?}");
+    }
+}
+
+#[test]
+fn only_loopback_addresses_need_no_token() {
+    let bare = HttpConfig::default();
+    for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
+        assert!(bare.is_open_to_strangers(open.parse().unwrap()), "{open}");
+    }
+    for closed in ["127.0.0.1:0", "127.1.2.3:0", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
+        assert!(!bare.is_open_to_strangers(closed.parse().unwrap()), "{closed}");
+    }
+    let guarded = config(
+        "version = 1\nhttp.listen = '0.0.0.0:0'\nhttp.auth.tokens = [{ name = 'a', token = { env = 'GATEWAY_TOKEN' } }]",
+    );
+    assert!(!guarded.http.is_open_to_strangers(guarded.http.listen));
 }

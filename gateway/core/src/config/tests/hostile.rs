@@ -1,0 +1,115 @@
+//! Files that nobody wrote by hand: whatever they hold, reading ends with a configuration or with problems, and
+//! neither shows a secret.
+
+use super::*;
+
+/// Reads a text and looks at everything that might be shown of it.
+fn read(text: String) {
+    let loaded = from_text(&ui().join("gateway.toml"), text, &environment());
+    assert_eq!(
+        loaded.config.is_none(),
+        loaded.problems.iter().any(Problem::is_error),
+        "{}",
+        loaded.source.text
+    );
+    let mut shown = render(&loaded.problems, &loaded.source, Style::Plain);
+    shown += &render(&loaded.problems, &loaded.source, Style::Colour).replace('\u{1b}', "");
+    write!(shown, "{:?}", loaded.config).unwrap();
+    for problem in &loaded.problems {
+        write!(shown, "{problem}").unwrap();
+        assert!(!problem.is_error() || !problem.message.is_empty());
+    }
+    for secret in [&environment()["GATEWAY_TOKEN"], "a-secret-of-thirty-two-characters"] {
+        assert!(!shown.contains(secret), "a secret is shown for:\n{}\n{shown}", loaded.source.text);
+    }
+    let hidden = |c: char| c.is_control() && c != '\n' || ('\u{202a}'..='\u{202e}').contains(&c);
+    assert!(!shown.contains(hidden), "{shown:?}");
+}
+
+/// Numbers that look random and are the same each time (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).unwrap()
+    }
+}
+
+#[test]
+fn no_damage_to_a_good_file_breaks_the_reader() {
+    const SCRAPS: [&str; 24] = [
+        "\"",
+        "'''",
+        "[",
+        "]]",
+        "{",
+        "}",
+        "=",
+        ".",
+        ",",
+        "#",
+        "\n",
+        "\r",
+        "${",
+        "${LANG}",
+        "$${",
+        "\\u202e",
+        "\u{202e}",
+        "\u{e0041}",
+        "é",
+        "-1",
+        "99999999999999999999",
+        "nan",
+        "true",
+        "\"\"",
+    ];
+    let good = fs::read_to_string(ui().join("good.toml")).unwrap();
+    let mut dice = Dice(1);
+    for _ in 0..600 {
+        let mut characters: Vec<char> = good.chars().collect();
+        for _ in 0..=dice.below(4) {
+            let at = dice.below(characters.len());
+            let end = at + dice.below(characters.len() - at).min(12);
+            let scrap = SCRAPS[dice.below(SCRAPS.len())];
+            match dice.below(4) {
+                0 => drop(characters.drain(at..end)),
+                1 => drop(characters.splice(at..at, scrap.chars())),
+                2 => drop(characters.splice(at..end, scrap.chars())),
+                _ => {
+                    let copied = characters[at..end].to_vec();
+                    let to = dice.below(characters.len());
+                    drop(characters.splice(to..to, copied));
+                }
+            }
+        }
+        read(characters.into_iter().collect());
+    }
+}
+
+#[test]
+fn a_place_from_another_version_of_the_file_is_still_drawn() {
+    let source = Source { path: "gateway.toml".into(), text: "é = 1\nb = 2".to_owned() };
+    let places = [0..0, 1..1, 0..1, 1..400, 400..500, 5..8, 11..12, 12..12, usize::MAX..usize::MAX];
+    for place in places {
+        let problem =
+            Problem::error("wrong").at(place.clone()).label("here").related(place.clone(), "and here");
+        let drawn = render(&[problem.hint("do better")], &source, Style::Plain);
+        assert!(
+            drawn.starts_with("error: wrong\n") && drawn.ends_with("hint: do better\n"),
+            "{place:?}: {drawn}"
+        );
+    }
+    let empty = Source { path: "gateway.toml".into(), text: String::new() };
+    assert!(render(&[Problem::warning("odd").at(0..0)], &empty, Style::Plain).contains("gateway.toml"));
+}
+
+#[test]
+fn tables_can_be_nested_only_so_deep() {
+    for (open, close) in [("[", "]"), ("{ a = ", " }")] {
+        read(with_plugin(&format!("config.a = {}1{}", open.repeat(50_000), close.repeat(50_000))));
+    }
+    read(format!("{}a = 1", "a.".repeat(50_000)));
+}
