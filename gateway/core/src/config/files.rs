@@ -72,10 +72,32 @@ impl Reading<'_> {
         None
     }
 
+    /// A directory that the gateway makes for itself when it isn't there.
+    pub(super) fn own_directory(&mut self, gateway: &Table<'_>, name: &str) -> Option<PathBuf> {
+        let text = self.text(gateway, name)?;
+        let path = self.path(&text)?;
+        if path.exists() && !path.is_dir() {
+            let problem = Problem::error(format!("{} is no directory", quoted(&text.text)));
+            self.note(problem.at(text.place).hint("name a directory; it is made when it isn't there"));
+            return None;
+        }
+        Some(path)
+    }
+
+    /// Where plugins' state is kept.
+    pub(super) fn state(&mut self, gateway: Option<&Table<'_>>) -> Option<PathBuf> {
+        let gateway = gateway?;
+        let path = self.own_directory(gateway, "state")?;
+        let problem =
+            Problem::warning("lasting state isn't available in this version: `state` has no effect");
+        let place = gateway.get("state").map(|state| state.place);
+        self.note(Problem { place, ..problem }.hint("what plugins keep is gone when the gateway ends"));
+        Some(path)
+    }
+
     /// Where compiled code is kept.
     pub(super) fn cache(&mut self, gateway: Option<&Table<'_>>) -> PathBuf {
-        let written = gateway.and_then(|gateway| self.text(gateway, "cache"));
-        let written = written.and_then(|text| self.path(&text));
+        let written = gateway.and_then(|gateway| self.own_directory(gateway, "cache"));
         let variable = |name: &str| {
             let value = self.environment.variable(name).ok().filter(|value| !value.is_empty());
             value.map(PathBuf::from).filter(|path| path.is_absolute())
@@ -84,7 +106,9 @@ impl Reading<'_> {
             let caches = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
             caches.map(|caches| caches.join("moongate"))
         };
-        if let Some(path) = variable("MOONGATE_CACHE_DIR").or(written).or_else(usual) {
+        let wanted = self.environment.variable("MOONGATE_CACHE_DIR").ok().filter(|path| !path.is_empty());
+        let wanted = wanted.and_then(|path| std::path::absolute(path).ok());
+        if let Some(path) = wanted.or(written).or_else(usual) {
             return path;
         }
         self.note(

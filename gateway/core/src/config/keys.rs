@@ -42,7 +42,7 @@ static GATEWAY: &[Key] = &[
     key(
         "state",
         Kind::Text("a path"),
-        "The directory for plugins' state. Without it, state is kept in memory.",
+        "The directory for plugins' state. Without effect in this version: state is kept in memory.",
     ),
 ];
 

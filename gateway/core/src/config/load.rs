@@ -95,14 +95,14 @@ fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved
     reading.check_keys(&root);
     let gateway = reading.table(&root, "gateway");
     let cache = reading.cache(gateway.as_ref());
-    let state = gateway.as_ref().and_then(|gateway| reading.text(gateway, "state"));
+    let state = reading.state(gateway.as_ref());
     let concurrency = gateway.as_ref().map(|gateway| reading.integer(gateway, "concurrency", CONCURRENCY));
     let defaults = reading.table(&root, "defaults").and_then(|defaults| reading.table(&defaults, "limits"));
     let defaults = defaults.map(|limits| reading.limits(&limits, &Limits::default())).unwrap_or_default();
     let config = Config {
         http: reading.http(&root),
         cache,
-        state: state.and_then(|state| reading.path(&state)),
+        state,
         concurrency: concurrency.unwrap_or(CONCURRENCY),
         plugins: reading.plugins(&root, &defaults).into_iter().map(Arc::new).collect(),
         secret_files: std::mem::take(&mut reading.secret_files),

@@ -98,8 +98,22 @@ impl Reading<'_> {
                 self.note(problem.hint("remove it from one of the two"));
             }
         }
+        if let Some(value) = tools.get("allow").filter(|_| allow.as_ref().is_some_and(BTreeMap::is_empty)) {
+            let problem = Problem::warning("an empty `allow` offers no tool at all").at(value.place);
+            self.note(problem.hint("leave it out to offer all tools"));
+        }
+        let rename = self.renames(tools);
+        let offered = |name: &str| {
+            allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name)
+        };
+        for (name, value) in self.named(tools, "rename").into_iter().filter(|(name, _)| !offered(name)) {
+            let problem = Problem::warning(format!("{} is renamed, but not offered", quoted(name)));
+            self.note(
+                problem.at(value.key_place).hint("the other names are the plugin's own, before renaming"),
+            );
+        }
         let names = |names: BTreeMap<String, _>| names.into_keys().collect::<BTreeSet<_>>();
-        Exposure { allow: allow.map(names), deny: names(deny), rename: self.renames(tools) }
+        Exposure { allow: allow.map(names), deny: names(deny), rename }
     }
 
     /// The tools' names, each with its place.

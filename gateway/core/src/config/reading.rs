@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Secret;
 use super::environment::Environment;
-use super::expand::expand;
+use super::expand::{expand, is_variable_name};
 use super::keys::{Key, Kind};
 use super::problem::{Problem, quoted};
 
@@ -166,11 +166,15 @@ impl<'a> Reading<'a> {
             }
             (Kind::List(Kind::Table(_)), DeValue::Table(_)) => problem.hint("put it in brackets: [{ … }]"),
             (Kind::Version, _) => problem.hint("write `version = 1`"),
-            (Kind::Secret, DeValue::String(_)) => {
-                self.plain_secrets.push(value.place.clone());
-                problem.hint(
-                    "keep it out of this file: put it into a variable or a file of its own, and name that here",
-                )
+            (Kind::Secret, DeValue::String(text)) => {
+                let variable = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
+                match variable.filter(|name| is_variable_name(name)) {
+                    Some(name) => problem.hint(format!("write `{{ env = \"{name}\" }}`")),
+                    None => {
+                        self.plain_secrets.push(value.place.clone());
+                        problem.hint("keep it out of this file: put it into a variable or a file of its own, and name that")
+                    }
+                }
             }
             _ => problem,
         };

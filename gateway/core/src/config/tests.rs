@@ -189,6 +189,7 @@ fn the_cache_is_where_caches_are() {
     );
     assert_eq!(cache(&all[..2], own), Path::new("/etc/moongate/here"));
     assert_eq!(cache(&all, own), Path::new("/m"));
+    assert_eq!(cache(&[("MOONGATE_CACHE_DIR", "")], own), Path::new("/etc/moongate/here"));
 }
 
 #[test]
