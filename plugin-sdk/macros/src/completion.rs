@@ -1,0 +1,58 @@
+//! `#[complete]`: suggestions for one argument of a prompt or of a template.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Error, LitStr, Result};
+
+use crate::method::Method;
+use crate::options::Options;
+
+/// A completion, read.
+pub(crate) struct Complete {
+    method: Method,
+    target: TokenStream,
+    argument: LitStr,
+}
+
+impl Complete {
+    pub(crate) fn read(method: Method, tokens: TokenStream) -> Result<Self> {
+        let span = method.ident.span();
+        let options = Options::parse(tokens, span, &["prompt", "resource", "argument"])?;
+        let target = match (options.text("prompt")?, options.text("resource")?) {
+            (Some(name), None) => quote!(::moongate_sdk::CompletionTarget::Prompt(target) if target == #name),
+            (None, Some(uri)) => {
+                quote!(::moongate_sdk::CompletionTarget::ResourceTemplate(target) if target == #uri)
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                return Err(Error::new(
+                    span,
+                    "say whose argument it is: `prompt = \"…\"` or `resource = \"…\"`",
+                ));
+            }
+        };
+        let argument = options.needed("argument")?;
+        let count = method.ones().count();
+        if method.args().is_some() || !(1..=2).contains(&count) {
+            return Err(Error::new(
+                span,
+                "take what was typed as `&str`, and if needed the other arguments as `&[(String, String)]`",
+            ));
+        }
+        Ok(Self { method, target, argument })
+    }
+
+    /// One step of completing: returns if it is this argument.
+    pub(crate) fn step(&self) -> TokenStream {
+        let Self { method, target, argument } = self;
+        let cfgs = &method.cfgs;
+        let mut values =
+            [quote!(::std::string::String::from(typed)), quote!(::std::vec::Vec::from(others))].into_iter();
+        let call = method.call(&TokenStream::new(), |_| values.next().unwrap_or_default());
+        quote! {
+            #(#cfgs)*
+            if argument == #argument && ::core::matches!(target, #target) {
+                return ::moongate_sdk::expansion::completed(#call);
+            }
+        }
+    }
+}

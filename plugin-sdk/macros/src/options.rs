@@ -1,0 +1,111 @@
+//! What stands in the parentheses of an attribute: `key`, or `key = value`, with each key once.
+
+use proc_macro2::{Span, TokenStream};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Result, Token};
+
+/// The options of one attribute.
+pub(crate) struct Options {
+    /// Where the attribute stands.
+    span: Span,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    key: Ident,
+    value: Option<Expr>,
+}
+
+impl Parse for Entry {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let key = input.call(Ident::parse_any)?;
+        let value = if input.peek(Token![=]) {
+            input.parse::<Token![=]>()?;
+            Some(input.parse()?)
+        } else {
+            None
+        };
+        Ok(Self { key, value })
+    }
+}
+
+impl Options {
+    /// Reads the options of an attribute that knows these keys.
+    pub(crate) fn parse(tokens: TokenStream, span: Span, known: &[&str]) -> Result<Self> {
+        let entries = syn::parse::Parser::parse2(Punctuated::<Entry, Token![,]>::parse_terminated, tokens)?;
+        let entries: Vec<Entry> = entries.into_iter().collect();
+        for (index, entry) in entries.iter().enumerate() {
+            if !known.iter().any(|known| entry.key == known) {
+                let list = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+                let message = format!("unknown option `{}`; known here: {list}", entry.key);
+                return Err(Error::new(entry.key.span(), message));
+            }
+            if entries[..index].iter().any(|earlier| earlier.key == entry.key) {
+                return Err(Error::new(entry.key.span(), format!("`{}` stands here twice", entry.key)));
+            }
+        }
+        Ok(Self { span, entries })
+    }
+
+    /// The value of `key` as an expression.
+    pub(crate) fn expr(&self, key: &str) -> Result<Option<&Expr>> {
+        let Some(entry) = self.entries.iter().find(|entry| entry.key == key) else { return Ok(None) };
+        match &entry.value {
+            Some(value) => Ok(Some(value)),
+            None => Err(Error::new(entry.key.span(), format!("`{key}` needs a value: `{key} = …`"))),
+        }
+    }
+
+    /// The value of `key` as text written out.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<LitStr>> {
+        match self.expr(key)? {
+            None => Ok(None),
+            Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => Ok(Some(text.clone())),
+            Some(other) => Err(Error::new_spanned(other, format!("`{key}` is written out: `{key} = \"…\"`"))),
+        }
+    }
+
+    /// The same, of a key that must be there.
+    pub(crate) fn needed(&self, key: &str) -> Result<LitStr> {
+        self.text(key)?.ok_or_else(|| Error::new(self.span, format!("`{key} = \"…\"` is missing")))
+    }
+
+    /// `key` alone or `key = true` is yes, `key = false` is no.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>> {
+        let Some(entry) = self.entries.iter().find(|entry| entry.key == key) else { return Ok(None) };
+        match &entry.value {
+            None => Ok(Some(true)),
+            Some(Expr::Lit(ExprLit { lit: Lit::Bool(value), .. })) => Ok(Some(value.value)),
+            Some(other) => Err(Error::new_spanned(other, format!("`{key}` is `true` or `false`"))),
+        }
+    }
+}
+
+/// Where to complain about a name: where it is written, else at the function.
+pub(crate) fn name(options: &Options, function: &Ident) -> Result<LitStr> {
+    let name = options.text("name")?;
+    Ok(name.unwrap_or_else(|| LitStr::new(&function.unraw().to_string(), function.span())))
+}
+
+/// Checks a name that the gateway will join to the plugin's prefix.
+pub(crate) fn check_name(name: &LitStr) -> Result<()> {
+    let text = name.value();
+    if text.is_empty() {
+        return Err(Error::new(name.span(), "the name is empty"));
+    }
+    if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '_' || *c == '-')) {
+        let message =
+            format!("`{text}` holds {bad:?}; hosts accept only letters, digits, `_` and `-` in a name");
+        return Err(Error::new(name.span(), message));
+    }
+    if text.len() > 64 {
+        let message = format!(
+            "`{text}` is {} characters long; hosts accept 64, the plugin's prefix included",
+            text.len()
+        );
+        return Err(Error::new(name.span(), message));
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! `#[prompt]`: one entry of the list, and one arm of getting it.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::{LitStr, Result};
+
+use crate::method::{self, Method};
+use crate::options::{self, Options};
+use crate::tool::optional;
+
+/// A prompt, read.
+pub(crate) struct Prompt {
+    pub(crate) name: LitStr,
+    method: Method,
+    title: TokenStream,
+}
+
+impl Prompt {
+    pub(crate) fn read(method: Method, tokens: TokenStream) -> Result<Self> {
+        let options = Options::parse(tokens, method.ident.span(), &["name", "title"])?;
+        let name = options::name(&options, &method.ident)?;
+        options::check_name(&name)?;
+        let title = optional(options.text("title")?);
+        Ok(Self { name, method, title })
+    }
+
+    /// The entry of the list.
+    pub(crate) fn entry(&self) -> TokenStream {
+        let Self { name, method, title } = self;
+        let Method { description, cfgs, .. } = method;
+        let args = if let Some(ty) = method.args() {
+            quote!(::moongate_sdk::expansion::prompt_arguments::<#ty>())
+        } else {
+            let ones = method.ones().map(|one| {
+                let method::One { ident, ty, description, .. } = one;
+                let name = ident.unraw().to_string();
+                let description = match description {
+                    Some(text) => quote!(::core::option::Option::Some(#text)),
+                    None => quote!(::core::option::Option::None),
+                };
+                quote!(::moongate_sdk::expansion::prompt_argument::<#ty>(#name, #description))
+            });
+            quote!(::std::vec![#(#ones),*])
+        };
+        quote! {
+            #(#cfgs)*
+            list.push(::moongate_sdk::Prompt {
+                title: #title,
+                ..::moongate_sdk::Prompt::new(#name, #description, #args)
+            });
+        }
+    }
+
+    /// The arm of getting it.
+    pub(crate) fn arm(&self) -> TokenStream {
+        let Self { name, method, .. } = self;
+        let cfgs = &method.cfgs;
+        let whole = method.args().map(|ty| quote!(::moongate_sdk::expansion::prompt_values::<#ty>(args)?));
+        let call = method.call(&whole.unwrap_or_default(), |one| {
+            let method::One { ident, ty, .. } = one;
+            let name = ident.unraw().to_string();
+            quote!(::moongate_sdk::expansion::prompt_value::<#ty>(args, #name)?)
+        });
+        quote! {
+            #(#cfgs)*
+            #name => ::moongate_sdk::expansion::prompted(
+                (|| ::core::result::Result::<_, ::moongate_sdk::ToolError>::Ok(#call))()
+            ),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! [`ToolError`]: the ways in which a tool, resource or prompt ends without its result, chosen by name.
+
+use std::error::Error;
+use std::fmt::{self, Display, Write as _};
+
+use serde::Serialize;
+
+use crate::{CallOutcome, CustomFault, Failure, Fault, NeedInput, ToolResult};
+
+/// How a call ends without the result it was asked for.
+///
+/// | made by | a tool's caller gets |
+/// |---|---|
+/// | [`failed`](Self::failed), or `?` on any [`std::error::Error`] | a result with `isError`, which the model reads and can react to |
+/// | [`invalid_params`](Self::invalid_params), [`not_found`](Self::not_found), [`internal`](Self::internal), [`missing_capability`](Self::missing_capability), [`custom`](Self::custom) | a JSON-RPC error, which the program reads and the model may never see |
+/// | [`need_input`](Self::need_input) | a question; the call starts again when it is answered |
+///
+/// Resources and prompts have no `isError`: there, `failed` is a JSON-RPC error as well.
+///
+/// It is no [`std::error::Error`] itself, so that `?` can turn every one of those into it.
+pub struct ToolError(Box<Kind>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Failed(String),
+    Failure(Failure),
+    NeedInput(NeedInput),
+}
+
+impl ToolError {
+    /// The tool ran and didn't succeed. `message` is for the model: say what went wrong and what to do instead.
+    pub fn failed(message: impl Display) -> Self {
+        Self::new(Kind::Failed(message.to_string()))
+    }
+
+    /// The arguments are wrong in a way that only a program could put right.
+    pub fn invalid_params(message: impl Display) -> Self {
+        Self::new(Kind::Failure(Failure::InvalidParams(fault(message))))
+    }
+
+    /// What was asked for doesn't exist.
+    pub fn not_found(message: impl Display) -> Self {
+        Self::new(Kind::Failure(Failure::NotFound(fault(message))))
+    }
+
+    /// Something broke that isn't the caller's fault.
+    pub fn internal(message: impl Display) -> Self {
+        Self::new(Kind::Failure(Failure::Internal(fault(message))))
+    }
+
+    /// The client lacks these capabilities; they are written as for [`Context::capability`](crate::Context::capability).
+    pub fn missing_capability<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
+        Self::new(Kind::Failure(Failure::MissingCapability(names.into_iter().map(Into::into).collect())))
+    }
+
+    /// A JSON-RPC error with a code outside the ranges that JSON-RPC and MCP reserve.
+    pub fn custom(code: i32, message: impl Display) -> Self {
+        Self::new(Kind::Failure(Failure::Custom(CustomFault {
+            code,
+            message: message.to_string(),
+            data: None,
+        })))
+    }
+
+    /// Any other JSON-RPC error, as the contract has it.
+    #[must_use]
+    pub fn failure(failure: Failure) -> Self {
+        Self::new(Kind::Failure(failure))
+    }
+
+    /// The call needs input from the client and starts again when it is there.
+    #[must_use]
+    pub fn need_input(input: NeedInput) -> Self {
+        Self::new(Kind::NeedInput(input))
+    }
+
+    /// Says where in the arguments the fault lies, as a JSON pointer such as `/city`. Has a meaning only for
+    /// [`invalid_params`](Self::invalid_params), [`not_found`](Self::not_found) and [`internal`](Self::internal).
+    #[must_use]
+    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+        if let Some(fault) = self.fault_mut() {
+            fault.at = Some(pointer.into());
+        }
+        self
+    }
+
+    /// Adds details for programs: the `data` of the JSON-RPC error. A value that can't be written as JSON is left out.
+    #[must_use]
+    pub fn data(mut self, data: &impl Serialize) -> Self {
+        let json = serde_json::to_string(data).ok();
+        if let Some(fault) = self.fault_mut() {
+            fault.data = json;
+        } else if let Kind::Failure(Failure::Custom(fault)) = &mut *self.0 {
+            fault.data = json;
+        }
+        self
+    }
+
+    /// What a tool's call that ends like this answers.
+    ///
+    /// # Errors
+    /// It ends in a JSON-RPC error.
+    pub fn into_outcome(self) -> Result<CallOutcome, Failure> {
+        match *self.0 {
+            Kind::Failed(message) => Ok(CallOutcome::Done(ToolResult::error(message))),
+            Kind::NeedInput(input) => Ok(CallOutcome::NeedInput(input)),
+            Kind::Failure(failure) => Err(failure),
+        }
+    }
+
+    /// The question, or the failure, where there is no `isError`.
+    pub(crate) fn into_need_input(self) -> Result<NeedInput, Failure> {
+        match *self.0 {
+            Kind::Failed(message) => Err(Failure::Internal(fault(message))),
+            Kind::NeedInput(input) => Ok(input),
+            Kind::Failure(failure) => Err(failure),
+        }
+    }
+
+    fn new(kind: Kind) -> Self {
+        Self(Box::new(kind))
+    }
+
+    fn fault_mut(&mut self) -> Option<&mut Fault> {
+        match &mut *self.0 {
+            Kind::Failure(
+                Failure::InvalidParams(fault) | Failure::NotFound(fault) | Failure::Internal(fault),
+            ) => Some(fault),
+            Kind::Failure(Failure::MissingCapability(_) | Failure::Custom(_))
+            | Kind::Failed(_)
+            | Kind::NeedInput(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<E: Error> From<E> for ToolError {
+    /// The tool failed; the message is the error's and those of its sources.
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            // Some errors repeat their source in their own text.
+            let text = cause.to_string();
+            if !message.ends_with(&text) {
+                let _infallible = write!(message, ": {text}");
+            }
+            source = cause.source();
+        }
+        Self::failed(message)
+    }
+}
+
+impl From<NeedInput> for ToolError {
+    fn from(input: NeedInput) -> Self {
+        Self::need_input(input)
+    }
+}
+
+/// A fault without place or details.
+pub(crate) fn fault(message: impl Display) -> Fault {
+    Fault { message: message.to_string(), at: None, data: None }
+}

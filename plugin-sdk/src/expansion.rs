@@ -1,0 +1,187 @@
+//! What the code that `#[plugin]` writes calls. Not for authors, and free to change.
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::error::fault;
+use crate::{
+    CallOutcome, Completion, Failure, IntoPrompt, IntoResource, IntoToolResult, PromptArg, PromptArgument,
+    PromptOutcome, ReadOutcome, ToolAnnotations, ToolError, schema, template,
+};
+
+/// The schema of a tool without arguments.
+#[must_use]
+pub fn no_arguments() -> String {
+    schema::NO_ARGUMENTS.to_owned()
+}
+
+/// The schema of a tool with these arguments, or of a plugin's settings.
+#[must_use]
+pub fn input_schema<T: JsonSchema>() -> String {
+    schema::input::<T>()
+}
+
+/// The schema of a tool's result.
+#[must_use]
+pub fn output_schema<T: JsonSchema>() -> String {
+    schema::output::<T>()
+}
+
+/// A tool's hints; nothing if there are none.
+#[must_use]
+pub fn hints(
+    read_only: Option<bool>,
+    destructive: Option<bool>,
+    idempotent: Option<bool>,
+    open_world: Option<bool>,
+) -> Option<ToolAnnotations> {
+    let hints = ToolAnnotations { title: None, read_only, destructive, idempotent, open_world, extra: None };
+    (hints != ToolAnnotations::none()).then_some(hints)
+}
+
+/// A text that Cargo sets, which may be empty.
+#[must_use]
+pub fn text(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// A tool's arguments. They fit its schema; what serde still refuses, the model can put right.
+///
+/// # Errors
+/// They aren't a `T`.
+pub fn arguments<T: DeserializeOwned>(args: &str) -> Result<T, ToolError> {
+    serde_json::from_str(args).map_err(|error| ToolError::failed(format_args!("wrong arguments: {error}")))
+}
+
+/// What a tool's call answers.
+///
+/// # Errors
+/// It ends in a JSON-RPC error.
+pub fn called<T: IntoToolResult>(value: Result<T, ToolError>) -> Result<CallOutcome, Failure> {
+    value.into_tool_result().map(CallOutcome::Done).or_else(ToolError::into_outcome)
+}
+
+/// What the call of an unknown tool answers.
+///
+/// # Errors
+/// Always.
+pub fn no_tool(name: &str) -> Result<CallOutcome, Failure> {
+    ToolError::not_found(format_args!("there is no tool `{name}`")).into_outcome()
+}
+
+/// What reading an unknown resource answers.
+///
+/// # Errors
+/// Always.
+pub fn no_resource(uri: &str) -> Result<ReadOutcome, Failure> {
+    Err(Failure::NotFound(fault(format_args!("there is no resource `{uri}`"))))
+}
+
+/// What getting an unknown prompt answers.
+///
+/// # Errors
+/// Always.
+pub fn no_prompt(name: &str) -> Result<PromptOutcome, Failure> {
+    Err(Failure::NotFound(fault(format_args!("there is no prompt `{name}`"))))
+}
+
+/// What reading a resource answers.
+///
+/// # Errors
+/// It ends in a JSON-RPC error.
+pub fn read<T: IntoResource>(
+    uri: &str,
+    mime_type: Option<&str>,
+    value: Result<T, ToolError>,
+) -> Result<ReadOutcome, Failure> {
+    value
+        .into_resource(uri, mime_type)
+        .map(ReadOutcome::Done)
+        .or_else(|error| error.into_need_input().map(ReadOutcome::NeedInput))
+}
+
+/// The values of a template's variables, if `uri` fits.
+#[must_use]
+pub fn variables<const N: usize>(template: &str, uri: &str) -> Option<[String; N]> {
+    template::matches(template, uri)
+}
+
+/// One variable of a template.
+///
+/// # Errors
+/// It isn't a `T`: there is no such resource.
+pub fn variable<T: PromptArg>(uri: &str, name: &str, text: &str) -> Result<T, ToolError> {
+    T::from_text(text).map_err(|reason| {
+        ToolError::not_found(format_args!("there is no resource `{uri}`: `{name}`: {reason}"))
+    })
+}
+
+/// What getting a prompt answers.
+///
+/// # Errors
+/// It ends in a JSON-RPC error.
+pub fn prompted<T: IntoPrompt>(value: Result<T, ToolError>) -> Result<PromptOutcome, Failure> {
+    value
+        .into_prompt()
+        .map(PromptOutcome::Done)
+        .or_else(|error| error.into_need_input().map(PromptOutcome::NeedInput))
+}
+
+/// How a prompt's argument of type `T` is listed.
+#[must_use]
+pub fn prompt_argument<T: PromptArg>(name: &str, description: Option<&str>) -> PromptArgument {
+    PromptArgument {
+        description: description.map(str::to_owned),
+        required: T::REQUIRED.then_some(true),
+        ..PromptArgument::optional(name)
+    }
+}
+
+/// How the fields of a prompt's struct are listed.
+#[must_use]
+pub fn prompt_arguments<T: JsonSchema>() -> Vec<PromptArgument> {
+    let schema = schema::input_value::<T>();
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let fields = schema["properties"].as_object().into_iter().flatten();
+    fields
+        .map(|(name, field)| PromptArgument {
+            title: field["title"].as_str().map(str::to_owned),
+            description: field["description"].as_str().map(str::to_owned),
+            required: required.contains(&name.as_str()).then_some(true),
+            ..PromptArgument::optional(name)
+        })
+        .collect()
+}
+
+/// One argument of a prompt.
+///
+/// # Errors
+/// It is missing or isn't a `T`.
+pub fn prompt_value<T: PromptArg>(args: &[(String, String)], name: &str) -> Result<T, ToolError> {
+    match args.iter().find(|(key, _)| key == name) {
+        Some((_, text)) => T::from_text(text)
+            .map_err(|reason| ToolError::invalid_params(format_args!("the argument `{name}`: {reason}"))),
+        None => T::absent()
+            .ok_or_else(|| ToolError::invalid_params(format_args!("the argument `{name}` is missing"))),
+    }
+}
+
+/// All arguments of a prompt as a struct of texts.
+///
+/// # Errors
+/// They aren't a `T`.
+pub fn prompt_values<T: DeserializeOwned>(args: &[(String, String)]) -> Result<T, ToolError> {
+    let object: Map<String, Value> =
+        args.iter().map(|(key, text)| (key.clone(), text.clone().into())).collect();
+    T::deserialize(Value::Object(object)).map_err(ToolError::invalid_params)
+}
+
+/// What a completion answers.
+///
+/// # Errors
+/// Something broke.
+pub fn completed<T: Into<Completion>>(value: T) -> Result<Completion, Failure> {
+    Ok(value.into())
+}

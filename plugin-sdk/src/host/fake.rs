@@ -1,0 +1,165 @@
+//! A gateway for native tests: what it answers is set beforehand, what it was told is kept.
+//!
+//! It is per thread, because tests run in parallel. [`testing::Client`](crate::testing::Client) puts its own in place
+//! for the time of a call; outside of one, everything is absent.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::testing::{Change, LogLine, Progress};
+use crate::{ClientInfo, LogLevel};
+
+thread_local! {
+    static CURRENT: RefCell<Gateway> = RefCell::default();
+}
+
+/// What the fake answers and what it was told.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gateway {
+    pub(crate) principal: Option<String>,
+    pub(crate) client: Option<ClientInfo>,
+    pub(crate) revision: Option<String>,
+    pub(crate) capabilities: Vec<String>,
+    pub(crate) meta: BTreeMap<String, String>,
+    pub(crate) config: BTreeMap<String, String>,
+    pub(crate) answers: BTreeMap<String, String>,
+    pub(crate) state: Option<Vec<u8>>,
+    pub(crate) remaining_ms: Option<u32>,
+    pub(crate) cancelled: bool,
+    pub(crate) log_level: Option<LogLevel>,
+    pub(crate) logs: Vec<LogLine>,
+    pub(crate) progress: Vec<Progress>,
+    pub(crate) changes: Vec<Change>,
+}
+
+/// Runs `call` with `gateway` in place and gives it back with what it was told.
+pub(crate) fn with<R>(gateway: &mut Gateway, call: impl FnOnce() -> R) -> R {
+    struct Restore<'a>(&'a mut Gateway);
+    impl Drop for Restore<'_> {
+        fn drop(&mut self) {
+            swap(self.0); // also when a test's plugin panics
+        }
+    }
+    fn swap(gateway: &mut Gateway) {
+        CURRENT.with_borrow_mut(|current| std::mem::swap(current, gateway));
+    }
+    swap(gateway);
+    let _restore = Restore(gateway);
+    call()
+}
+
+fn read<R>(get: impl FnOnce(&Gateway) -> R) -> R {
+    CURRENT.with_borrow(get)
+}
+
+fn tell(note: impl FnOnce(&mut Gateway)) {
+    CURRENT.with_borrow_mut(note);
+}
+
+pub(crate) mod request {
+    use super::read;
+    use crate::ClientInfo;
+
+    pub(crate) fn principal() -> Option<String> {
+        read(|gateway| gateway.principal.clone())
+    }
+
+    pub(crate) fn client() -> Option<ClientInfo> {
+        read(|gateway| gateway.client.clone())
+    }
+
+    pub(crate) fn revision() -> Option<String> {
+        read(|gateway| gateway.revision.clone())
+    }
+
+    pub(crate) fn capability(name: &str) -> bool {
+        // Who can do `sampling.tools` can do `sampling`.
+        read(|gateway| {
+            gateway.capabilities.iter().any(|has| {
+                has.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
+        })
+    }
+
+    pub(crate) fn meta_value(key: &str) -> Option<String> {
+        read(|gateway| gateway.meta.get(key).cloned())
+    }
+
+    pub(crate) fn answer(key: &str) -> Option<String> {
+        read(|gateway| gateway.answers.get(key).cloned())
+    }
+
+    pub(crate) fn state() -> Option<Vec<u8>> {
+        read(|gateway| gateway.state.clone())
+    }
+
+    pub(crate) fn remaining_ms() -> Option<u32> {
+        read(|gateway| gateway.remaining_ms)
+    }
+
+    pub(crate) fn cancelled() -> bool {
+        read(|gateway| gateway.cancelled)
+    }
+}
+
+pub(crate) mod log {
+    use super::{read, tell};
+    use crate::LogLevel;
+    use crate::testing::LogLine;
+
+    pub(crate) fn enabled(level: LogLevel) -> bool {
+        read(|gateway| gateway.log_level.is_none_or(|least| level >= least))
+    }
+
+    pub(crate) fn write(level: LogLevel, logger: Option<&str>, data: &str) {
+        let data = serde_json::from_str(data).expect("the SDK writes JSON");
+        tell(|gateway| gateway.logs.push(LogLine { level, logger: logger.map(str::to_owned), data }));
+    }
+}
+
+pub(crate) mod progress {
+    use super::tell;
+    use crate::testing::Progress;
+
+    pub(crate) fn report(current: f64, total: Option<f64>, message: Option<&str>) {
+        tell(|gateway| {
+            gateway.progress.push(Progress { current, total, message: message.map(str::to_owned) })
+        });
+    }
+}
+
+pub(crate) mod changes {
+    use super::tell;
+    use crate::testing::Change;
+
+    pub(crate) fn tools_changed() {
+        tell(|gateway| gateway.changes.push(Change::Tools));
+    }
+
+    pub(crate) fn resources_changed() {
+        tell(|gateway| gateway.changes.push(Change::Resources));
+    }
+
+    pub(crate) fn prompts_changed() {
+        tell(|gateway| gateway.changes.push(Change::Prompts));
+    }
+
+    pub(crate) fn resource_updated(uri: &str) {
+        tell(|gateway| gateway.changes.push(Change::Resource(uri.to_owned())));
+    }
+}
+
+pub(crate) mod config {
+    use super::read;
+    pub(crate) use crate::bindings::imports::wasi::config::store::Error;
+
+    #[expect(clippy::unnecessary_wraps, reason = "the real one can fail")]
+    pub(crate) fn get(key: &str) -> Result<Option<String>, Error> {
+        Ok(read(|gateway| gateway.config.get(key).cloned()))
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the real one can fail")]
+    pub(crate) fn get_all() -> Result<Vec<(String, String)>, Error> {
+        Ok(read(|gateway| gateway.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect()))
+    }
+}

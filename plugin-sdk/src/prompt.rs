@@ -1,0 +1,151 @@
+//! What a prompt may take and return ([`PromptArg`], [`IntoPrompt`]), and what a completion may return.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::{Completion, Content, PromptMessage, PromptResult, Role, ToolError};
+
+/// A value that a prompt can return.
+#[diagnostic::on_unimplemented(
+    message = "a prompt can't return `{Self}`",
+    label = "not the messages of a prompt",
+    note = "return a `String`, `PromptMessage`, `Vec<PromptMessage>`, `PromptResult`, or a `Result` of one of them"
+)]
+pub trait IntoPrompt: Sized {
+    /// The messages.
+    ///
+    /// # Errors
+    /// There are none.
+    fn into_prompt(self) -> Result<PromptResult, ToolError>;
+}
+
+/// A type that a prompt's argument can have. MCP passes all of them as text.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be the argument of a prompt",
+    label = "not made from text",
+    note = "use `String`, a number, `bool`, or an `Option` of one of them"
+)]
+pub trait PromptArg: Sized {
+    /// Whether the prompt can't do without it.
+    const REQUIRED: bool = true;
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The text has the wrong form; the message says which form is right.
+    fn from_text(text: &str) -> Result<Self, String>;
+
+    /// The value of an argument that was left out, for types that have one.
+    #[must_use]
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+// === impl PromptMessage ===
+
+impl PromptMessage {
+    /// A message that the person says.
+    pub fn user(content: impl Into<Content>) -> Self {
+        Self { role: Role::User, content: content.into(), extra: None }
+    }
+
+    /// A message that the model says.
+    pub fn assistant(content: impl Into<Content>) -> Self {
+        Self { role: Role::Assistant, content: content.into(), extra: None }
+    }
+}
+
+// === impl PromptResult ===
+
+impl PromptResult {
+    /// These messages.
+    #[must_use]
+    pub fn new(messages: Vec<PromptMessage>) -> Self {
+        Self { description: None, messages, meta: None, extra: None }
+    }
+}
+
+// === impl IntoPrompt ===
+
+impl IntoPrompt for PromptResult {
+    fn into_prompt(self) -> Result<PromptResult, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoPrompt for Vec<PromptMessage> {
+    fn into_prompt(self) -> Result<PromptResult, ToolError> {
+        Ok(PromptResult::new(self))
+    }
+}
+
+impl IntoPrompt for PromptMessage {
+    fn into_prompt(self) -> Result<PromptResult, ToolError> {
+        Ok(PromptResult::new(vec![self]))
+    }
+}
+
+impl IntoPrompt for String {
+    fn into_prompt(self) -> Result<PromptResult, ToolError> {
+        PromptMessage::user(self).into_prompt()
+    }
+}
+
+impl IntoPrompt for &str {
+    fn into_prompt(self) -> Result<PromptResult, ToolError> {
+        PromptMessage::user(self).into_prompt()
+    }
+}
+
+impl<T: IntoPrompt, E: Into<ToolError>> IntoPrompt for Result<T, E> {
+    fn into_prompt(self) -> Result<PromptResult, ToolError> {
+        self.map_err(Into::into)?.into_prompt()
+    }
+}
+
+// === impl PromptArg ===
+
+/// Types that are read by [`FromStr`].
+macro_rules! from_text {
+    ($($Type:ty),*) => {$(
+        impl PromptArg for $Type {
+            fn from_text(text: &str) -> Result<Self, String> {
+                parse(text)
+            }
+        }
+    )*};
+}
+from_text!(String, bool, char, u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64);
+
+impl<T: PromptArg> PromptArg for Option<T> {
+    const REQUIRED: bool = false;
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        T::from_text(text).map(Some)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+// === impl Completion ===
+
+impl From<Vec<String>> for Completion {
+    /// These suggestions and no more.
+    fn from(values: Vec<String>) -> Self {
+        let total = u32::try_from(values.len()).ok();
+        Self { values, total, has_more: Some(false), meta: None, extra: None }
+    }
+}
+
+impl From<Vec<&str>> for Completion {
+    fn from(values: Vec<&str>) -> Self {
+        values.into_iter().map(str::to_owned).collect::<Vec<_>>().into()
+    }
+}

@@ -1,0 +1,92 @@
+//! What a resource may return: [`IntoResource`].
+
+use serde::Serialize;
+
+use crate::{Json, Pretty, ReadResult, ResourceContents, ToolError};
+
+/// A value that a resource can return. `uri` and `mime_type` are those it was asked for and declared with.
+#[diagnostic::on_unimplemented(
+    message = "a resource can't return `{Self}`",
+    label = "not the data of a resource",
+    note = "return a `String`, `Vec<u8>`, `Json<T>`, `ResourceContents`, `Vec<ResourceContents>`, `ReadResult`, or a `Result` of one of them"
+)]
+pub trait IntoResource: Sized {
+    /// The data.
+    ///
+    /// # Errors
+    /// There is none.
+    fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError>;
+}
+
+// === impl ReadResult ===
+
+impl ReadResult {
+    /// A result with these contents, not to be kept by anybody.
+    #[must_use]
+    pub fn new(contents: Vec<ResourceContents>) -> Self {
+        Self { contents, ttl_ms: None, shareable: None, meta: None, extra: None }
+    }
+}
+
+// === impl IntoResource ===
+
+impl IntoResource for ReadResult {
+    fn into_resource(self, _uri: &str, _mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoResource for Vec<ResourceContents> {
+    fn into_resource(self, _uri: &str, _mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        Ok(ReadResult::new(self))
+    }
+}
+
+impl IntoResource for ResourceContents {
+    fn into_resource(mut self, _uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        self.mime_type = self.mime_type.or_else(|| mime_type.map(str::to_owned));
+        Ok(ReadResult::new(vec![self]))
+    }
+}
+
+impl IntoResource for String {
+    fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        ResourceContents::text(uri, self).into_resource(uri, mime_type)
+    }
+}
+
+impl IntoResource for &str {
+    fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        self.to_owned().into_resource(uri, mime_type)
+    }
+}
+
+impl IntoResource for Vec<u8> {
+    fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        ResourceContents::blob(uri, self).into_resource(uri, mime_type)
+    }
+}
+
+impl IntoResource for &[u8] {
+    fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        self.to_vec().into_resource(uri, mime_type)
+    }
+}
+
+impl<T: Serialize> IntoResource for Json<T> {
+    fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        serde_json::to_string(&self.0)?.into_resource(uri, mime_type.or(Some("application/json")))
+    }
+}
+
+impl<T: Serialize> IntoResource for Pretty<T> {
+    fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        serde_json::to_string_pretty(&self.0)?.into_resource(uri, mime_type.or(Some("application/json")))
+    }
+}
+
+impl<T: IntoResource, E: Into<ToolError>> IntoResource for Result<T, E> {
+    fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
+        self.map_err(Into::into)?.into_resource(uri, mime_type)
+    }
+}

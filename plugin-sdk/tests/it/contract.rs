@@ -1,0 +1,34 @@
+//! The WIT in this crate is a copy of the one at the top of the repository, so that the crate can be built alone.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_copy_is_up_to_date() {
+    let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let original = crate_root.join("../wit");
+    if !original.exists() {
+        return; // the crate stands alone
+    }
+    let (original, copy) = (files(&original), files(&crate_root.join("wit")));
+    assert!(original.keys().eq(copy.keys()), "plugin-sdk/wit has other files than wit");
+    for (path, bytes) in &original {
+        assert!(copy[path] == *bytes, "plugin-sdk/wit/{} differs: copy it from wit", path.display());
+    }
+}

@@ -1,0 +1,6 @@
+//! What the authors of plugins see.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod contract; // the two copies of the WIT
+mod hello; // the smallest plugin
+mod offers; // everything that a block can offer
