@@ -1,0 +1,74 @@
+//! The tools as a client sees them.
+
+use moongate_sdk::testing::Client;
+use serde_json::{Value, json};
+
+use super::Time;
+
+fn failure(tool: &str, args: Value) -> String {
+    let result = Client::<Time>::new().call(tool, args).unwrap();
+    assert!(result.failed(), "{}", result.all_text());
+    result.all_text()
+}
+
+#[test]
+fn the_text_is_the_structured_content_laid_out() {
+    let client = Client::<Time>::new();
+    let result = client.call("get_current_time", json!({ "timezone": "Asia/Tokyo" })).unwrap();
+    let structured = result.structured_value();
+    assert_eq!(structured["timezone"], "Asia/Tokyo");
+    assert_eq!(result.all_text(), serde_json::to_string_pretty(&structured).unwrap());
+    assert!(structured.as_object().unwrap().keys().eq(["timezone", "datetime", "day_of_week", "is_dst"]));
+}
+
+#[test]
+fn what_is_wrong_is_told_in_the_same_words_as_by_the_original() {
+    assert_eq!(
+        failure("get_current_time", json!({ "timezone": "Nope/X" })),
+        "Error executing tool get_current_time: Invalid timezone: 'No time zone found with key Nope/X'"
+    );
+    assert_eq!(
+        failure("get_current_time", json!({ "timezone": "" })),
+        "Error executing tool get_current_time: Missing required argument: timezone"
+    );
+    let convert = |source: &str, time: &str, target: &str| {
+        failure("convert_time", json!({ "source_timezone": source, "time": time, "target_timezone": target }))
+    };
+    assert_eq!(
+        convert("UTC", "24:00", "UTC"),
+        "Error executing tool convert_time: Invalid time format. Expected HH:MM [24-hour format]"
+    );
+    assert_eq!(
+        convert("Nope", "x", ""),
+        "Error executing tool convert_time: Missing required argument: target_timezone"
+    );
+    assert_eq!(
+        convert("UTC", "x", "Nope"),
+        "Error executing tool convert_time: Invalid timezone: 'No time zone found with key Nope'"
+    );
+}
+
+#[test]
+fn the_local_zone_is_named_where_a_zone_is_asked_for() {
+    let description = |client: Client<Time>| {
+        let tools = client.tools();
+        let schema: Value = serde_json::from_str(&tools[0].input_schema).unwrap();
+        schema["properties"]["timezone"]["description"].as_str().unwrap().to_owned()
+    };
+    let set = description(Client::new().config("local_timezone", "Europe/Berlin"));
+    assert!(set.ends_with("Use 'Europe/Berlin' as the local time zone if the user names none."), "{set}");
+    assert!(description(Client::new()).contains("'UTC'"));
+    assert!(description(Client::new().config("local_timezone", "Mars")).contains("'UTC'"));
+}
+
+#[test]
+fn both_tools_are_harmless_and_say_so() {
+    for tool in Client::<Time>::new().tools() {
+        let hints = tool.annotations.unwrap();
+        assert_eq!(
+            (hints.read_only, hints.destructive, hints.idempotent, hints.open_world),
+            (Some(true), Some(false), Some(true), Some(false))
+        );
+        assert!(tool.output_schema.is_some());
+    }
+}

@@ -1,0 +1,54 @@
+//! A time zone by its exact IANA name.
+
+use std::fmt;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+/// A time zone of the database that is built in.
+#[derive(Debug, Clone)]
+pub(crate) struct Zone {
+    name: String,
+    pub(crate) rules: TimeZone,
+}
+
+/// There is no zone of this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnknownZone(String);
+
+impl Zone {
+    /// The zone of this name, which is case-sensitive: `europe/paris` is none.
+    pub(crate) fn named(name: &str) -> Result<Self, UnknownZone> {
+        match TimeZoneDatabase::bundled().get(name) {
+            Ok(rules) if rules.iana_name() == Some(name) => Ok(Self { name: name.to_owned(), rules }),
+            Ok(_) | Err(_) => Err(UnknownZone(name.to_owned())),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for UnknownZone {
+    /// In quotation marks, because Python shows a missing key like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.0;
+        let mark = if name.contains('\'') && !name.contains('"') { '"' } else { '\'' };
+        write!(f, "{mark}No time zone found with key ")?;
+        for c in name.chars() {
+            match c {
+                '\\' => f.write_str("\\\\")?,
+                '\'' if mark == '\'' => f.write_str("\\'")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                c if c.is_ascii_control() => write!(f, "\\x{:02x}", u32::from(c))?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        write!(f, "{mark}")
+    }
+}
+
+#[cfg(test)]
+mod tests;
