@@ -80,7 +80,7 @@ fn a_whole_file_comes_to_what_it_says() {
     assert_eq!(
         settings,
         [
-            ("holidays", r#"["1979-05-27",{"day":1,"name":"new year"}]"#),
+            ("holidays", r#"["1979-05-27",{"name":"new year","day":1}]"#),
             ("key", "a-secret-of-thirty-two-characters"),
             ("zone", "Europe/Paris"),
         ]
