@@ -66,7 +66,8 @@ impl CallContext {
     /// A member of the request's `_meta`.
     #[must_use]
     pub fn meta_value(&self, key: &str) -> Option<Json> {
-        let meta: std::collections::HashMap<String, Json> = serde_json::from_str(self.meta.as_ref()?.get()).ok()?;
+        let meta: std::collections::HashMap<String, Json> =
+            serde_json::from_str(self.meta.as_ref()?.get()).ok()?;
         meta.get(key).cloned()
     }
 }
@@ -103,9 +104,9 @@ impl Capabilities {
     /// `elicitation.form` also holds for an empty `elicitation` object, as MCP has it.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        let value = self.read.get_or_init(|| {
-            self.text.as_ref().and_then(|text| text.to_value().ok()).unwrap_or(Value::Null)
-        });
+        let value = self
+            .read
+            .get_or_init(|| self.text.as_ref().and_then(|text| text.to_value().ok()).unwrap_or(Value::Null));
         if let Some(extension) = name.strip_prefix("extensions.") {
             return value.get("extensions").and_then(|all| all.get(extension)).is_some_and(Value::is_object);
         }

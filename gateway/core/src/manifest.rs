@@ -202,7 +202,9 @@ pub enum TemplateError {
     #[error("its braces don't match")]
     Braces,
     /// What stands before the first `{` says too little.
-    #[error("what stands before its first `{{` must name at least a scheme and an authority, or a scheme and one character of the path")]
+    #[error(
+        "what stands before its first `{{` must name at least a scheme and an authority, or a scheme and one character of the path"
+    )]
     ShortPrefix,
 }
 

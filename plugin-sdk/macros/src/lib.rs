@@ -1,6 +1,6 @@
 //! The attribute macros of `moongate-sdk`: `#[plugin]`, and the attributes that it reads.
 //!
-//! `#[plugin]` reads an `impl` block ([`method`] each function, [`options`] each attribute) and writes the block back
+//! `#[plugin]` reads an `impl` block (`method` each function, `options` each attribute) and writes the block back
 //! without those attributes, an implementation of the trait `Plugin`, and the line that exports it.
 
 use proc_macro::TokenStream;
