@@ -106,7 +106,7 @@ pub enum Busy {
 }
 
 /// The plugin's word that a request can't be served. What a tool found out while it ran is no failure but a
-/// [`ToolResult`] with `is_error`, because only that reaches the model.
+/// [`ToolResult`](crate::call::ToolResult) with `is_error`, because only that reaches the model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Failure {
     /// The parameters are wrong.
@@ -115,7 +115,7 @@ pub enum Failure {
     /// No tool, prompt or resource of that name.
     #[error("{}", .0.message)]
     NotFound(Fault),
-    /// The client can't do what this needs; names as in [`Capabilities::has`].
+    /// The client can't do what this needs; names as in [`Capabilities::has`](crate::call::Capabilities::has).
     #[error("the client lacks what this needs: {}", .0.join(", "))]
     MissingCapability(Vec<String>),
     /// The plugin failed.
