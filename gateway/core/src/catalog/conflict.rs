@@ -1,0 +1,120 @@
+//! Two plugins that can't serve together: which, why, and what to do about it.
+
+use std::ops::Range;
+
+use crate::config::Problem;
+use crate::names::PluginId;
+
+/// How many names one message lists.
+const MAX_NAMED: usize = 5;
+
+/// A plugin that isn't served because of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The plugin.
+    pub plugin: PluginId,
+    /// Where in the file its table's key stands, in bytes.
+    pub place: Range<usize>,
+    /// With whom it conflicts and in what; never empty.
+    pub conflicts: Vec<Conflict>,
+    /// What is served instead.
+    pub instead: Instead,
+}
+
+/// What is served instead of a refused plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instead {
+    /// Nothing: its tools, prompts and resources are gone.
+    Nothing,
+    /// The plugin as it was before it changed.
+    Before,
+}
+
+/// What a refused plugin has in common with one that serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The plugin that goes on.
+    pub with: PluginId,
+    /// Where in the file its table's key stands, in bytes.
+    pub with_place: Range<usize>,
+    /// What collides.
+    pub subject: Subject,
+    /// The public names, or the URIs and beginnings of URIs, that collide.
+    pub names: Vec<String>,
+    /// What a restart would change.
+    pub restart: Restart,
+}
+
+/// What collides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// Public names of tools.
+    Tool,
+    /// Public names of prompts.
+    Prompt,
+    /// URIs and beginnings of URIs.
+    Resource,
+}
+
+/// Who would serve after a restart: the plugin that stands first in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// The same.
+    ChangesNothing,
+    /// The plugin that is refused now.
+    TurnsItRound,
+}
+
+impl Refused {
+    /// One problem for each conflict, with both places and the cure.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        self.conflicts.iter().map(|conflict| self.problem(conflict)).collect()
+    }
+
+    fn problem(&self, conflict: &Conflict) -> Problem {
+        let Self { plugin, place, conflicts: _, instead } = self;
+        let Conflict { with, with_place, subject, names, restart } = conflict;
+        let listed = listed(names);
+        let what = match subject {
+            Subject::Tool => format!("both offer the tool {listed}"),
+            Subject::Prompt => format!("both offer the prompt {listed}"),
+            Subject::Resource => format!("both claim the resource {listed}"),
+        };
+        let instead = match instead {
+            Instead::Nothing => format!("`{plugin}` isn't served"),
+            Instead::Before => format!("`{plugin}` is served as it was before"),
+        };
+        let restart = match restart {
+            Restart::ChangesNothing => "",
+            Restart::TurnsItRound => {
+                "; after a restart it would be the other way round, as it stands first in the file"
+            }
+        };
+        let cure = match subject {
+            Subject::Tool => format!(
+                "set another `prefix` in `[plugins.{plugin}]`, or give the tool another name in `[plugins.{plugin}.tools.rename]`"
+            ),
+            Subject::Prompt => format!("set another `prefix` in `[plugins.{plugin}]`"),
+            Subject::Resource => {
+                let first = names.first().map_or("", String::as_str);
+                format!(
+                    "grant it to one of them: `uris = [\"{first}\"]` in `[plugins.{plugin}]` or `[plugins.{with}]`"
+                )
+            }
+        };
+        Problem::error(format!("plugins `{with}` and `{plugin}` {what}: {instead}{restart}"))
+            .at(place.clone())
+            .label("refused")
+            .related(with_place.clone(), "goes on serving")
+            .hint(cure)
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<_> = names.iter().take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(MAX_NAMED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,144 @@
+//! Entries of the catalog's lists: a plugin, and which of its items.
+
+use std::sync::Arc;
+
+use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool};
+use crate::names::{Digest, PublicName};
+
+use super::{Member, Schema};
+
+/// A tool that clients may call.
+#[derive(Debug, Clone)]
+pub struct ToolEntry {
+    pub(super) member: Arc<Member>,
+    /// Which of the tools that the member offers.
+    pub(super) at: usize,
+}
+
+/// A prompt that clients may get.
+#[derive(Debug, Clone)]
+pub struct PromptEntry {
+    pub(super) member: Arc<Member>,
+    /// Which of the prompts that the member offers.
+    pub(super) at: usize,
+}
+
+/// A resource that is listed.
+#[derive(Debug, Clone)]
+pub struct ResourceEntry {
+    pub(super) member: Arc<Member>,
+    /// Which of the manifest's resources.
+    pub(super) at: usize,
+}
+
+/// A resource template.
+#[derive(Debug, Clone)]
+pub struct TemplateEntry {
+    pub(super) member: Arc<Member>,
+    /// Which of the manifest's templates.
+    pub(super) at: usize,
+}
+
+impl ToolEntry {
+    /// The plugin, with its configuration.
+    #[must_use]
+    pub fn member(&self) -> &Arc<Member> {
+        &self.member
+    }
+
+    /// What clients call it.
+    #[must_use]
+    pub fn public(&self) -> &PublicName {
+        &self.member.offer().tools[self.at].public
+    }
+
+    /// What the plugin says of it; its `name` is the plugin's own.
+    #[must_use]
+    pub fn tool(&self) -> &Tool {
+        &self.member.plugin().manifest().tools[self.member.offer().tools[self.at].at]
+    }
+
+    /// What its arguments must fit.
+    #[must_use]
+    pub fn input(&self) -> &Schema {
+        &self.member.offer().tools[self.at].input
+    }
+
+    /// What its structured result must fit.
+    #[must_use]
+    pub fn output(&self) -> Option<&Schema> {
+        self.member.offer().tools[self.at].output.as_ref()
+    }
+
+    /// The digest of all that clients see of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.member.offer().tools[self.at].digest
+    }
+}
+
+impl PromptEntry {
+    /// The plugin, with its configuration.
+    #[must_use]
+    pub fn member(&self) -> &Arc<Member> {
+        &self.member
+    }
+
+    /// What clients call it.
+    #[must_use]
+    pub fn public(&self) -> &PublicName {
+        &self.member.offer().prompts[self.at].public
+    }
+
+    /// What the plugin says of it; its `name` is the plugin's own.
+    #[must_use]
+    pub fn prompt(&self) -> &Prompt {
+        &self.member.plugin().manifest().prompts[self.member.offer().prompts[self.at].at]
+    }
+
+    /// The digest of all that clients see of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.member.offer().prompts[self.at].digest
+    }
+}
+
+impl ResourceEntry {
+    /// The plugin, with its configuration.
+    #[must_use]
+    pub fn member(&self) -> &Arc<Member> {
+        &self.member
+    }
+
+    /// What the plugin says of it.
+    #[must_use]
+    pub fn resource(&self) -> &Resource {
+        &self.member.plugin().manifest().resources[self.at]
+    }
+
+    /// The digest of all that clients see of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.member.offer().resources[self.at]
+    }
+}
+
+impl TemplateEntry {
+    /// The plugin, with its configuration.
+    #[must_use]
+    pub fn member(&self) -> &Arc<Member> {
+        &self.member
+    }
+
+    /// What the plugin says of it.
+    #[must_use]
+    pub fn template(&self) -> &ResourceTemplate {
+        &self.member.plugin().manifest().templates[self.at]
+    }
+
+    /// The digest of all that clients see of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.member.offer().templates[self.at]
+    }
+}

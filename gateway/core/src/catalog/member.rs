@@ -1,0 +1,298 @@
+//! One plugin, looked at alone: its public names, its schemas compiled, and digests of what clients will see.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::config::{PluginConfig, Problem};
+use crate::manifest::{Manifest, Prompt, Tool};
+use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME};
+
+use super::{Plugin, Schema};
+
+/// A loaded plugin that can stand in a catalog, with the configuration it was loaded with.
+#[derive(Debug, Clone)]
+pub struct Member {
+    plugin: Arc<dyn Plugin>,
+    config: Arc<PluginConfig>,
+    offer: Arc<Offer>,
+}
+
+/// What a plugin offers to clients.
+#[derive(Debug)]
+pub(super) struct Offer {
+    pub(super) tools: Vec<OfferedTool>,
+    pub(super) prompts: Vec<OfferedPrompt>,
+    /// A digest for each of the manifest's resources.
+    pub(super) resources: Vec<Digest>,
+    /// A digest for each of the manifest's templates.
+    pub(super) templates: Vec<Digest>,
+    /// What is probably not meant, without places.
+    warnings: Vec<Problem>,
+}
+
+#[derive(Debug)]
+pub(super) struct OfferedTool {
+    pub(super) public: PublicName,
+    /// Which of the manifest's tools.
+    pub(super) at: usize,
+    pub(super) input: Schema,
+    pub(super) output: Option<Schema>,
+    pub(super) digest: Digest,
+}
+
+#[derive(Debug)]
+pub(super) struct OfferedPrompt {
+    pub(super) public: PublicName,
+    /// Which of the manifest's prompts.
+    pub(super) at: usize,
+    pub(super) digest: Digest,
+}
+
+impl Member {
+    /// Gives public names to what the plugin offers and compiles its schemas. This takes time: call it where blocking
+    /// is allowed.
+    ///
+    /// # Errors
+    /// A public name is too long or stands for two tools, or a schema can't be used: every such problem, with its
+    /// cure. The plugin must not be served.
+    pub fn new(plugin: Arc<dyn Plugin>, config: Arc<PluginConfig>) -> Result<Self, Vec<Problem>> {
+        let mut offering = Offering::new(plugin.manifest(), &config);
+        offering.tools();
+        offering.prompts();
+        offering.resources();
+        let Offering { offer, errors, .. } = offering;
+        if !errors.is_empty() {
+            return Err(errors.into_iter().map(|problem| problem.at(config.place.clone())).collect());
+        }
+        Ok(Self { plugin, config, offer: Arc::new(offer) })
+    }
+
+    /// The same plugin with a configuration that says the same but may stand elsewhere in the file; none where it
+    /// says something else.
+    #[must_use]
+    pub fn moved_to(&self, config: Arc<PluginConfig>) -> Option<Self> {
+        self.config.says_the_same_as(&config).then(|| Self { config, ..self.clone() })
+    }
+
+    /// The key of its table.
+    #[must_use]
+    pub fn id(&self) -> &PluginId {
+        self.plugin.id()
+    }
+
+    /// The plugin.
+    #[must_use]
+    pub fn plugin(&self) -> &Arc<dyn Plugin> {
+        &self.plugin
+    }
+
+    /// Its configuration.
+    #[must_use]
+    pub fn config(&self) -> &Arc<PluginConfig> {
+        &self.config
+    }
+
+    /// What is probably not meant: names in the configuration that the plugin doesn't have, long names.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Problem> {
+        self.offer.warnings.iter().map(|problem| problem.clone().at(self.config.place.clone())).collect()
+    }
+
+    pub(super) fn offer(&self) -> &Offer {
+        &self.offer
+    }
+
+    /// Is it the same load of the same plugin?
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.offer, &other.offer)
+    }
+}
+
+/// A [`Member`] in the making.
+struct Offering<'a> {
+    manifest: &'a Manifest,
+    config: &'a PluginConfig,
+    offer: Offer,
+    errors: Vec<Problem>,
+}
+
+impl<'a> Offering<'a> {
+    fn new(manifest: &'a Manifest, config: &'a PluginConfig) -> Self {
+        let (tools, prompts, resources, templates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let offer = Offer { tools, prompts, resources, templates, warnings: Vec::new() };
+        Self { manifest, config, offer, errors: Vec::new() }
+    }
+
+    fn tools(&mut self) {
+        self.unknown_names();
+        let exposure = &self.config.tools;
+        let mut taken = HashSet::new();
+        for (at, tool) in self.manifest.tools.iter().enumerate() {
+            let name = tool.name.as_str();
+            let allowed = exposure.allow.as_ref().is_none_or(|only| only.contains(name));
+            if !allowed || exposure.deny.contains(name) {
+                continue;
+            }
+            let public = match exposure.rename.get(name) {
+                Some(public) => Ok(public.clone()),
+                None => PublicName::join(&self.config.prefix, name),
+            };
+            let Some(public) = self.public("tool", name, public) else { continue };
+            let Some((input, output)) = self.schemas(tool) else { continue };
+            if taken.insert(public.clone()) {
+                let digest = see_tool(&public, tool);
+                self.offer.tools.push(OfferedTool { public, at, input, output, digest });
+            } else {
+                self.twice("tool", &public);
+            }
+        }
+    }
+
+    fn prompts(&mut self) {
+        let mut taken = HashSet::new();
+        for (at, prompt) in self.manifest.prompts.iter().enumerate() {
+            let name = prompt.name.as_str();
+            let Some(public) = self.public("prompt", name, PublicName::join(&self.config.prefix, name))
+            else {
+                continue;
+            };
+            if taken.insert(public.clone()) {
+                let digest = see_prompt(&public, prompt);
+                self.offer.prompts.push(OfferedPrompt { public, at, digest });
+            } else {
+                self.twice("prompt", &public);
+            }
+        }
+    }
+
+    fn resources(&mut self) {
+        let Manifest { resources, templates, .. } = self.manifest;
+        let mut taken = HashSet::new();
+        for resource in resources {
+            if !taken.insert(resource.uri.as_str()) {
+                self.twice("resource", &resource.uri);
+            }
+        }
+        for template in templates {
+            if !taken.insert(template.uri_template.as_str()) {
+                self.twice("resource template", &template.uri_template.as_str());
+            }
+        }
+        self.offer.resources = resources.iter().map(|it| see(&it)).collect();
+        self.offer.templates = templates.iter().map(|it| see(&it)).collect();
+    }
+
+    /// Names in the configuration that the plugin doesn't have.
+    fn unknown_names(&mut self) {
+        let exposure = &self.config.tools;
+        let known: Vec<&str> = self.manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let lists = [
+            ("allow", exposure.allow.iter().flatten().collect::<Vec<_>>()),
+            ("deny", exposure.deny.iter().collect()),
+            ("rename", exposure.rename.keys().collect()),
+        ];
+        for (list, names) in lists {
+            for name in names.into_iter().filter(|name| !known.contains(&name.as_str())) {
+                let id = &self.config.id;
+                let problem = Problem::warning(format!(
+                    "plugin `{id}` has no tool `{name}`, which `tools.{list}` names"
+                ));
+                let nearest = known.iter().min_by_key(|tool| strsim::damerau_levenshtein(tool, name));
+                self.offer.warnings.push(match nearest {
+                    Some(nearest) => problem.hint(format!(
+                        "did you mean `{nearest}`? these are the plugin's own names, without the prefix"
+                    )),
+                    None => problem.hint("it has no tools at all"),
+                });
+            }
+        }
+    }
+
+    /// Notes what is wrong with a public name, or may be.
+    fn public(
+        &mut self,
+        kind: &str,
+        name: &str,
+        public: Result<PublicName, NameError>,
+    ) -> Option<PublicName> {
+        let id = &self.config.id;
+        let cure = || match kind {
+            "tool" => format!(
+                "set a shorter `prefix` in `[plugins.{id}]`, or give it a name in `[plugins.{id}.tools.rename]`"
+            ),
+            _ => format!("set a shorter `prefix` in `[plugins.{id}]`"),
+        };
+        match public {
+            Ok(public) => {
+                let length = public.as_str().len();
+                if length > WARN_PUBLIC_NAME {
+                    let message = format!(
+                        "the {kind} name `{public}` is {length} characters long; hosts that put a prefix of their own before it may refuse it"
+                    );
+                    self.offer.warnings.push(Problem::warning(message).hint(cure()));
+                }
+                Some(public)
+            }
+            Err(error) => {
+                let message = format!("the {kind} `{name}` of plugin `{id}` can't be offered: {error}");
+                self.errors.push(Problem::error(message).hint(cure()));
+                None
+            }
+        }
+    }
+
+    fn schemas(&mut self, tool: &Tool) -> Option<(Schema, Option<Schema>)> {
+        let most = self.config.limits.schema;
+        let input = Schema::compile(&tool.input_schema, most);
+        let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, most)).transpose();
+        let mut usable = |kind: &str, error| {
+            let message = format!(
+                "the {kind} schema of tool `{}` of plugin `{}` can't be used: {error}",
+                tool.name, self.config.id
+            );
+            let hint = format!(
+                "mend it in the plugin, or leave the tool out with `tools.deny = [\"{}\"]`",
+                tool.name
+            );
+            self.errors.push(Problem::error(message).hint(hint));
+        };
+        match (input, output) {
+            (Ok(input), Ok(output)) => Some((input, output)),
+            (input, output) => {
+                if let Err(error) = input {
+                    usable("input", error);
+                }
+                if let Err(error) = output {
+                    usable("output", error);
+                }
+                None
+            }
+        }
+    }
+
+    fn twice(&mut self, kind: &str, name: &dyn std::fmt::Display) {
+        let id = &self.config.id;
+        let problem = Problem::error(format!("plugin `{id}` offers two {kind}s as `{name}`"));
+        self.errors.push(problem.hint("give one of them another name"));
+    }
+}
+
+/// The digest of all that clients see of a tool: everything but the plugin's own name for it. A field that is added
+/// later must be named here.
+fn see_tool(public: &PublicName, tool: &Tool) -> Digest {
+    let Tool { name: _, title, description, input_schema, output_schema, hints, icons, meta, extra } = tool;
+    see(&(public, title, description, input_schema, output_schema, hints, icons, meta, extra))
+}
+
+/// The same of a prompt.
+fn see_prompt(public: &PublicName, prompt: &Prompt) -> Digest {
+    let Prompt { name: _, title, description, arguments, icons, meta, extra } = prompt;
+    see(&(public, title, description, arguments, icons, meta, extra))
+}
+
+/// The digest of plain values. Their `Debug` text names every field and quotes every string, so two values have the
+/// same only if they are equal; it is compared within one process only.
+fn see(value: &dyn Debug) -> Digest {
+    Digest::of(format!("{value:?}").as_bytes())
+}

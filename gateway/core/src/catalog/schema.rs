@@ -1,0 +1,172 @@
+//! JSON Schemas that plugins write and the gateway runs: compiled once, checked in bounded time.
+//!
+//! A schema is somebody else's program. It gets the regular expressions that run in linear time, no reference that
+//! leads out of it, and no more branches than can be followed: references multiply, and thirty lines of them can
+//! ask for a billion comparisons.
+
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use crate::json::{Json, parse_strict};
+
+mod cost;
+mod words;
+
+use cost::Cost;
+
+/// How deep a schema's own text may nest; each level of a schema takes two.
+const MAX_DEPTH: usize = 64;
+
+/// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
+const REGEX_SIZE: usize = 1 << 20;
+
+/// How many comparisons one check may take: a second's work.
+const MAX_STEPS: u64 = 50_000_000;
+
+/// How many comparisons may lie one inside the other. Each takes a part of the stack, and a debug build
+/// gets along with the 2 MiB that a worker has for more than twice as many.
+const MAX_NESTING: u64 = 600;
+
+/// How many wrong members are named.
+const MAX_FLAWS: usize = 5;
+
+/// A compiled JSON Schema.
+#[derive(Debug, Clone)]
+pub struct Schema(Arc<Compiled>);
+
+#[derive(Debug)]
+struct Compiled {
+    validator: Validator,
+    cost: Cost,
+}
+
+/// Why a text is no schema that the gateway runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at `{at}`)")]
+pub struct SchemaError {
+    /// Where in the schema, as a JSON pointer; empty: the schema itself.
+    pub at: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Why a value doesn't fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Misfit {
+    /// One sentence for each of the first wrong members.
+    pub message: String,
+    /// Where the first of them stands, or should, as a JSON pointer.
+    pub at: Option<String>,
+}
+
+impl Schema {
+    /// Compiles `text`. Without `$schema` it is taken for draft 2020-12, as MCP has it; 2019-09, 07 and 06 are known
+    /// too.
+    ///
+    /// # Errors
+    /// The text is longer than `most`, nests too deep, isn't a schema, refers to something outside it, or asks for
+    /// more than can be checked in bounded time.
+    pub fn compile(text: &Json, most: ByteSize) -> Result<Self, SchemaError> {
+        let root = |message: String| SchemaError { at: String::new(), message };
+        let length = text.get().len() as u64;
+        if length > most.as_u64() {
+            let (length, most) = (ByteSize(length).display().iec(), most.display().iec());
+            return Err(root(format!("it is {length} long; at most {most} are allowed")));
+        }
+        let schema = parse_strict(text.get()).map_err(|error| root(error.to_string()))?;
+        if depth(&schema) > MAX_DEPTH {
+            return Err(root(format!("it nests deeper than {MAX_DEPTH} levels")));
+        }
+        if Draft::default().detect(&schema) == Draft::Draft4 {
+            return Err(root(
+                "its `$schema` is draft 4; use 2020-12, 2019-09, draft 7 or draft 6".to_owned(),
+            ));
+        }
+        let cost = Cost::of(&schema)?;
+        let validator = jsonschema::options()
+            .with_pattern_options(PatternOptions::regex().size_limit(REGEX_SIZE))
+            .offline()
+            .build(&schema)
+            .map_err(|error| SchemaError {
+                at: error.instance_path().to_string(),
+                message: words::schema(&error),
+            })?;
+        Ok(Self(Arc::new(Compiled { validator, cost })))
+    }
+
+    /// Checks `value`.
+    ///
+    /// # Errors
+    /// It doesn't fit, or checking it would take too long.
+    pub fn check(&self, value: &Value) -> Result<(), Misfit> {
+        let Compiled { validator, cost } = &*self.0;
+        let size = Size::of(value);
+        if cost.steps(size.nodes) > MAX_STEPS {
+            return Err(Misfit {
+                message: "it is too large to be checked by this schema".to_owned(),
+                at: None,
+            });
+        }
+        if cost.nesting(size.depth) > MAX_NESTING {
+            return Err(Misfit {
+                message: "it nests too deep to be checked by this schema".to_owned(),
+                at: None,
+            });
+        }
+        if validator.is_valid(value) {
+            return Ok(());
+        }
+        // Telling what is wrong follows every branch, while finding out that something is takes the shortest way.
+        if cost.branches(size.depth) > MAX_STEPS {
+            return Err(Misfit { message: "it doesn't fit the schema".to_owned(), at: None });
+        }
+        let mut flaws = Vec::new();
+        let mut more = 0;
+        for error in validator.iter_errors(value) {
+            if flaws.len() < MAX_FLAWS { flaws.push(words::flaw(&error)) } else { more += 1 }
+        }
+        let at = flaws.first().map(|flaw| flaw.at.clone());
+        let mut message = flaws.into_iter().map(|flaw| flaw.message).collect::<Vec<_>>().join("; ");
+        if more > 0 {
+            message.push_str(&format!("; and {more} more"));
+        }
+        Err(Misfit { message, at })
+    }
+}
+
+/// How large a value is.
+#[derive(Default)]
+struct Size {
+    nodes: u64,
+    depth: usize,
+}
+
+impl Size {
+    fn of(value: &Value) -> Self {
+        let mut size = Self::default();
+        size.add(value, 1);
+        size
+    }
+
+    /// Recursion is as deep as the value, which was read by a parser with a limit.
+    fn add(&mut self, value: &Value, level: usize) {
+        self.nodes += 1;
+        self.depth = self.depth.max(level);
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.add(item, level + 1)),
+            Value::Object(members) => members.values().for_each(|member| self.add(member, level + 1)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    Size::of(value).depth
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! Schemas are compiled or refused with a reason, values fit or are told what is wrong, and nothing takes for ever.
+
+use serde_json::json;
+
+use super::*;
+
+fn compile(schema: &Value) -> Result<Schema, SchemaError> {
+    Schema::compile(&Json::from_value(schema), ByteSize::kib(256))
+}
+
+fn misfit(schema: &Value, value: &Value) -> Misfit {
+    compile(schema).unwrap().check(value).unwrap_err()
+}
+
+#[test]
+fn each_wrong_member_is_named() {
+    let schema = json!({
+        "type": "object",
+        "required": ["city", "a/b"],
+        "properties": {
+            "city": true,
+            "a/b": true,
+            "days": { "type": ["integer", "null"] },
+            "unit": { "enum": ["C", "F"] },
+            "at": { "type": "object", "properties": { "lat": { "minimum": -90 } }, "required": ["lon"] },
+        },
+        "additionalProperties": false,
+    });
+    let compiled = compile(&schema).unwrap();
+    compiled.check(&json!({ "city": "Rome", "a/b": 1, "days": null, "at": { "lon": 1, "lat": 0 } })).unwrap();
+    let misfit = compiled
+        .check(&json!({ "a/b": 1, "days": "3", "unit": "K", "at": { "lat": -91 }, "town": 1 }))
+        .unwrap_err();
+    for sentence in [
+        "`city` is missing",
+        "`days` must be of type null or integer, not string",
+        "`unit` must be one of \"C\", \"F\"",
+        "`/at/lat` must be at least -90",
+        "`/at/lon` is missing",
+    ] {
+        assert!(misfit.message.contains(sentence), "{sentence}: {}", misfit.message);
+    }
+    assert!(misfit.message.ends_with("; and 1 more"), "{}", misfit.message);
+    let misfit = compiled.check(&json!({ "city": 1, "town": 2, "a/b": 1 })).unwrap_err();
+    assert_eq!(misfit.message, "the value has unknown members: `town`");
+    let misfit = compiled.check(&json!({ "city": 1 })).unwrap_err();
+    assert_eq!((misfit.message.as_str(), misfit.at.as_deref()), ("`a/b` is missing", Some("/a~1b")));
+}
+
+#[test]
+fn values_in_messages_are_short_and_on_one_line() {
+    let long = "x".repeat(10_000);
+    let misfit = misfit(&json!({ "properties": { "a": { "const": long } } }), &json!({ "a": "b\nc" }));
+    assert!(misfit.message.len() < 200 && !misfit.message.contains('\n'), "{}", misfit.message);
+}
+
+#[test]
+fn what_is_no_schema_is_refused_with_its_place() {
+    for (schema, at, part) in [
+        (json!({ "properties": { "a": { "type": "strnig" } } }), "/properties/a/type", "strnig"),
+        (
+            json!({ "properties": { "a": { "pattern": "(?=x)" } } }),
+            "/properties/a/pattern",
+            "may not look around",
+        ),
+        (
+            json!({ "properties": { "a": { "pattern": "a{1000}{1000}" } } }),
+            "/properties/a/pattern",
+            "grow large",
+        ),
+        (json!({ "items": { "$ref": "https://example.com/x" } }), "/items/0/$ref", "leads out of the schema"),
+        (json!({ "allOf": [{ "$ref": "other.json" }] }), "/allOf/0/$ref", "leads out of the schema"),
+        (json!({ "$ref": "#/$defs/x" }), "/$ref", "leads nowhere"),
+        (json!({ "$ref": "#x" }), "/$ref", "no `$anchor`"),
+        (
+            json!({ "properties": { "a": { "$id": "b" } } }),
+            "/properties/a",
+            "`$id` may only stand at the top",
+        ),
+        (json!({ "$schema": "http://json-schema.org/draft-04/schema#" }), "", "draft 4"),
+        (json!({ "$schema": "https://example.com/dialect" }), "", "example.com/dialect"),
+    ] {
+        let error = compile(&schema).unwrap_err();
+        assert_eq!(error.at, at, "{error}");
+        assert!(error.message.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn size_depth_and_doubled_keys_are_limited() {
+    let long = Json::parse(format!("{{\"title\":\"{}\"}}", "x".repeat(2_000))).unwrap();
+    let error = Schema::compile(&long, ByteSize::kib(1)).unwrap_err();
+    assert_eq!(error.message, "it is 2.0 KiB long; at most 1.0 KiB are allowed");
+    let deep = (0..40).fold(json!(true), |inner, _| json!({ "items": [inner] }));
+    assert_eq!(compile(&deep).unwrap_err().message, "it nests deeper than 64 levels");
+    let twice = Json::parse(r#"{"type":"object","type":"array"}"#).unwrap();
+    let error = Schema::compile(&twice, ByteSize::kib(1)).unwrap_err();
+    assert!(error.message.contains("twice"), "{error}");
+}
+
+#[test]
+fn older_dialects_and_local_references_work() {
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "definitions": { "a b": { "type": "string" } },
+        "properties": { "x": { "$ref": "#/definitions/a%20b" } },
+    });
+    assert_eq!(misfit(&schema, &json!({ "x": 1 })).message, "`x` must be of type string, not number");
+    let schema =
+        json!({ "$defs": { "a": { "$anchor": "here", "type": "null" } }, "items": { "$ref": "#here" } });
+    assert_eq!(misfit(&schema, &json!([null, 1])).at.as_deref(), Some("/1"));
+    let schema =
+        json!({ "properties": { "schema": { "$ref": "https://json-schema.org/draft/2020-12/schema" } } });
+    compile(&schema).unwrap().check(&json!({ "schema": { "type": "object" } })).unwrap();
+    compile(&schema).unwrap().check(&json!({ "schema": { "type": 1 } })).unwrap_err();
+    compile(&json!(true)).unwrap().check(&json!(1)).unwrap();
+    assert_eq!(
+        compile(&json!(false)).unwrap().check(&json!(1)).unwrap_err().message,
+        "the value must not be there"
+    );
+}
+
+#[test]
+fn references_that_multiply_are_refused() {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..30 {
+        let next = json!({ "$ref": format!("#/$defs/d{}", level + 1) });
+        definitions.insert(format!("d{level}"), json!({ "allOf": [next, next] }));
+    }
+    definitions.insert("d30".to_owned(), json!({}));
+    let error = compile(&json!({ "$ref": "#/$defs/d0", "$defs": definitions })).unwrap_err();
+    assert!(error.message.contains("multiply"), "{error}");
+    // Two members aren't two branches: each value meets one of them.
+    let tree =
+        json!({ "type": "object", "properties": { "left": { "$ref": "#" }, "right": { "$ref": "#" } } });
+    let deep = (0..100).fold(json!({}), |inner, _| json!({ "left": inner, "right": {} }));
+    compile(&tree).unwrap().check(&deep).unwrap();
+}
+
+/// A schema that compares each level of a value twice, through `keyword`.
+fn branching(keyword: &str) -> Value {
+    let back = json!({ "$ref": "#/$defs/n" });
+    json!({
+        "$defs": { "n": { "type": "object", "properties": { "c": { keyword: [back, back] } } } },
+        "$ref": "#/$defs/n",
+    })
+}
+
+#[test]
+fn a_schema_that_branches_at_each_level_ends_in_time_whatever_the_value() {
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        let schema = compile(&branching(keyword)).unwrap();
+        let nested = |bottom: Value| (0..90).fold(bottom, |inner, _| json!({ "c": inner }));
+        assert_eq!(schema.check(&nested(json!({}))).is_ok(), keyword != "oneOf", "{keyword}");
+        assert_eq!(
+            schema.check(&nested(json!(1))).unwrap_err().message,
+            "it doesn't fit the schema",
+            "{keyword}"
+        );
+    }
+}
+
+/// Comparisons one inside the other as far as they may, on the stack of a worker.
+#[test]
+fn the_deepest_allowed_nesting_fits_on_a_stack() {
+    let wrap: [fn(Value) -> Value; 6] = [
+        |inner| json!({ "allOf": [inner] }),
+        |inner| json!({ "anyOf": [inner] }),
+        |inner| json!({ "oneOf": [inner, false] }),
+        |inner| json!({ "if": inner, "then": true, "else": inner }),
+        |inner| json!({ "not": { "not": inner } }),
+        |inner| json!({ "dependentSchemas": { "c": inner } }),
+    ];
+    for wrap in wrap {
+        for chain in [1, 4, 8] {
+            let inner = (0..chain).fold(json!({ "$ref": "#/$defs/n" }), |inner, _| wrap(inner));
+            let node =
+                json!({ "type": "object", "properties": { "c": inner }, "unevaluatedProperties": false });
+            let schema = compile(&json!({ "$defs": { "n": node }, "$ref": "#/$defs/n" })).unwrap();
+            let depth = (1..=126).rev().find(|depth| schema.0.cost.nesting(*depth) <= MAX_NESTING).unwrap();
+            let value = (1..depth).fold(json!(1), |inner, _| json!({ "c": inner }));
+            let worker = std::thread::Builder::new().stack_size(2 << 20);
+            let checked = worker.spawn(move || schema.check(&value)).unwrap();
+            // Whether it fits depends on the keyword; an overflow would end the whole test run.
+            drop(checked.join().unwrap());
+        }
+    }
+}
+
+#[test]
+fn what_nests_deeper_is_not_checked() {
+    let node = (0..20).fold(json!({ "$ref": "#/$defs/n" }), |inner, _| json!({ "allOf": [inner] }));
+    let schema = json!({ "$defs": { "n": { "properties": { "c": node } } }, "$ref": "#/$defs/n" });
+    let value = (0..100).fold(json!({}), |inner, _| json!({ "c": inner }));
+    assert_eq!(misfit(&schema, &value).message, "it nests too deep to be checked by this schema");
+    let simple = json!({ "properties": { "c": { "allOf": [{ "$ref": "#" }] } } });
+    compile(&simple).unwrap().check(&value).unwrap();
+}
+
+#[test]
+fn long_chains_of_references_are_refused() {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..500 {
+        definitions
+            .insert(format!("d{level}"), json!({ "items": { "$ref": format!("#/$defs/d{}", level + 1) } }));
+    }
+    definitions.insert("d500".to_owned(), json!({}));
+    let error = compile(&json!({ "$ref": "#/$defs/d0", "$defs": definitions })).unwrap_err();
+    assert!(error.message.contains("deeper than 128 levels"), "{error}");
+}

@@ -1,0 +1,129 @@
+//! What a validator found, in words that a person or a model can act on.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::Value;
+
+/// The longest text taken over from a value or a schema, in characters: a message is read, a value isn't.
+const MAX_SHOWN: usize = 80;
+
+/// One wrong member.
+pub(super) struct Flaw {
+    /// Where it stands, or should, as a JSON pointer.
+    pub(super) at: String,
+    /// What is wrong with it.
+    pub(super) message: String,
+}
+
+/// Says what is wrong with a value.
+pub(super) fn flaw(error: &ValidationError<'_>) -> Flaw {
+    let at = error.instance_path().to_string();
+    let it = named(&at);
+    let message = match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let at = format!(
+                "{at}/{}",
+                property.as_str().unwrap_or_default().replace('~', "~0").replace('/', "~1")
+            );
+            return Flaw { message: format!("{} is missing", named(&at)), at };
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            let names: Vec<_> =
+                unexpected.iter().take(MAX_SHOWN / 8).map(|name| format!("`{}`", cut(name))).collect();
+            format!("{it} has unknown members: {}", names.join(", "))
+        }
+        ValidationErrorKind::Type { kind } => {
+            let expected = match kind {
+                TypeKind::Single(one) => one.to_string(),
+                TypeKind::Multiple(several) => {
+                    several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+                }
+            };
+            format!("{it} must be of type {expected}, not {}", type_of(error.instance()))
+        }
+        ValidationErrorKind::Enum { options } => format!("{it} must be one of {}", cut(&listed(options))),
+        ValidationErrorKind::Constant { expected_value } => {
+            format!("{it} must be {}", cut(&expected_value.to_string()))
+        }
+        ValidationErrorKind::Pattern { pattern } => format!("{it} must match the pattern `{}`", cut(pattern)),
+        ValidationErrorKind::Format { format } => format!("{it} must have the format `{}`", cut(format)),
+        ValidationErrorKind::Minimum { limit } => format!("{it} must be at least {limit}"),
+        ValidationErrorKind::Maximum { limit } => format!("{it} must be at most {limit}"),
+        ValidationErrorKind::ExclusiveMinimum { limit } => format!("{it} must be more than {limit}"),
+        ValidationErrorKind::ExclusiveMaximum { limit } => format!("{it} must be less than {limit}"),
+        ValidationErrorKind::MultipleOf { multiple_of } => {
+            format!("{it} must be a multiple of {multiple_of}")
+        }
+        ValidationErrorKind::MinLength { limit } => format!("{it} must have at least {limit} characters"),
+        ValidationErrorKind::MaxLength { limit } => format!("{it} must have at most {limit} characters"),
+        ValidationErrorKind::MinItems { limit } => format!("{it} must have at least {limit} items"),
+        ValidationErrorKind::MaxItems { limit } => format!("{it} must have at most {limit} items"),
+        ValidationErrorKind::MinProperties { limit } => format!("{it} must have at least {limit} members"),
+        ValidationErrorKind::MaxProperties { limit } => format!("{it} must have at most {limit} members"),
+        ValidationErrorKind::UniqueItems => format!("{it} must not have equal items"),
+        ValidationErrorKind::FalseSchema => format!("{it} must not be there"),
+        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+            format!("{it} fits none of the forms that the schema allows")
+        }
+        ValidationErrorKind::OneOfMultipleValid { .. } => {
+            format!("{it} fits several of the forms of which the schema allows one")
+        }
+        // The kinds belong to another crate, which will add some.
+        _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
+    };
+    Flaw { at, message }
+}
+
+/// Says what is wrong with a schema.
+pub(super) fn schema(error: &ValidationError<'_>) -> String {
+    match error.kind() {
+        ValidationErrorKind::Format { format } if format == "regex" => format!(
+            "{} is no regular expression that the gateway runs: it may not look around, refer back or grow large",
+            cut(&error.instance().to_string())
+        ),
+        ValidationErrorKind::Referencing(error) => cut(&error.to_string()),
+        _ => cut(&error.to_string()),
+    }
+}
+
+/// The place in words: a member of the top by its name, a deeper one by its pointer.
+fn named(pointer: &str) -> String {
+    match pointer.strip_prefix('/') {
+        None => "the value".to_owned(),
+        Some(name) if !name.contains('/') => {
+            format!("`{}`", cut(&name.replace("~1", "/").replace("~0", "~")))
+        }
+        Some(_) => format!("`{}`", cut(pointer)),
+    }
+}
+
+fn listed(options: &Value) -> String {
+    match options {
+        Value::Array(list) => list.iter().map(Value::to_string).collect::<Vec<_>>().join(", "),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            options.to_string()
+        }
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// At most a line, and nothing in it that ends one.
+fn cut(text: &str) -> String {
+    let mut out: String =
+        text.chars().take(MAX_SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        out.push('…');
+    }
+    out
+}

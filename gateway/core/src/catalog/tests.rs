@@ -1,0 +1,277 @@
+//! Which plugins serve together, and which name means what.
+
+use serde_json::{Value, json};
+
+use super::fake::{Fake, catalog};
+use super::*;
+use crate::config::PluginConfig;
+
+fn object() -> Value {
+    json!({ "type": "object" })
+}
+
+/// A plugin with the tool `run`, without a prefix.
+fn bare(id: &str) -> Fake {
+    Fake::new(id).tool("run", &object(), None)
+}
+
+fn no_prefix(config: &mut PluginConfig) {
+    config.prefix = String::new();
+}
+
+fn ids(catalog: &Catalog) -> Vec<&str> {
+    catalog.members().iter().map(|member| member.id().as_str()).collect()
+}
+
+/// The problems of a build's refusals and warnings, one line each.
+fn said(build: &Build) -> Vec<String> {
+    let refused = build.refused.iter().flat_map(Refused::problems);
+    refused.chain(build.warnings.iter().cloned()).map(|problem| problem.to_string()).collect()
+}
+
+#[test]
+fn names_are_joined_renamed_allowed_and_denied() {
+    let fake = Fake::new("files")
+        .tool("read", &object(), None)
+        .tool("write", &object(), None)
+        .tool("remove", &object(), None)
+        .tool("copy", &object(), None)
+        .prompt("review", &[]);
+    let catalog = catalog(vec![
+        Fake::new("time").tool("now", &object(), None).member(|_| {}),
+        fake.member(|config| {
+            config.prefix = "fs".to_owned();
+            config.tools.allow = Some(["read", "write", "remove"].map(str::to_owned).into());
+            config.tools.deny = ["remove".to_owned()].into();
+            config.tools.rename = [("write".to_owned(), PublicName::new("store").unwrap())].into();
+        }),
+    ]);
+    let names: Vec<_> = catalog.tools().iter().map(|entry| entry.public().as_str()).collect();
+    assert_eq!(names, ["time_now", "fs_read", "store"]);
+    let store = catalog.tool("store").unwrap();
+    assert_eq!((store.tool().name.as_str(), store.member().id().as_str()), ("write", "files"));
+    assert_eq!(catalog.prompt("fs_review").unwrap().prompt().name.as_str(), "review");
+    assert!(
+        catalog.tool("fs_write").is_none()
+            && catalog.tool("read").is_none()
+            && catalog.prompt("review").is_none()
+    );
+}
+
+#[test]
+fn the_first_in_the_file_wins_and_the_other_is_refused_whole() {
+    let first = bare("a").member(no_prefix);
+    let second = bare("b").tool("walk", &object(), None).member(|config| {
+        no_prefix(config);
+        config.place = 20..21;
+    });
+    let third = bare("c").member(|_| {});
+    let build = Catalog::build(1, vec![first, second, third], None);
+    assert_eq!(ids(&build.catalog), ["a", "c"]);
+    assert!(build.catalog.tool("walk").is_none());
+    assert_eq!(
+        said(&build),
+        [
+            "plugins `a` and `b` both offer the tool `run`: `b` isn't served (hint: set another `prefix` in `[plugins.b]`, or give the tool another name in `[plugins.b.tools.rename]`)"
+        ]
+    );
+    assert_eq!(build.refused[0].problems()[0].place, Some(20..21));
+    assert_eq!(build.refused[0].problems()[0].related.len(), 1);
+}
+
+#[test]
+fn the_one_that_serves_goes_on_and_a_restart_is_foretold() {
+    let old = Catalog::build(1, vec![bare("b").member(no_prefix)], None).catalog;
+    let b = (**old.member(&PluginId::new("b").unwrap()).unwrap()).clone();
+    let build = Catalog::build(2, vec![bare("a").member(no_prefix), b], Some(&old));
+    assert_eq!(ids(&build.catalog), ["b"]);
+    assert_eq!(build.refused[0].conflicts[0].restart, Restart::TurnsItRound);
+    assert!(said(&build)[0].contains("after a restart"), "{:?}", said(&build));
+}
+
+#[test]
+fn a_change_that_collides_leaves_the_plugin_as_it_was() {
+    let walker = || Fake::new("b").tool("walk", &object(), None);
+    let old = Catalog::build(1, vec![walker().member(no_prefix), bare("c").member(no_prefix)], None).catalog;
+    let c = (**old.member(&PluginId::new("c").unwrap()).unwrap()).clone();
+    let changed = walker().tool("run", &object(), None).member(no_prefix);
+    let build = Catalog::build(2, vec![changed, c.clone()], Some(&old));
+    assert_eq!(ids(&build.catalog), ["b", "c"]);
+    assert!(build.catalog.tool("walk").is_some());
+    assert_eq!(
+        build.catalog.tool("run").unwrap().member().id().as_str(),
+        "c",
+        "what didn't change goes first"
+    );
+    assert_eq!(build.refused[0].instead, Instead::Before);
+    // With another configuration it isn't: it may have been allowed what it no longer is.
+    let changed = walker().tool("run", &object(), None).member(|config| {
+        no_prefix(config);
+        config.allow.instructions = true;
+    });
+    let build = Catalog::build(2, vec![changed, c], Some(&old));
+    assert_eq!(ids(&build.catalog), ["c"]);
+    assert_eq!(build.refused[0].instead, Instead::Nothing);
+}
+
+#[test]
+fn prompts_collide_too() {
+    let asks = |id| Fake::new(id).prompt("ask", &[]).member(no_prefix);
+    let build = Catalog::build(1, vec![asks("a"), asks("b")], None);
+    assert_eq!(build.refused[0].conflicts[0].subject, Subject::Prompt);
+}
+
+#[test]
+fn spaces_of_uris_may_not_overlap() {
+    for (a, b, text) in [
+        (Fake::new("a").resource("x://h/1"), Fake::new("b").resource("x://h/1"), Some("x://h/1")),
+        (Fake::new("a").template("x://h/{+p}"), Fake::new("b").resource("x://h/1"), Some("x://h/1")),
+        (Fake::new("a").resource("x://h/1"), Fake::new("b").template("x://h/{+p}"), Some("x://h/1")),
+        (Fake::new("a").template("x://h/{p}"), Fake::new("b").template("x://h/q/{p}"), Some("x://h/q/")),
+        (Fake::new("a").template("x://h/q/{p}"), Fake::new("b").template("x://h/{p}"), Some("x://h/q/")),
+        (Fake::new("a").template("x://h/{p}"), Fake::new("b").template("x://h/{+q}"), Some("x://h/")),
+        (Fake::new("a").resource("x://h/1"), Fake::new("b").resource("x://h/12"), None),
+        (Fake::new("a").template("x://h/a{p}"), Fake::new("b").template("x://h/b{p}"), None),
+    ] {
+        let build = Catalog::build(1, vec![a.member(|_| {}), b.member(|_| {})], None);
+        let found: Vec<_> =
+            build.refused.iter().flat_map(|it| &it.conflicts).flat_map(|it| &it.names).collect();
+        assert_eq!(found, Vec::from_iter(text), "{:?}", said(&build));
+        assert_eq!(ids(&build.catalog).len(), if text.is_some() { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn a_grant_settles_an_overlap() {
+    let owner =
+        |catalog: &Catalog, uri: &str| catalog.resource_owner(uri).map(|member| member.id().to_string());
+    let wide = || Fake::new("wide").template("x://h/{+p}").resource("x://h/sub/index");
+    let narrow = || Fake::new("narrow").template("x://h/sub/{+p}");
+    let granted = |config: &mut PluginConfig| config.uris = vec!["x://h/sub/".to_owned()];
+    for members in [
+        vec![wide().member(|_| {}), narrow().member(granted)],
+        vec![narrow().member(granted), wide().member(|_| {})],
+    ] {
+        let build = Catalog::build(1, members, None);
+        assert_eq!(build.refused, []);
+        let catalog = build.catalog;
+        assert_eq!(owner(&catalog, "x://h/1").as_deref(), Some("wide"));
+        assert_eq!(owner(&catalog, "x://h/sub/1").as_deref(), Some("narrow"));
+        assert_eq!(owner(&catalog, "x://h/sub/index").as_deref(), Some("narrow"));
+        assert_eq!(owner(&catalog, "x://i"), None);
+        assert!(catalog.resources().is_empty(), "what was granted away isn't listed");
+        assert!(build.warnings[0].message.contains("`uris` grants it to another plugin"));
+    }
+    let both = Catalog::build(1, vec![wide().member(granted), narrow().member(granted)], None);
+    assert_eq!(ids(&both.catalog), ["wide"]);
+}
+
+#[test]
+fn an_exact_uri_comes_before_the_longest_beginning() {
+    let catalog = catalog(vec![
+        Fake::new("a").resource("x://h/1").template("x://h/{p}").template("x://h/long/{p}").member(|_| {}),
+        Fake::new("b").template("y://é{p}").member(|_| {}),
+    ]);
+    assert_eq!(catalog.resource_owner("x://h/long/1").unwrap().id().as_str(), "a");
+    assert_eq!(catalog.resource_owner("y://é1").unwrap().id().as_str(), "b");
+    assert!(catalog.resource_owner("y://\u{10348}").is_none());
+    assert_eq!(catalog.resource("x://h/1").unwrap().resource().name, "a resource");
+    assert!(catalog.template("x://h/{p}").is_some() && catalog.template("x://h/").is_none());
+}
+
+#[test]
+fn what_is_probably_not_meant_is_said() {
+    let long = "x".repeat(45);
+    let fake = Fake::new("a").tool("get-it", &object(), None).tool("get_it", &object(), None).tool(
+        &long,
+        &object(),
+        None,
+    );
+    let build = Catalog::build(
+        1,
+        vec![fake.member(|config| {
+            config.tools.deny = ["getit".to_owned()].into();
+            config.place = 3..4;
+        })],
+        None,
+    );
+    let said = said(&build);
+    assert_eq!(said.len(), 3, "{said:#?}");
+    assert!(
+        said[0].contains("no tool `getit`, which `tools.deny` names")
+            && said[0].contains("did you mean `get"),
+        "{}",
+        said[0]
+    );
+    assert!(said[1].contains("47 characters long"), "{}", said[1]);
+    assert!(said[2].contains("differ by nothing but case"), "{}", said[2]);
+    assert!(build.warnings.iter().all(|problem| problem.place == Some(3..4)));
+}
+
+#[test]
+fn a_plugin_that_can_not_be_used_is_told_all_at_once() {
+    let fake = Fake::new("a")
+        .tool(&"x".repeat(64), &object(), None)
+        .tool("bad", &json!({ "type": "objekt" }), Some(&json!({ "$ref": "https://example.com" })))
+        .resource("x://h/1")
+        .resource("x://h/1");
+    let config = PluginConfig { place: 7..8, ..PluginConfig::bare(fake.id.clone(), "a.wasm".into()) };
+    let problems = Member::new(Arc::new(fake), Arc::new(config)).unwrap_err();
+    let said: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 4, "{said:#?}");
+    assert!(
+        said[0].contains("66 characters long; at most 64") && said[0].contains("tools.rename"),
+        "{}",
+        said[0]
+    );
+    assert!(
+        said[1].contains("the input schema of tool `bad`") && said[1].contains("at `/type`"),
+        "{}",
+        said[1]
+    );
+    assert!(said[2].contains("the output schema") && said[2].contains("leads out"), "{}", said[2]);
+    assert!(said[3].contains("offers two resources as `x://h/1`"), "{}", said[3]);
+    assert!(problems.iter().all(|problem| problem.place == Some(7..8)));
+}
+
+#[test]
+fn digests_change_when_and_only_when_clients_would_see_a_change() {
+    let plugins = |description: &str| {
+        let mut fake = Fake::new("a")
+            .tool("x", &object(), None)
+            .tool("y", &object(), None)
+            .prompt("p", &["q"])
+            .resource("x://h/1");
+        fake.manifest.tools[0].description = description.to_owned();
+        fake
+    };
+    let old = catalog(vec![plugins("one").member(|_| {})]);
+    let same = catalog(vec![plugins("one").member(|config| config.limits.concurrency = 1)]);
+    assert!(Kind::ALL.into_iter().all(|kind| old.digest(kind) == same.digest(kind)));
+    assert!(Diff::between(&old, &same).is_empty());
+
+    let new = catalog(vec![plugins("two").template("x://i/{p}").member(|config| {
+        config.tools.deny = ["y".to_owned()].into();
+    })]);
+    assert_ne!(old.digest(Kind::Tools), new.digest(Kind::Tools));
+    assert_ne!(old.digest(Kind::Resources), new.digest(Kind::Resources));
+    assert_eq!(old.digest(Kind::Prompts), new.digest(Kind::Prompts));
+    let diff = Diff::between(&old, &new);
+    assert_eq!((diff.tools.removed, diff.tools.changed), (vec!["a_y".to_owned()], vec!["a_x".to_owned()]));
+    assert_eq!(diff.resources.added, ["x://i/{p}"]);
+
+    let mut turned = plugins("one");
+    turned.manifest.tools.reverse();
+    let turned = catalog(vec![turned.member(|_| {})]);
+    assert_ne!(old.digest(Kind::Tools), turned.digest(Kind::Tools), "order is seen");
+}
+
+#[test]
+fn an_unchanged_plugin_moves_with_the_file() {
+    let member = bare("a").member(|_| {});
+    let moved = PluginConfig { place: 50..51, ..(**member.config()).clone() };
+    let moved = member.moved_to(Arc::new(moved)).unwrap();
+    assert!(moved.is(&member) && moved.config().place == (50..51));
+    let other = PluginConfig { prefix: "b".to_owned(), ..(**member.config()).clone() };
+    assert!(member.moved_to(Arc::new(other)).is_none());
+}
