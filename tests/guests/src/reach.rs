@@ -1,0 +1,62 @@
+//! Tools that reach for what lies outside of the sandbox, and tell what they got.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use wasip2::filesystem::preopens;
+
+/// What a program sees around it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Surroundings {
+    variables: BTreeMap<String, String>,
+    arguments: Vec<String>,
+    folder: Option<String>,
+}
+
+/// Looks around.
+pub(crate) fn surroundings() -> Surroundings {
+    Surroundings {
+        variables: std::env::vars_os()
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+            .collect(),
+        arguments: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        folder: std::env::current_dir().ok().map(|folder| folder.display().to_string()),
+    }
+}
+
+/// The folders that the host opened beforehand.
+pub(crate) fn granted() -> Vec<String> {
+    preopens::get_directories().into_iter().map(|(_, path)| path).collect()
+}
+
+/// The names in a folder, one a line.
+pub(crate) fn list(path: &str) -> String {
+    let names = || -> io::Result<String> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        Ok(names.join("\n"))
+    };
+    told(names())
+}
+
+/// Connects and hangs up.
+pub(crate) fn connect(address: &str) -> String {
+    told(TcpStream::connect(address).map(|_| "connected".to_owned()))
+}
+
+/// The addresses of a host, one a line.
+pub(crate) fn resolve(name: &str) -> String {
+    let addresses = (name, 80).to_socket_addrs();
+    told(addresses.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>().join("\n")))
+}
+
+/// What came of an attempt: it itself, or `refused: ` and the reason.
+pub(crate) fn told(result: io::Result<String>) -> String {
+    result.unwrap_or_else(|error| format!("refused: {error}"))
+}

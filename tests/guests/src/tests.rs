@@ -1,0 +1,62 @@
+//! That the animals do what their signs say, as far as it is safe without a cage.
+
+use moongate_sdk::testing::Client;
+use moongate_sdk::{Content, Failure};
+use serde_json::{Value, json};
+
+use super::Zoo;
+
+#[test]
+fn tools_can_be_called_without_arguments_unless_they_need_some() {
+    let needing: Vec<String> = Client::<Zoo>::new()
+        .tools()
+        .into_iter()
+        .filter(|tool| serde_json::from_str::<Value>(&tool.input_schema).unwrap().get("required").is_some())
+        .map(|tool| tool.name)
+        .collect();
+    assert_eq!(
+        needing,
+        ["echo", "sleep", "config_get", "list_dir", "read_file", "write_file", "connect", "resolve_name"]
+    );
+}
+
+#[test]
+fn an_echo_comes_back() {
+    let client = Client::<Zoo>::new();
+    assert_eq!(client.call("echo", json!({ "text": "hello" })).unwrap().all_text(), "hello");
+}
+
+#[test]
+fn bad_results_are_bad() {
+    let client = Client::<Zoo>::new();
+    let structured = |tool: &str| client.call(tool, json!({})).unwrap().structured.unwrap();
+    assert_eq!(structured("bad_structured"), r#"{"n":"not a number"}"#);
+    assert!(structured("structured_with_newlines").contains('\n'));
+    assert!(serde_json::from_str::<Value>(&structured("broken_structured")).is_err());
+    assert_eq!(client.call("huge_result", json!({ "bytes": 5 })).unwrap().all_text(), "xxxxx");
+    assert_eq!(
+        client.call("many_blocks", json!({ "count": 2 })).unwrap().content,
+        vec![Content::text("x"); 2]
+    );
+}
+
+#[test]
+fn errors_end_as_they_say() {
+    let client = Client::<Zoo>::new();
+    let failure = |tool: &str| client.call(tool, json!({})).unwrap_err();
+    assert!(matches!(failure("protocol_error_invalid_params"), Failure::InvalidParams(_)));
+    assert!(matches!(failure("protocol_error_not_found"), Failure::NotFound(_)));
+    assert!(matches!(failure("protocol_error_internal"), Failure::Internal(_)));
+    assert!(matches!(failure("protocol_error_missing_capability"), Failure::MissingCapability(_)));
+    assert!(matches!(failure("protocol_error_custom"), Failure::Custom(_)));
+    assert!(client.call("error_result", json!({})).unwrap().failed());
+}
+
+#[test]
+fn floods_flow() {
+    let client = Client::<Zoo>::new();
+    client.call("log_flood", json!({ "lines": 3 })).unwrap();
+    client.call("progress_flood", json!({ "reports": 2 })).unwrap();
+    client.call("changes_flood", json!({ "count": 1 })).unwrap();
+    assert_eq!((client.logs().len(), client.progress().len(), client.changes().len()), (3, 2, 4));
+}
