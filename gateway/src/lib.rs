@@ -3,6 +3,8 @@
 //! The modules stand in reading order, which is also the order of the floors: a module uses those above it and
 //! nothing below.
 
+/// From a component's file to a plugin that answers calls: the Wasm host.
+pub mod host;
 /// Log lines: on stderr, structured, and never in anybody's way.
 pub mod telemetry;
 /// How bytes come in and go out: stdio and HTTP.

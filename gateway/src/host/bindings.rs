@@ -1,0 +1,33 @@
+//! The contract in Rust: what `bindgen!` makes of `wit/`, and the names that the rest of the host uses of it.
+//!
+//! This is the only place that reads the WIT. Nothing is decided here: imports are implemented in `imports`,
+//! exports are found in `exports`, and `conv` turns the contract's types into the core's.
+
+#[expect(clippy::allow_attributes_without_reason, reason = "generated code")]
+mod generated {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        inline: "
+            package moongate:gateway;
+            world host {
+                include moongate:plugin/full-plugin@0.1.0;
+                include moongate:plugin/imports-and-cancellation@0.1.0;
+            }
+        ",
+        imports: { default: trappable },
+        exports: { default: async },
+        with: {
+            "wasi:io/poll": wasmtime_wasi::p2::bindings::io::poll,
+            "wasi:keyvalue/store.bucket": crate::host::imports::Bucket,
+            "wasi:keyvalue/atomics.cas": crate::host::imports::Cas,
+        },
+    });
+}
+
+/// What plugins call.
+pub(super) use generated::moongate::plugin::{cancellation, changes, log, progress, request, types};
+pub(super) use generated::wasi::config::store as config_store;
+pub(super) use generated::wasi::keyvalue::{atomics as kv_atomics, store as kv_store};
+
+/// What plugins are asked.
+pub(super) use generated::exports::moongate::plugin::{completions, lifecycle, prompts, resources, tools};

@@ -1,0 +1,184 @@
+//! Compiled code, kept in a private folder by the digest of the component it was made from.
+//!
+//! A file of the cache is machine code that this process will run, so the folder must belong to us alone: mode 0700
+//! or at least not writable by others, no symbolic link. Several gateways share it; a file is written under another
+//! name, made durable and renamed, never changed afterwards, because it stays mapped while its component lives.
+//! Where the folder can't be used, code is compiled at each start; nothing else changes.
+
+use std::fs::{self, DirBuilder, File};
+use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use moongate_core::names::Digest;
+use sha2::{Digest as _, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// Entries that nobody used for so long are removed.
+const KEEP: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+/// An entry's time of use is noted at most this often.
+const NOTE: Duration = Duration::from_secs(24 * 60 * 60);
+/// A file that was being written so long ago will never be finished.
+const UNFINISHED: Duration = Duration::from_secs(60 * 60);
+
+/// Why the folder isn't used.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// It can't be made or looked at.
+    #[error("`{}` can't be used: {reason}", dir.display())]
+    Io {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// It is a link or a file.
+    #[error("`{}` is no folder, or a symbolic link", .0.display())]
+    NoFolder(PathBuf),
+    /// It belongs to another user.
+    #[error("`{}` belongs to another user", .0.display())]
+    Foreign(PathBuf),
+    /// Others may change it.
+    #[error("`{}` may be written by others (mode {mode:03o}; it should be 700)", dir.display())]
+    Writable {
+        /// The folder.
+        dir: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+}
+
+/// The folder, checked.
+#[derive(Debug)]
+pub(super) struct Cache {
+    dir: PathBuf,
+}
+
+impl Cache {
+    /// Makes the folder if it isn't there, and checks that it is ours alone.
+    pub(super) fn open(dir: &Path) -> Result<Self, CacheError> {
+        let io = |reason| CacheError::Io { dir: dir.to_owned(), reason };
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
+        let meta = fs::symlink_metadata(dir).map_err(io)?;
+        if !meta.is_dir() {
+            return Err(CacheError::NoFolder(dir.to_owned()));
+        }
+        if meta.uid() != rustix::process::geteuid().as_raw() {
+            return Err(CacheError::Foreign(dir.to_owned()));
+        }
+        if meta.mode() & 0o022 != 0 {
+            return Err(CacheError::Writable { dir: dir.to_owned(), mode: meta.mode() & 0o777 });
+        }
+        let cache = Self { dir: dir.to_owned() };
+        cache.prune();
+        Ok(cache)
+    }
+
+    /// The compiled code of the component with this digest, if it is there and can be used.
+    pub(super) fn get(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
+        let path = self.path(engine, digest);
+        let meta = fs::symlink_metadata(&path).ok()?;
+        if !meta.is_file() || meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
+            tracing::warn!("`{}` isn't ours alone and isn't used", path.display());
+            return None;
+        }
+        match self::load(engine, &path) {
+            Ok(component) => {
+                note_use(&path, &meta);
+                Some(component)
+            }
+            Err(error) => {
+                tracing::warn!("`{}` can't be used and is made anew: {error:#}", path.display());
+                None
+            }
+        }
+    }
+
+    /// Keeps compiled code and gives it back mapped from the file.
+    pub(super) fn put(&self, engine: &Engine, digest: &Digest, code: &[u8]) -> wasmtime::Result<Component> {
+        let path = self.path(engine, digest);
+        // By chance, not by process: gateways in different containers may share the folder and the number.
+        let chance = RandomState::new().hash_one(digest);
+        let unfinished = path.with_extension(format!("{chance:016x}.tmp"));
+        write(&unfinished, code)?;
+        fs::rename(&unfinished, &path)?;
+        self::load(engine, &path)
+    }
+
+    /// Code is found by the component's digest and by everything that the compiler's result depends on.
+    fn path(&self, engine: &Engine, digest: &Digest) -> PathBuf {
+        let mut settings = Settings(Sha256::new());
+        engine.precompile_compatibility_hash().hash(&mut settings);
+        let settings = settings.finish();
+        self.dir.join(format!("{digest}-{settings:016x}.cwasm"))
+    }
+
+    /// Removes what nobody uses any more. Removing a file that another gateway has mapped does it no harm.
+    fn prune(&self) {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let keep = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("cwasm") => KEEP,
+                Some("tmp") => UNFINISHED,
+                _ => continue,
+            };
+            let age = entry.metadata().and_then(|meta| meta.modified()).map(|time| age(time));
+            if age.is_ok_and(|age| age > keep) {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+}
+
+fn age(time: SystemTime) -> Duration {
+    SystemTime::now().duration_since(time).unwrap_or_default()
+}
+
+/// Lets the file's time say when it was last used.
+fn note_use(path: &Path, meta: &fs::Metadata) {
+    if meta.modified().is_ok_and(|time| age(time) > NOTE)
+        && let Ok(file) = File::options().write(true).open(path)
+    {
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+fn write(path: &Path, code: &[u8]) -> io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    // Without the sync, a power cut could leave a file of the right name and the wrong content.
+    let written = file.write_all(code).and_then(|()| file.sync_all());
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+#[expect(unsafe_code, reason = "the engine runs what the file says")]
+fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: the file was written by a gateway of this user: its folder and the file itself are ours and not
+    // writable by others (checked when the folder was opened, and in `get`). It is never changed in place, only
+    // renamed into being and removed. The engine itself refuses code of another version or other settings.
+    unsafe { Component::deserialize_file(engine, path) }
+}
+
+/// A hash that is the same in every build of the gateway.
+struct Settings(Sha256);
+
+impl Hasher for Settings {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let digest = self.0.clone().finalize();
+        digest.iter().take(8).fold(0, |sum, &byte| (sum << 8) | u64::from(byte))
+    }
+}
+
+#[cfg(test)]
+mod tests;

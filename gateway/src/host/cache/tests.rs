@@ -1,0 +1,102 @@
+//! The folder of compiled code: found again, made anew, refused.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::sync::Arc;
+
+use moongate_core::catalog::Plugin as _;
+use tempfile::TempDir;
+
+use super::*;
+use crate::host::tests::{Guest, config, host};
+
+/// The files of the cache, with what tells whether they were written anew.
+fn entries(dir: &Path) -> Vec<(PathBuf, u64)> {
+    let entries = fs::read_dir(dir.join("cache")).unwrap();
+    entries.map(|entry| entry.unwrap()).map(|entry| (entry.path(), entry.metadata().unwrap().ino())).collect()
+}
+
+#[tokio::test]
+async fn the_second_load_takes_what_the_first_one_compiled() {
+    let dir = TempDir::new().unwrap();
+    let config = Arc::new(config(dir.path(), &Guest::default().build()));
+    let (one, two) = (host(dir.path()), host(dir.path()));
+    one.load(Arc::clone(&config)).await.unwrap();
+    let first = entries(dir.path());
+    assert_eq!(first.len(), 1);
+    assert_eq!(fs::metadata(&first[0].0).unwrap().mode() & 0o777, 0o600);
+    one.load(Arc::clone(&config)).await.unwrap();
+    two.load(Arc::clone(&config)).await.unwrap();
+    assert_eq!(entries(dir.path()), first);
+    // A host that starts later finds it too.
+    assert!(host(dir.path()).load(config).await.is_ok());
+    assert_eq!(entries(dir.path()), first);
+}
+
+#[tokio::test]
+async fn hosts_that_compile_the_same_at_once_dont_disturb_each_other() {
+    let dir = TempDir::new().unwrap();
+    let config = Arc::new(config(dir.path(), &Guest::default().build()));
+    let hosts: Vec<_> = (0..4).map(|_| host(dir.path())).collect();
+    let loads = hosts.iter().map(|host| host.load(Arc::clone(&config)));
+    for plugin in futures_util::future::join_all(loads).await {
+        assert_eq!(plugin.unwrap().manifest().tools.len(), 1);
+    }
+    assert_eq!(entries(dir.path()).len(), 1);
+}
+
+#[tokio::test]
+async fn an_entry_that_cant_be_used_is_made_anew() {
+    let dir = TempDir::new().unwrap();
+    let config = Arc::new(config(dir.path(), &Guest::default().build()));
+    host(dir.path()).load(Arc::clone(&config)).await.unwrap();
+    let (entry, _) = entries(dir.path()).remove(0);
+    let whole = fs::read(&entry).unwrap();
+    for broken in [&b""[..], b"nonsense", &whole[..whole.len() / 2]] {
+        fs::remove_file(&entry).unwrap();
+        fs::write(&entry, broken).unwrap();
+        host(dir.path()).load(Arc::clone(&config)).await.unwrap();
+        assert_eq!(fs::read(&entry).unwrap().len(), whole.len());
+    }
+    // An entry that others may write isn't trusted.
+    fs::set_permissions(&entry, fs::Permissions::from_mode(0o666)).unwrap();
+    host(dir.path()).load(config).await.unwrap();
+    assert_eq!(fs::metadata(&entry).unwrap().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_folder_that_isnt_ours_alone_isnt_used() {
+    let dir = TempDir::new().unwrap();
+    let cache = dir.path().join("cache");
+    fs::create_dir(&cache).unwrap();
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(matches!(Cache::open(&cache), Err(CacheError::Writable { mode: 0o777, .. })));
+    // The plugin is compiled in memory, and the host says why.
+    let host = host(dir.path());
+    assert!(matches!(host.cache_problem(), Some(CacheError::Writable { .. })));
+    let config = Arc::new(config(dir.path(), &Guest::default().build()));
+    assert!(host.load(config).await.is_ok());
+    assert_eq!(entries(dir.path()), []);
+
+    let link = dir.path().join("link");
+    symlink(dir.path(), &link).unwrap();
+    assert!(matches!(Cache::open(&link), Err(CacheError::NoFolder(_))));
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(Cache::open(&file).is_err());
+}
+
+#[test]
+fn a_new_folder_is_ours_alone_and_old_entries_go() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("a/b");
+    let cache = Cache::open(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+    for (name, days, stays) in
+        [("old.cwasm", 61, false), ("new.cwasm", 59, true), ("x.tmp", 1, false), ("other", 99, true)]
+    {
+        let file = File::create(path.join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
+        cache.prune();
+        assert_eq!(path.join(name).exists(), stays, "{name}");
+    }
+}

@@ -1,0 +1,74 @@
+//! From what the engine reports to what went wrong with a call.
+//!
+//! Some causes are only told in text, because their types are private to the engine; a test makes each of them
+//! happen, so that an update which changes the words is noticed.
+
+use moongate_core::call::{Busy, CallError};
+use moongate_core::config::Limits;
+use wasmtime::{PoolConcurrencyLimitError, Trap};
+use wasmtime_wasi::{I32Exit, ResourceTableError};
+
+use super::store::{Refused, State};
+use super::text;
+
+/// Why the call failed.
+pub(super) fn classify(error: &wasmtime::Error, state: &State, limits: &Limits) -> CallError {
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        return trapped(*trap, state, limits);
+    }
+    if error.is::<PoolConcurrencyLimitError>() {
+        return CallError::Busy(Busy::Gateway);
+    }
+    if let Some(I32Exit(code)) = error.downcast_ref() {
+        return CallError::Trap(format!("it ended itself with exit code {code}"));
+    }
+    if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        return CallError::Handles(limits.handles);
+    }
+    let cause = error.root_cause().to_string();
+    if cause.contains("fuel allocated for hostcalls has been exhausted") {
+        return CallError::TooLarge(limits.transfer.as_u64());
+    }
+    if cause.contains("store handle limit exceeded") || cause.contains("too many active lends") {
+        return CallError::Handles(limits.handles);
+    }
+    // An instance whose smallest memory or table is already too large isn't made at all.
+    if let Some(refused) = state.budget.refused() {
+        return too_much(refused, limits);
+    }
+    CallError::Trap(text::line(&cause, text::SENTENCE))
+}
+
+/// What a trap means.
+fn trapped(trap: Trap, state: &State, limits: &Limits) -> CallError {
+    if let Some(refused) = state.budget.refused() {
+        // How allocators give up when they were refused memory.
+        let gave_up = [
+            Trap::UnreachableCodeReached,
+            Trap::MemoryOutOfBounds,
+            Trap::TableOutOfBounds,
+            Trap::AllocationTooLarge,
+        ];
+        if gave_up.contains(&trap) {
+            return too_much(refused, limits);
+        }
+    }
+    let sentence = match trap {
+        Trap::Interrupt => return CallError::CpuTime(limits.cpu_time),
+        Trap::StackOverflow => "its stack is used up (endless recursion?)".to_owned(),
+        Trap::IntegerDivisionByZero => "division by zero".to_owned(),
+        Trap::UnreachableCodeReached => match state.output.panic_message() {
+            Some(message) => message,
+            None => "it stopped itself (`unreachable`) and didn't say why".to_owned(),
+        },
+        other => other.to_string().trim_start_matches("wasm trap: ").to_owned(),
+    };
+    CallError::Trap(text::line(&sentence, text::SENTENCE))
+}
+
+fn too_much(refused: Refused, limits: &Limits) -> CallError {
+    match refused {
+        Refused::Memory => CallError::Memory(limits.memory.as_u64()),
+        Refused::Tables => CallError::Tables(limits.table_elements),
+    }
+}

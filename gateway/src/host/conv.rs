@@ -1,0 +1,165 @@
+//! Between the contract's types and the core's: the only place where both are known.
+//!
+//! What a plugin says of itself is cleaned, capped and checked; what it answers is checked. Each record is taken
+//! apart completely, so that a new field breaks the build here. Errors name the place: "tool `x`: `inputSchema`: …".
+
+use std::fmt;
+
+use moongate_core::json::Json;
+use moongate_core::manifest::{Annotations, Entries, Icon, IconTheme, Role};
+
+use super::bindings::types;
+use super::text;
+
+mod answer;
+mod content;
+mod manifest;
+mod members;
+mod other;
+mod schema;
+
+pub(super) use answer::{completion, failure, prompt_outcome, read_outcome, target, tool_outcome};
+pub(super) use manifest::{info, prompts, resources, templates, tools};
+
+/// What a plugin said that can't be used, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bad(String);
+
+impl Bad {
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+
+    /// Puts a place before the reason.
+    fn at(self, place: impl fmt::Display) -> Self {
+        Self(format!("{place}: {}", self.0))
+    }
+}
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::line(&self.0, 2 * text::SENTENCE))
+    }
+}
+
+/// Adds the place to an error.
+trait At<T> {
+    fn at(self, place: impl fmt::Display) -> Result<T, Bad>;
+}
+
+impl<T> At<T> for Result<T, Bad> {
+    fn at(self, place: impl fmt::Display) -> Result<T, Bad> {
+        self.map_err(|bad| bad.at(place))
+    }
+}
+
+/// One JSON value.
+fn value(given: String) -> Result<Json, Bad> {
+    Json::parse(given).map_err(|error| Bad(format!("it is no JSON: {error}")))
+}
+
+/// Members that have no field: a key that a field covers would contradict it.
+fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, Bad> {
+    let entries = entries(given).at("extra")?;
+    if let Some((key, _)) = entries.iter().find(|(key, _)| covered.contains(&key.as_str()) || key == "_meta")
+    {
+        return Err(Bad(format!("extra: `{key}` has a field of its own, or is the gateway's to say")));
+    }
+    Ok(entries)
+}
+
+/// MCP's `_meta`, without what MCP keeps for itself.
+fn meta(given: Option<types::Entries>) -> Result<Entries, Bad> {
+    let mut entries = entries(given).at("meta")?;
+    entries.retain(|(key, _)| !is_reserved(key));
+    Ok(entries)
+}
+
+fn entries(given: Option<types::Entries>) -> Result<Entries, Bad> {
+    let given = given.unwrap_or_default();
+    let mut entries = Entries::with_capacity(given.len());
+    for (key, its) in given {
+        if entries.iter().any(|(other, _)| *other == key) {
+            return Err(Bad(format!("`{key}` stands there twice")));
+        }
+        let its = value(text::json(its)).at(format_args!("`{key}`"))?;
+        entries.push((key, its));
+    }
+    Ok(entries)
+}
+
+/// Prefixes whose second label is MCP's, and W3C's names for traces (MCP 2026-07-28, "General fields: `_meta`").
+fn is_reserved(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((prefix, _)) => matches!(prefix.split('.').nth(1), Some("modelcontextprotocol" | "mcp")),
+        None => matches!(key, "traceparent" | "tracestate" | "baggage"),
+    }
+}
+
+fn role(role: types::Role) -> Role {
+    match role {
+        types::Role::User => Role::User,
+        types::Role::Assistant => Role::Assistant,
+    }
+}
+
+fn icons(icons: Option<Vec<types::Icon>>) -> Result<Vec<Icon>, Bad> {
+    icons.unwrap_or_default().into_iter().map(icon).collect::<Result<_, _>>().at("icon")
+}
+
+fn icon(icon: types::Icon) -> Result<Icon, Bad> {
+    let types::Icon { src, mime_type, sizes, theme, extra: more } = icon;
+    let scheme = src.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    if !matches!(scheme.as_str(), "https" | "data")
+        || src.chars().any(|c| c.is_control() || c.is_whitespace())
+    {
+        return Err(Bad(format!("`{}` is neither an `https:` nor a `data:` address", text::line(&src, 80))));
+    }
+    Ok(Icon {
+        src,
+        mime_type: mime_type.map(|word| text::line(&word, text::WORD)),
+        sizes: sizes.map(|sizes| sizes.iter().map(|size| text::line(size, text::WORD)).collect()),
+        theme: theme.map(|theme| match theme {
+            types::IconTheme::Light => IconTheme::Light,
+            types::IconTheme::Dark => IconTheme::Dark,
+        }),
+        extra: extra(more, &["src", "mimeType", "sizes", "theme"])?,
+    })
+}
+
+fn annotations(given: Option<types::Annotations>) -> Result<Option<Annotations>, Bad> {
+    let Some(given) = given else { return Ok(None) };
+    let types::Annotations { audience, priority, last_modified, extra: more } = given;
+    if priority.is_some_and(|priority| !(0.0..=1.0).contains(&priority)) {
+        return Err(Bad("annotations: `priority` must lie between 0 and 1".to_owned()));
+    }
+    Ok(Some(Annotations {
+        audience: audience.map(|audience| audience.into_iter().map(role).collect()),
+        priority,
+        last_modified: last_modified.map(|date| text::line(&date, text::WORD)),
+        extra: extra(more, &["audience", "priority", "lastModified"]).at("annotations")?,
+    }))
+}
+
+/// A name or title.
+fn name(given: &str) -> String {
+    text::line(given, text::NAME)
+}
+
+/// A name or title that may be left out; an empty one is left out.
+fn title(given: Option<String>) -> Option<String> {
+    given.map(|title| name(&title)).filter(|title| !title.is_empty())
+}
+
+/// A description that may be left out; an empty one is left out.
+fn description(given: Option<String>) -> Option<String> {
+    given.map(|text| text::block(text, text::DESCRIPTION)).filter(|text| !text.trim().is_empty())
+}
+
+/// A media type.
+fn media_type(given: Option<String>) -> Option<String> {
+    given.map(|word| text::line(&word, text::WORD)).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

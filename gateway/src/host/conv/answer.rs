@@ -1,0 +1,191 @@
+//! What calls come to: results, questions to the client, failures.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use moongate_core::call::{
+    Completion, CompletionTarget, Failure, Fault, InputRequest, NeedInput, Outcome, PromptResult, ReadResult,
+    ToolResult,
+};
+use moongate_core::config::ClientFeature;
+use moongate_core::json::Json;
+
+use super::content::{contents, messages, resource_contents};
+use super::{At as _, Bad, description, extra, meta, value};
+use crate::host::bindings::{completions, prompts, resources, tools, types};
+use crate::host::text;
+
+/// MCP allows so many suggestions (`CompleteResult.completion.values`).
+const SUGGESTIONS: usize = 100;
+/// How many questions one round may ask.
+const QUESTIONS: usize = 32;
+
+/// What a plugin may ask of the client.
+pub(in crate::host) type Granted = BTreeSet<ClientFeature>;
+
+/// A tool's answer.
+pub(in crate::host) fn tool_outcome(
+    given: tools::CallOutcome,
+    granted: &Granted,
+) -> Result<Outcome<ToolResult>, Bad> {
+    let given = match given {
+        tools::CallOutcome::Done(given) => given,
+        tools::CallOutcome::NeedInput(given) => return need_input(given, granted).map(Outcome::NeedInput),
+    };
+    let tools::CallResult { content, structured, is_error, meta: its_meta, extra: more } = given;
+    let covered = ["content", "structuredContent", "isError", "resultType"];
+    Ok(Outcome::Done(ToolResult {
+        content: contents(content)?,
+        structured: structured.map(value).transpose().at("`structured`")?,
+        is_error: is_error.unwrap_or(false),
+        meta: meta(its_meta)?,
+        extra: extra(more, &covered)?,
+    }))
+}
+
+/// What a resource holds.
+pub(in crate::host) fn read_outcome(
+    given: resources::ReadOutcome,
+    granted: &Granted,
+) -> Result<Outcome<ReadResult>, Bad> {
+    let given = match given {
+        resources::ReadOutcome::Done(given) => given,
+        resources::ReadOutcome::NeedInput(given) => {
+            return need_input(given, granted).map(Outcome::NeedInput);
+        }
+    };
+    let resources::ReadResult { contents, ttl_ms, shareable, meta: its_meta, extra: more } = given;
+    Ok(Outcome::Done(ReadResult {
+        contents: contents.into_iter().map(resource_contents).collect::<Result<_, _>>().at("contents")?,
+        ttl: ttl_ms.map(|ms| Duration::from_millis(ms.into())),
+        shareable: shareable.unwrap_or(false),
+        meta: meta(its_meta)?,
+        extra: extra(more, &["contents", "ttlMs", "cacheScope", "resultType"])?,
+    }))
+}
+
+/// A filled-in prompt.
+pub(in crate::host) fn prompt_outcome(
+    given: prompts::PromptOutcome,
+    granted: &Granted,
+) -> Result<Outcome<PromptResult>, Bad> {
+    let given = match given {
+        prompts::PromptOutcome::Done(given) => given,
+        prompts::PromptOutcome::NeedInput(given) => {
+            return need_input(given, granted).map(Outcome::NeedInput);
+        }
+    };
+    let prompts::PromptResult { description: about, messages: said, meta: its_meta, extra: more } = given;
+    Ok(Outcome::Done(PromptResult {
+        description: description(about),
+        messages: messages(said)?,
+        meta: meta(its_meta)?,
+        extra: extra(more, &["description", "messages", "resultType"])?,
+    }))
+}
+
+/// Suggestions.
+pub(in crate::host) fn completion(given: completions::Completion) -> Result<Completion, Bad> {
+    let completions::Completion { mut values, total, has_more, meta: its_meta, extra: more } = given;
+    let too_many = values.len() > SUGGESTIONS;
+    values.truncate(SUGGESTIONS);
+    Ok(Completion {
+        values: values.iter().map(|value| text::line(value, text::MESSAGE)).collect(),
+        total,
+        has_more: if too_many { Some(true) } else { has_more },
+        meta: meta(its_meta)?,
+        extra: extra(more, &["values", "total", "hasMore"])?,
+    })
+}
+
+/// Whose argument is being completed, in the contract's words.
+pub(in crate::host) fn target(target: &CompletionTarget) -> completions::CompletionTarget {
+    match target {
+        CompletionTarget::Prompt(name) => completions::CompletionTarget::Prompt(name.as_str().to_owned()),
+        CompletionTarget::Template(uri) => completions::CompletionTarget::ResourceTemplate(uri.clone()),
+    }
+}
+
+/// Questions to the client, if the plugin may ask them.
+fn need_input(given: types::NeedInput, granted: &Granted) -> Result<NeedInput, Bad> {
+    let types::NeedInput { requests, state, meta: its_meta, extra: more } = given;
+    if requests.len() > QUESTIONS {
+        return Err(Bad::new(format!(
+            "it asks {} questions at once; {QUESTIONS} are allowed",
+            requests.len()
+        )));
+    }
+    let mut keys = BTreeSet::new();
+    if let Some(twice) = requests.iter().find(|request| !keys.insert(request.key.as_str())) {
+        return Err(Bad::new(format!("it asks twice under the key `{}`", twice.key)));
+    }
+    Ok(NeedInput {
+        requests: requests
+            .into_iter()
+            .map(|request| {
+                let place = format!("question `{}`", request.key);
+                input_request(request, granted).at(place)
+            })
+            .collect::<Result<_, _>>()?,
+        state,
+        meta: meta(its_meta)?,
+        extra: extra(more, &["inputRequests", "requestState", "resultType"])?,
+    })
+}
+
+fn input_request(given: types::InputRequest, granted: &Granted) -> Result<InputRequest, Bad> {
+    let types::InputRequest { key, method, params } = given;
+    let feature = match method.as_str() {
+        "elicitation/create" => ClientFeature::Elicitation,
+        "sampling/createMessage" => ClientFeature::Sampling,
+        "roots/list" => ClientFeature::Roots,
+        _ => return Err(Bad::new(format!("a client can't be asked for `{method}`"))),
+    };
+    if !granted.contains(&feature) {
+        return Err(Bad::new(format!("`{method}` needs \"{}\" in `allow.client`", feature.as_str())));
+    }
+    let params = params.map(value).transpose().at("`params`")?;
+    if params.as_ref().is_some_and(|params| !params.is_object()) {
+        return Err(Bad::new("`params` must be an object"));
+    }
+    Ok(InputRequest { key, method, params })
+}
+
+/// The plugin's word that a request can't be served.
+pub(in crate::host) fn failure(given: types::Failure) -> Failure {
+    match given {
+        types::Failure::InvalidParams(given) => Failure::InvalidParams(fault(given)),
+        types::Failure::NotFound(given) => Failure::NotFound(fault(given)),
+        types::Failure::MissingCapability(names) => {
+            Failure::MissingCapability(names.iter().map(|name| text::line(name, text::NAME)).collect())
+        }
+        types::Failure::Internal(given) => Failure::Internal(fault(given)),
+        types::Failure::Custom(types::CustomFault { code, message, data }) => {
+            let (message, data) = (sentence(message), data.map(lenient));
+            // The codes that JSON-RPC and MCP give a meaning to would say something else to the client.
+            if (-32768..=-32000).contains(&code) {
+                return Failure::Internal(Fault { message, at: None, data });
+            }
+            Failure::Custom { code, message, data }
+        }
+    }
+}
+
+fn fault(given: types::Fault) -> Fault {
+    let types::Fault { message, at, data } = given;
+    Fault {
+        message: sentence(message),
+        at: at.map(|pointer| text::line(&pointer, text::NAME)),
+        data: data.map(lenient),
+    }
+}
+
+fn sentence(message: String) -> String {
+    let message = text::block(message, text::MESSAGE);
+    if message.trim().is_empty() { "the plugin gave no reason".to_owned() } else { message }
+}
+
+/// Data of a failure: what isn't JSON is passed on as a string, so that the failure itself isn't lost.
+fn lenient(data: String) -> Json {
+    Json::parse(text::json(data.clone())).unwrap_or_else(|_| Json::string(&data))
+}

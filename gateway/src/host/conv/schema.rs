@@ -1,0 +1,48 @@
+//! JSON Schemas that plugins give: capped, cleaned, read strictly; the root of an input schema is an object.
+
+use bytesize::ByteSize;
+use moongate_core::json::{Json, parse_strict};
+use serde_json::Value;
+
+use super::Bad;
+use crate::host::text;
+
+/// A schema of any root.
+pub(super) fn any(given: String, most: ByteSize) -> Result<Json, Bad> {
+    read(given, most).map(|(json, _)| json)
+}
+
+/// A schema of arguments. Where its root names no type, `"type": "object"` is added.
+pub(super) fn of_arguments(given: String, most: ByteSize) -> Result<Json, Bad> {
+    let (json, value) = read(given, most)?;
+    let Value::Object(root) = value else {
+        return Err(Bad::new("the root must be an object with `\"type\": \"object\"`"));
+    };
+    match root.get("type") {
+        Some(Value::String(kind)) if kind == "object" => Ok(json),
+        Some(other) => Err(Bad::new(format!("the root's `type` must be \"object\", not {other}"))),
+        None => {
+            let rest = json.get().strip_prefix('{').unwrap_or_default();
+            let comma = if root.is_empty() { "" } else { "," };
+            let text = format!("{{\"type\":\"object\"{comma}{rest}");
+            Json::parse(text).map_err(|error| Bad::new(format!("it is no JSON: {error}")))
+        }
+    }
+}
+
+fn read(given: String, most: ByteSize) -> Result<(Json, Value), Bad> {
+    if given.len() as u64 > most.as_u64() {
+        let size = ByteSize::b(given.len() as u64).display().iec();
+        return Err(Bad::new(format!(
+            "it has {size}, more than `limits.schema` allows ({})",
+            most.display().iec()
+        )));
+    }
+    let no_json = |error: serde_json::Error| Bad::new(format!("it is no JSON: {error}"));
+    let given = text::json(given);
+    let value = parse_strict(&given).map_err(no_json)?;
+    if !matches!(value, Value::Object(_) | Value::Bool(_)) {
+        return Err(Bad::new("a schema is an object, or true or false"));
+    }
+    Ok((Json::parse(given).map_err(no_json)?, value))
+}

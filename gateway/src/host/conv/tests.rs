@@ -1,0 +1,99 @@
+//! What is stripped, refused and re-typed.
+
+use moongate_core::call::{Content, Failure};
+
+use super::*;
+use content::content;
+
+fn entries_of(pairs: &[(&str, &str)]) -> Option<types::Entries> {
+    Some(pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+}
+
+#[test]
+fn what_mcp_keeps_for_itself_is_stripped_from_meta() {
+    let given = entries_of(&[
+        ("io.modelcontextprotocol/serverInfo", "{}"),
+        ("dev.mcp/x", "1"),
+        ("traceparent", "\"00\""),
+        ("com.example/mcp", "2"),
+        ("com.example.mcp/x", "3"),
+        ("plain", "4"),
+    ]);
+    let kept: Vec<_> = meta(given).unwrap().into_iter().map(|(key, _)| key).collect();
+    assert_eq!(kept, ["com.example/mcp", "com.example.mcp/x", "plain"]);
+}
+
+#[test]
+fn extra_may_not_contradict_a_field() {
+    assert!(extra(entries_of(&[("execution", "{}")]), &["name"]).is_ok());
+    for (pairs, said) in [
+        (&[("name", "1")][..], "extra: `name` has a field of its own, or is the gateway's to say"),
+        (&[("_meta", "{}")], "extra: `_meta` has a field of its own, or is the gateway's to say"),
+        (&[("a", "1"), ("a", "2")], "extra: `a` stands there twice"),
+        (&[("a", "{")], "extra: `a`: it is no JSON: EOF while parsing an object at line 1 column 1"),
+    ] {
+        assert_eq!(extra(entries_of(pairs), &["name"]).unwrap_err().to_string(), said);
+    }
+}
+
+#[test]
+fn a_block_in_json_is_read_as_the_case_that_it_has() {
+    let other = |json: &str| content(types::Content::Other(json.to_owned()));
+    assert_eq!(other(r#"{"type":"text","text":"hi"}"#).unwrap(), Content::text("hi"));
+    let Content::Image(image) =
+        other(r#"{"type":"image","data":"AQI=","mimeType":"image/png","x":1}"#).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!((image.data, image.extra[0].0.as_str()), (vec![1, 2], "x"));
+    let Content::Other(kind, json) = other("{\"type\":\"hologram\",\n\"depth\":1.50}").unwrap() else {
+        panic!()
+    };
+    assert_eq!((kind.as_str(), json.get()), ("hologram", "{\"type\":\"hologram\", \"depth\":1.50}"));
+    let link = r#"{"type":"resource_link","uri":"file:///a","name":"a","_meta":{"dev.mcp/x":1,"ok":2},"annotations":{"audience":["user"],"priority":0.5}}"#;
+    let Content::Link(link) = other(link).unwrap() else { panic!() };
+    assert_eq!((link.uri.as_str(), link.meta.len()), ("file:///a", 1));
+    for (json, said) in [
+        (r#"{"text":"hi"}"#, "`type` is missing"),
+        (r#"{"type":"text"}"#, "`text` is missing"),
+        (
+            r#"{"type":"image","data":"?","mimeType":"a/b"}"#,
+            "`data`: it is no Base64: Invalid symbol 63, offset 0.",
+        ),
+        (r#"{"type":"resource","resource":{"uri":"a:b"}}"#, "`resource`: it needs either `text` or `blob`"),
+        (
+            r#"{"type":"text","text":"a","text":"b"}"#,
+            "it is no JSON object: the key `text` stands here twice at line 1 column 37",
+        ),
+        ("[]", "it is no JSON object: invalid type: sequence, expected an object at line 1 column 0"),
+    ] {
+        assert_eq!(other(json).unwrap_err().to_string(), said, "{json}");
+    }
+}
+
+#[test]
+fn icons_come_from_safe_addresses() {
+    let with = |src: &str| {
+        let icon =
+            types::Icon { src: src.to_owned(), mime_type: None, sizes: None, theme: None, extra: None };
+        icons(Some(vec![icon]))
+    };
+    assert!(with("https://example.com/a.png").is_ok() && with("data:image/png;base64,AA==").is_ok());
+    for bad in ["http://example.com/a.png", "javascript:alert(1)", "file:///etc/passwd", "https://a b"] {
+        assert!(with(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_failure_keeps_its_words_and_no_reserved_code() {
+    let custom = |code| {
+        failure(types::Failure::Custom(types::CustomFault {
+            code,
+            message: "no\u{202e} luck".to_owned(),
+            data: Some("not json".to_owned()),
+        }))
+    };
+    let Failure::Custom { code: 7, message, data } = custom(7) else { panic!() };
+    assert_eq!((message.as_str(), data.unwrap().get()), ("no luck", "\"not json\""));
+    assert!(matches!(custom(-32601), Failure::Internal(_)));
+}

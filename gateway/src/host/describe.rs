@@ -1,0 +1,110 @@
+//! Asking a plugin what it offers, once per load.
+
+use moongate_core::call::{CallContext, CallError};
+use moongate_core::config::Limits;
+use moongate_core::manifest::Manifest;
+use moongate_core::names::Principal;
+use wasmtime::Store;
+use wasmtime::component::Instance;
+
+use super::bindings::{lifecycle, prompts, resources, tools, types};
+use super::call::{Ask, Sandbox};
+use super::conv;
+use super::error::LoadError;
+use super::exports::Exports;
+use super::store::State;
+
+/// All that a plugin says of itself, in the contract's types.
+struct Said {
+    info: lifecycle::PluginInfo,
+    tools: Vec<tools::Tool>,
+    resources: Vec<types::ResourceInfo>,
+    templates: Vec<resources::ResourceTemplate>,
+    prompts: Vec<prompts::Prompt>,
+    completes: bool,
+}
+
+/// Asks for everything in one instance. The function that was asked last is kept, so that a trap names it.
+struct Describe<'a> {
+    asked: &'a std::sync::Mutex<&'static str>,
+}
+
+impl Describe<'_> {
+    fn now(&self, function: &'static str) -> &'static str {
+        *self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = function;
+        function
+    }
+}
+
+/// What a list function answered.
+fn listed<T>(function: &'static str, given: Result<Vec<T>, types::Failure>) -> Result<Vec<T>, LoadError> {
+    given.map_err(|failure| LoadError::Describe {
+        function,
+        error: CallError::Refused(conv::failure(failure)),
+    })
+}
+
+impl Ask for Describe<'_> {
+    type Answer = Result<Said, LoadError>;
+
+    async fn ask(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> wasmtime::Result<Result<Said, LoadError>> {
+        if let Err(error) = exports.check(store, instance) {
+            return Ok(Err(error));
+        }
+        self.now("lifecycle.describe");
+        let info = exports.lifecycle.load(&mut *store, instance)?.call_describe(&mut *store).await?;
+        let mut said = Said {
+            info,
+            tools: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            prompts: Vec::new(),
+            completes: exports.completions.is_some(),
+        };
+        macro_rules! list {
+            ($interface:ident, $field:ident, $call:ident, $function:literal) => {
+                if let Some(interface) = &exports.$interface {
+                    let function = self.now($function);
+                    let given = interface.load(&mut *store, instance)?.$call(&mut *store).await?;
+                    match listed(function, given) {
+                        Ok(list) => said.$field = list,
+                        Err(error) => return Ok(Err(error)),
+                    }
+                }
+            };
+        }
+        list!(tools, tools, call_list_tools, "tools.list-tools");
+        list!(resources, resources, call_list_resources, "resources.list-resources");
+        list!(resources, templates, call_list_templates, "resources.list-templates");
+        list!(prompts, prompts, call_list_prompts, "prompts.list-prompts");
+        Ok(Ok(said))
+    }
+}
+
+/// Checks the exports' types, and asks for everything that the catalog needs.
+pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
+    let limits = &sandbox.config.limits;
+    let asked = std::sync::Mutex::new("instantiation");
+    let context = std::sync::Arc::new(CallContext::internal(Principal::Local));
+    let said = sandbox.ask(context, limits.describe_timeout, Describe { asked: &asked }).await;
+    let function = asked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let said = said.map_err(|error| LoadError::Describe { function, error })??;
+    manifest(said, limits).map_err(|bad| LoadError::Manifest { reason: bad.to_string() })
+}
+
+fn manifest(said: Said, limits: &Limits) -> Result<Manifest, conv::Bad> {
+    let Said { info, tools, resources, templates, prompts, completes } = said;
+    Ok(Manifest {
+        info: conv::info(info, limits)?,
+        tools: conv::tools(tools, limits)?,
+        resources: conv::resources(resources, limits)?,
+        templates: conv::templates(templates, limits)?,
+        prompts: conv::prompts(prompts, limits)?,
+        completes,
+    })
+}

@@ -1,0 +1,191 @@
+//! Why a plugin can't be loaded, in words for the operator or the author who has to mend it.
+
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+use moongate_core::call::CallError;
+use moongate_core::names::Digest;
+
+/// Why there is no host.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The engine or its linker can't be set up.
+    #[error("the Wasm engine can't be started: {0}")]
+    Engine(String),
+    /// The thread that advances the engine's clock can't be started.
+    #[error("the thread of the Wasm engine's clock can't be started")]
+    Ticker(#[source] std::io::Error),
+}
+
+/// Why a plugin can't be loaded. The message doesn't name the plugin, [`LoadError::hint`] says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file can't be read.
+    #[error("`{}` can't be read: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// There is something else than a file.
+    #[error("`{}` is no file", path.display())]
+    NoFile {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// The file is larger than it may be.
+    #[error("the file has {}, but at most {} are allowed", size.display().iec(), most.display().iec())]
+    TooBig {
+        /// How large it is.
+        size: ByteSize,
+        /// How large it may be.
+        most: ByteSize,
+    },
+    /// The file isn't the one that was pinned.
+    #[error("the file's SHA-256 digest is {found}, not the one that is pinned")]
+    Digest {
+        /// The digest of the file.
+        found: Digest,
+        /// The digest in the configuration.
+        pinned: Digest,
+    },
+    /// The file holds machine code.
+    #[error("the file holds compiled machine code, which is never taken from a plugin")]
+    Precompiled,
+    /// The file is a core module.
+    #[error("the file is a core WebAssembly module, not a component")]
+    CoreModule,
+    /// The file is empty, or something else than WebAssembly.
+    #[error("the file is no WebAssembly component: {found}")]
+    NotWasm {
+        /// What it is instead.
+        found: &'static str,
+    },
+    /// The file begins like a component but can't be compiled.
+    #[error("the component is broken: {reason}")]
+    Broken {
+        /// What the compiler said.
+        reason: String,
+    },
+    /// It was made for another version of the contract.
+    #[error("it was made for moongate:plugin@{version}; this gateway speaks {spoken}")]
+    Contract {
+        /// The version it was made for.
+        version: String,
+        /// The import or export that says so.
+        name: String,
+        /// The version that is spoken here.
+        spoken: &'static str,
+    },
+    /// It calls functions of a later version of the contract.
+    #[error("it needs {}, which this gateway doesn't offer", list(functions))]
+    NewerFunctions {
+        /// Interfaces, and functions as `interface.function`.
+        functions: Vec<String>,
+    },
+    /// It imports what nobody here offers.
+    #[error("it imports {}, which this gateway doesn't offer", list(imports))]
+    UnknownImports {
+        /// The imports.
+        imports: Vec<String>,
+    },
+    /// It imports something in another shape than it has here.
+    #[error("its imports don't fit: {reason}")]
+    Import {
+        /// What the linker said.
+        reason: String,
+    },
+    /// It isn't a plugin.
+    #[error("{}", if *other { "it exports no `lifecycle`, which every plugin needs" } else { "it exports nothing of moongate:plugin" })]
+    NoExports {
+        /// Whether it exports other interfaces of the contract.
+        other: bool,
+    },
+    /// It exports an interface in another shape than the contract's.
+    #[error("its export `{interface}` doesn't fit: {found}")]
+    Export {
+        /// The interface.
+        interface: String,
+        /// The functions that don't fit, and why.
+        found: String,
+    },
+    /// A granted directory can't be opened.
+    #[error("{reason}")]
+    Grant {
+        /// Which, and why.
+        reason: String,
+    },
+    /// It failed to describe itself.
+    #[error("`{function}` failed: {error}")]
+    Describe {
+        /// The function that was asked.
+        function: &'static str,
+        /// How it failed.
+        error: CallError,
+    },
+    /// What it says of itself can't be used.
+    #[error("what it says of itself can't be used: {reason}")]
+    Manifest {
+        /// Where, and why.
+        reason: String,
+    },
+    /// The gateway itself failed.
+    #[error("the gateway failed: {0}")]
+    Internal(String),
+}
+
+impl LoadError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Read { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => {
+                "build the plugin first, or correct `source`".to_owned()
+            }
+            Self::NoFile { .. } => "let `source` name the component's file".to_owned(),
+            Self::TooBig { .. } => "raise `limits.component`, or build the plugin with `--release` and without debug symbols".to_owned(),
+            Self::Digest { found, .. } => format!("if the new file is wanted, set `sha256 = \"{found}\"`"),
+            Self::Precompiled => "use the component that it was compiled from".to_owned(),
+            Self::CoreModule => {
+                "build it for wasm32-wasip2 (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`"
+                    .to_owned()
+            }
+            Self::NotWasm { .. } => "let `source` name the `.wasm` file that the build wrote".to_owned(),
+            Self::Broken { .. } => "copy or build the file again".to_owned(),
+            Self::Contract { name, spoken, .. } => {
+                format!("`{name}` says so; build the plugin with an SDK for {spoken}, or use a matching gateway")
+            }
+            Self::NewerFunctions { .. } => "it was made for a newer gateway; update this one".to_owned(),
+            Self::UnknownImports { imports } => imports_hint(imports),
+            Self::Import { .. } | Self::Export { .. } => {
+                "build the plugin again with this gateway's `wit/` or SDK".to_owned()
+            }
+            Self::NoExports { .. } => {
+                "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that".to_owned()
+            }
+            Self::Describe { error, .. } => return error.config_key().map(|key| match error {
+                CallError::Timeout(_) => "raise `limits.describe_timeout`".to_owned(),
+                _ => format!("raise `limits.{key}`"),
+            }),
+            Self::Read { .. } | Self::Grant { .. } | Self::Manifest { .. } | Self::Internal(_) => return None,
+        };
+        Some(hint)
+    }
+}
+
+/// What to do about imports that nobody offers.
+fn imports_hint(imports: &[String]) -> String {
+    if imports.iter().any(|name| name.starts_with("wasi:http/")) {
+        return "plugins have no outgoing HTTP here yet; build it without".to_owned();
+    }
+    if imports.iter().any(|name| name.starts_with("wasi:") && name.contains("@0.3")) {
+        return "build it for wasm32-wasip2".to_owned();
+    }
+    "plugins may import WASI 0.2 and moongate:plugin; build it without the others".to_owned()
+}
+
+/// Names in backticks, separated by commas.
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,45 @@
+//! What a guest may reach through WASI: nothing but the directories and variables that its table grants.
+//!
+//! No arguments, no working directory, no network, an empty stdin, and captured output. A context is made anew for
+//! each call, so a granted directory that was replaced is the new one.
+
+use std::sync::Arc;
+
+use moongate_core::config::{DirGrant, DirMode, Grants};
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
+
+use super::output::{Captured, Output, Stream};
+
+/// Random bytes that a guest may ask for at once.
+const RANDOM: u64 = 64 << 10;
+
+/// A granted directory can't be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("the granted directory `{}` can't be opened: {reason}", dir.display())]
+pub(super) struct GrantError {
+    pub(super) dir: std::path::PathBuf,
+    pub(super) reason: String,
+}
+
+/// The context of one call.
+pub(super) fn context(grants: &Grants, output: &Arc<Output>) -> Result<WasiCtx, GrantError> {
+    let mut wasi = WasiCtxBuilder::new();
+    wasi.stdout(Captured(Arc::clone(output), Stream::Stdout))
+        .stderr(Captured(Arc::clone(output), Stream::Stderr))
+        .max_random_size(RANDOM)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false);
+    if !grants.env.is_empty() {
+        wasi.envs(&grants.env);
+    }
+    for DirGrant { host, guest, mode, place: _, named: _ } in &grants.dirs {
+        let perms = match mode {
+            DirMode::ReadOnly => FsPerms::ReadOnly,
+            DirMode::ReadWrite => FsPerms::ReadWrite,
+        };
+        wasi.preopened_dir(host, guest, perms)
+            .map_err(|error| GrantError { dir: host.clone(), reason: error.root_cause().to_string() })?;
+    }
+    Ok(wasi.build())
+}

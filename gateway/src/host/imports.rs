@@ -1,0 +1,324 @@
+//! The functions that plugins call, but for WASI's own.
+//!
+//! Everything is linked for every plugin; what its table doesn't grant is answered with "no". Nothing here waits,
+//! so what a guest reports keeps its order.
+
+use moongate_core::call::LogLevel;
+use moongate_core::config::ClientFeature;
+use moongate_core::json::Json;
+use moongate_core::names::{PluginId, ResourceUri};
+use tokio_util::sync::CancellationToken;
+use wasmtime::Result;
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
+
+use super::bindings::{
+    cancellation, changes, config_store, kv_atomics, kv_store, log, progress, request, types,
+};
+use super::events::Change;
+use super::store::State;
+use super::text;
+
+/// What a call may still report, and what was dropped.
+#[derive(Debug)]
+pub(super) struct Reports {
+    log_left: u32,
+    log_dropped: u64,
+    progress_left: u32,
+    progress: Option<f64>,
+}
+
+impl Reports {
+    /// So many log lines, and as many reports of progress.
+    pub(super) fn new(most: u32) -> Self {
+        Self { log_left: most, log_dropped: 0, progress_left: most, progress: None }
+    }
+
+    /// Says how much was dropped.
+    pub(super) fn finish(&mut self, plugin: &PluginId) {
+        let dropped = std::mem::take(&mut self.log_dropped);
+        if dropped > 0 {
+            tracing::warn!(target: "plugin", plugin = %plugin, "{dropped} log lines dropped: it wrote more than `limits.log_lines`");
+        }
+    }
+}
+
+// === the call's context ===
+
+impl types::Host for State {}
+
+impl request::Host for State {
+    fn principal(&mut self) -> Result<Option<String>> {
+        Ok(self.context.principal.name().map(str::to_owned))
+    }
+
+    fn client(&mut self) -> Result<Option<request::ClientInfo>> {
+        let client = self.context.client.as_deref();
+        Ok(client.map(|moongate_core::call::ClientInfo { name, version, title, extra }| {
+            request::ClientInfo {
+                name: name.clone(),
+                version: version.clone(),
+                title: title.clone(),
+                extra: (!extra.is_empty()).then(|| {
+                    extra.iter().map(|(key, value)| (key.clone(), value.get().to_owned())).collect()
+                }),
+            }
+        }))
+    }
+
+    fn revision(&mut self) -> Result<Option<String>> {
+        Ok(self.context.revision.map(str::to_owned))
+    }
+
+    fn capability(&mut self, name: String) -> Result<bool> {
+        Ok(is_granted(&self.config.allow.client, &name) && self.context.capabilities.has(&name))
+    }
+
+    fn meta_value(&mut self, key: String) -> Result<Option<String>> {
+        Ok(self.context.meta_value(&key).map(|value| value.get().to_owned()))
+    }
+
+    fn answer(&mut self, key: String) -> Result<Option<String>> {
+        let answer = self.context.answers.iter().find(|(its, _)| *its == key);
+        Ok(answer.map(|(_, value)| value.get().to_owned()))
+    }
+
+    fn state(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(self.context.state.as_deref().map(<[u8]>::to_vec))
+    }
+
+    fn remaining_ms(&mut self) -> Result<Option<u32>> {
+        let left = self.until.saturating_duration_since(std::time::Instant::now());
+        Ok(Some(u32::try_from(left.as_millis()).unwrap_or(u32::MAX)))
+    }
+
+    fn cancelled(&mut self) -> Result<bool> {
+        Ok(self.context.cancel.is_cancelled())
+    }
+}
+
+/// Whether the operator lets the plugin ask the client for this. Features that no grant names need none.
+fn is_granted(granted: &std::collections::BTreeSet<ClientFeature>, name: &str) -> bool {
+    let first = name.split('.').next().unwrap_or_default();
+    let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
+    all.into_iter().find(|feature| feature.as_str() == first).is_none_or(|feature| granted.contains(&feature))
+}
+
+/// Ready once the caller has lost interest.
+struct Lost(CancellationToken);
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Lost {
+    async fn ready(&mut self) {
+        self.0.cancelled().await;
+    }
+}
+
+impl cancellation::Host for State {
+    fn subscribe(&mut self) -> Result<Resource<DynPollable>> {
+        let lost = self.table.push(Lost(self.context.cancel.clone()))?;
+        subscribe(&mut self.table, lost)
+    }
+}
+
+// === what it reports ===
+
+fn level(level: log::LogLevel) -> LogLevel {
+    match level {
+        log::LogLevel::Debug => LogLevel::Debug,
+        log::LogLevel::Info => LogLevel::Info,
+        log::LogLevel::Notice => LogLevel::Notice,
+        log::LogLevel::Warning => LogLevel::Warning,
+        log::LogLevel::Error => LogLevel::Error,
+        log::LogLevel::Critical => LogLevel::Critical,
+        log::LogLevel::Alert => LogLevel::Alert,
+        log::LogLevel::Emergency => LogLevel::Emergency,
+    }
+}
+
+/// Would a line of this level be in the gateway's own log?
+fn is_logged(level: LogLevel) -> bool {
+    match level {
+        LogLevel::Debug => tracing::enabled!(target: "plugin", tracing::Level::DEBUG),
+        LogLevel::Info | LogLevel::Notice => tracing::enabled!(target: "plugin", tracing::Level::INFO),
+        LogLevel::Warning => tracing::enabled!(target: "plugin", tracing::Level::WARN),
+        LogLevel::Error | LogLevel::Critical | LogLevel::Alert | LogLevel::Emergency => {
+            tracing::enabled!(target: "plugin", tracing::Level::ERROR)
+        }
+    }
+}
+
+/// Writes a line into the gateway's own log.
+fn write_line(plugin: &PluginId, level: LogLevel, logger: Option<&str>, message: &str) {
+    match level {
+        LogLevel::Debug => tracing::debug!(target: "plugin", %plugin, logger, "{message}"),
+        LogLevel::Info | LogLevel::Notice => tracing::info!(target: "plugin", %plugin, logger, "{message}"),
+        LogLevel::Warning => tracing::warn!(target: "plugin", %plugin, logger, "{message}"),
+        LogLevel::Error | LogLevel::Critical | LogLevel::Alert | LogLevel::Emergency => {
+            tracing::error!(target: "plugin", %plugin, logger, "{message}");
+        }
+    }
+}
+
+impl log::Host for State {
+    fn enabled(&mut self, its: log::LogLevel) -> Result<bool> {
+        let its = level(its);
+        Ok(self.reports.log_left > 0 && (is_logged(its) || self.context.sink.log_enabled(its)))
+    }
+
+    fn write(&mut self, its: log::LogLevel, logger: Option<String>, data: String) -> Result<()> {
+        let its = level(its);
+        let (logged, wanted) = (is_logged(its), self.context.sink.log_enabled(its));
+        if !logged && !wanted {
+            return Ok(());
+        }
+        let reports = &mut self.reports;
+        let Some(left) = reports.log_left.checked_sub(1) else {
+            reports.log_dropped += 1;
+            return Ok(());
+        };
+        reports.log_left = left;
+        let logger = logger.map(|name| text::line(&name, text::WORD));
+        // What isn't JSON is taken for the message itself.
+        let data = Json::parse(text::json(data.clone()))
+            .unwrap_or_else(|_| Json::string(&text::block(data, text::MESSAGE)));
+        if logged {
+            let message = serde_json::from_str(data.get()).unwrap_or_else(|_| data.get().to_owned());
+            write_line(&self.config.id, its, logger.as_deref(), &text::line(&message, text::MESSAGE));
+        }
+        if wanted {
+            self.context.sink.log(its, logger.as_deref(), &data);
+        }
+        Ok(())
+    }
+}
+
+impl progress::Host for State {
+    fn report(&mut self, current: f64, total: Option<f64>, message: Option<String>) -> Result<()> {
+        let reports = &mut self.reports;
+        // MCP: "the progress value MUST increase with each notification".
+        if !current.is_finite() || reports.progress.is_some_and(|last| current <= last) {
+            return Ok(());
+        }
+        let Some(left) = reports.progress_left.checked_sub(1) else { return Ok(()) };
+        reports.progress_left = left;
+        reports.progress = Some(current);
+        let message = message.map(|message| text::line(&message, text::MESSAGE));
+        self.context.sink.progress(current, total.filter(|total| total.is_finite()), message.as_deref());
+        Ok(())
+    }
+}
+
+impl changes::Host for State {
+    fn tools_changed(&mut self) -> Result<()> {
+        self.changes.add(Change::Tools);
+        Ok(())
+    }
+
+    fn resources_changed(&mut self) -> Result<()> {
+        self.changes.add(Change::Resources);
+        Ok(())
+    }
+
+    fn prompts_changed(&mut self) -> Result<()> {
+        self.changes.add(Change::Prompts);
+        Ok(())
+    }
+
+    fn resource_updated(&mut self, uri: String) -> Result<()> {
+        match ResourceUri::new(&uri) {
+            Ok(uri) => self.changes.add(Change::Resource(uri)),
+            Err(error) => tracing::warn!(plugin = %self.config.id, "change of no resource: {error}"),
+        }
+        Ok(())
+    }
+}
+
+// === its configuration ===
+
+impl config_store::Host for State {
+    fn get(&mut self, key: String) -> Result<std::result::Result<Option<String>, config_store::Error>> {
+        Ok(Ok(self.config.config.get(&key).map(|value| value.expose().to_owned())))
+    }
+
+    fn get_all(&mut self) -> Result<std::result::Result<Vec<(String, String)>, config_store::Error>> {
+        let all = self.config.config.iter();
+        Ok(Ok(all.map(|(key, value)| (key.clone(), value.expose().to_owned())).collect()))
+    }
+}
+
+// === its state ===
+//
+// No plugin is granted a store yet, so nobody holds a bucket.
+
+/// An open store.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub enum Bucket {}
+
+/// A look at a key of a store, to be swapped.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub enum Cas {}
+
+type Stored<T> = Result<std::result::Result<T, kv_store::Error>>;
+
+impl kv_store::Host for State {
+    fn open(&mut self, _identifier: String) -> Stored<Resource<Bucket>> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+}
+
+impl kv_store::HostBucket for State {
+    fn get(&mut self, _: Resource<Bucket>, _: String) -> Stored<Option<Vec<u8>>> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+
+    fn set(&mut self, _: Resource<Bucket>, _: String, _: Vec<u8>) -> Stored<()> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+
+    fn delete(&mut self, _: Resource<Bucket>, _: String) -> Stored<()> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+
+    fn exists(&mut self, _: Resource<Bucket>, _: String) -> Stored<bool> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+
+    fn list_keys(&mut self, _: Resource<Bucket>, _: Option<String>) -> Stored<kv_store::KeyResponse> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+
+    fn drop(&mut self, bucket: Resource<Bucket>) -> Result<()> {
+        self.table.delete(bucket)?;
+        Ok(())
+    }
+}
+
+impl kv_atomics::Host for State {
+    fn increment(&mut self, _: Resource<Bucket>, _: String, _: i64) -> Stored<i64> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+
+    fn swap(
+        &mut self,
+        _: Resource<Cas>,
+        _: Vec<u8>,
+    ) -> Result<std::result::Result<(), kv_atomics::CasError>> {
+        Ok(Err(kv_atomics::CasError::StoreError(kv_store::Error::AccessDenied)))
+    }
+}
+
+impl kv_atomics::HostCas for State {
+    fn new(&mut self, _: Resource<Bucket>, _: String) -> Stored<Resource<Cas>> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+
+    fn current(&mut self, _: Resource<Cas>) -> Stored<Option<Vec<u8>>> {
+        Ok(Err(kv_store::Error::AccessDenied))
+    }
+
+    fn drop(&mut self, cas: Resource<Cas>) -> Result<()> {
+        self.table.delete(cas)?;
+        Ok(())
+    }
+}

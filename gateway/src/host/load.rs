@@ -1,0 +1,206 @@
+//! From a file to a component that is ready to be instantiated.
+//!
+//! Read (capped), hash, compare with the pin, refuse what isn't a component, compile or find it compiled, compare
+//! its imports and exports with the contract, link.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use moongate_core::config::PluginConfig;
+use moongate_core::names::Digest;
+use wasmtime::component::{Component, InstancePre, Linker};
+use wasmtime::{Engine, Precompiled};
+
+use super::cache::Cache;
+use super::error::LoadError;
+use super::exports::Exports;
+use super::linker;
+use super::store::State;
+use super::text;
+
+/// The bytes of a component, and their digest.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) bytes: Vec<u8>,
+    pub(super) digest: Digest,
+}
+
+/// A component whose imports are there and whose exports have the right names.
+pub(super) struct Linked {
+    pub(super) pre: InstancePre<State>,
+    pub(super) exports: Exports,
+    pub(super) imports: linker::Imports,
+}
+
+/// Reads the file and refuses what can't be a component.
+pub(super) fn read(config: &PluginConfig) -> Result<Source, LoadError> {
+    let path = &config.source;
+    let failed = |reason| LoadError::Read { path: path.clone(), reason };
+    let most = config.limits.component;
+    let file = File::open(path).map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(LoadError::NoFile { path: path.clone() });
+    }
+    let too_big = |size| LoadError::TooBig { size: ByteSize::b(size), most };
+    if meta.len() > most.as_u64() {
+        return Err(too_big(meta.len()));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
+    // It may grow while it is being read.
+    file.take(most.as_u64().saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > most.as_u64() {
+        return Err(too_big(bytes.len() as u64));
+    }
+    let digest = Digest::of(&bytes);
+    if let Some(pinned) = config.sha256.filter(|pinned| *pinned != digest) {
+        return Err(LoadError::Digest { found: digest, pinned });
+    }
+    recognise(&bytes)?;
+    Ok(Source { bytes, digest })
+}
+
+/// Refuses what isn't a component, by its first bytes.
+fn recognise(bytes: &[u8]) -> Result<(), LoadError> {
+    const MAGIC: &[u8] = b"\0asm";
+    match Engine::detect_precompiled(bytes) {
+        Some(Precompiled::Component | Precompiled::Module) => return Err(LoadError::Precompiled),
+        None => {}
+    }
+    if bytes.is_empty() {
+        return Err(LoadError::NotWasm { found: "it is empty" });
+    }
+    if !bytes.starts_with(MAGIC) {
+        let text = bytes.trim_ascii_start();
+        let found =
+            if text.starts_with(b"(component") || text.starts_with(b"(module") || text.starts_with(b";;") {
+                "it is WebAssembly's text format"
+            } else if text.starts_with(b"<") {
+                "it looks like a web page"
+            } else {
+                "it doesn't begin with `\\0asm`"
+            };
+        return Err(LoadError::NotWasm { found });
+    }
+    // After the magic number: a version and a layer, two bytes each; layer 0 is a core module, layer 1 a component.
+    match bytes.get(4..8) {
+        Some([1, 0, 0, 0]) => Err(LoadError::CoreModule),
+        Some([_, _, 1, 0]) => Ok(()),
+        Some(_) => Err(LoadError::Broken { reason: "its version of WebAssembly is unknown".to_owned() }),
+        None => Err(LoadError::Broken { reason: "it ends after its first bytes".to_owned() }),
+    }
+}
+
+/// Compiles a component, and keeps the code if it can. Takes seconds for large ones.
+pub(super) fn compile(
+    engine: &Engine,
+    cache: Option<&Cache>,
+    source: &Source,
+) -> Result<Component, LoadError> {
+    let broken = |error: wasmtime::Error| LoadError::Broken { reason: reason(&error) };
+    let code = engine.precompile_component(&source.bytes).map_err(broken)?;
+    let kept = cache.map(|cache| cache.put(engine, &source.digest, &code));
+    match kept {
+        Some(Ok(component)) => return Ok(component),
+        Some(Err(error)) => tracing::warn!("compiled code can't be kept: {error:#}"),
+        None => {}
+    }
+    Component::from_binary(engine, &source.bytes).map_err(broken)
+}
+
+/// Compares imports and exports with the contract, and links.
+pub(super) fn link(linker: &Linker<State>, component: &Component) -> Result<Linked, LoadError> {
+    let imports = linker::check(linker.engine(), component)?;
+    let pre =
+        linker.instantiate_pre(component).map_err(|error| LoadError::Import { reason: reason(&error) })?;
+    let exports = Exports::find(&pre)?;
+    if let Err(error) = component.initialize_copy_on_write_image() {
+        tracing::debug!("no copy-on-write image: {error:#}"); // The first instance makes it then.
+    }
+    Ok(Linked { pre, exports, imports })
+}
+
+/// What the engine said, in one line.
+fn reason(error: &wasmtime::Error) -> String {
+    text::line(&format!("{error:#}"), text::SENTENCE)
+}
+
+/// The same for an import that is offered, but in another shape.
+fn misfit(error: &wasmtime::Error) -> String {
+    reason(error).replace(", but a matching implementation was not found in the linker", "")
+}
+
+/// Runs `work` on a thread of its own that gives way to others, for seconds of computing.
+pub(super) async fn in_background<T: Send + 'static>(
+    name: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, LoadError> {
+    let (done, result) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            // On Linux the niceness is the thread's own. Elsewhere it would be the process's.
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::nice(10);
+            let _ = done.send(work());
+        })
+        .map_err(|error| LoadError::Internal(format!("no thread for compiling: {error}")))?;
+    result.await.map_err(|_| LoadError::Internal("the compiler panicked".to_owned()))
+}
+
+/// Everything that loading shares: the engine, what is offered, the cache.
+pub(super) struct Loader {
+    pub(super) linker: Linker<State>,
+    pub(super) cache: Option<Cache>,
+    /// One plugin is compiled at a time.
+    pub(super) compiling: tokio::sync::Mutex<()>,
+}
+
+impl Loader {
+    /// Reads, compiles if need be, and links.
+    pub(super) async fn load(
+        self: &Arc<Self>,
+        config: &Arc<PluginConfig>,
+    ) -> Result<(Digest, Linked), LoadError> {
+        let (this, its) = (Arc::clone(self), Arc::clone(config));
+        let (source, found) = blocking(move || {
+            let source = read(&its)?;
+            let found = this.find(&source.digest);
+            Ok((source, found.map(|component| link(&this.linker, &component)).transpose()?))
+        })
+        .await?;
+        let digest = source.digest;
+        if let Some(linked) = found {
+            return Ok((digest, linked));
+        }
+        let _turn = self.compiling.lock().await;
+        let this = Arc::clone(self);
+        let linked = in_background("moongate-compile", move || {
+            // Whoever had the turn before may have compiled the same file.
+            let component = match this.find(&source.digest) {
+                Some(component) => component,
+                None => compile(this.linker.engine(), this.cache.as_ref(), &source)?,
+            };
+            link(&this.linker, &component)
+        })
+        .await??;
+        Ok((digest, linked))
+    }
+
+    fn find(&self, digest: &Digest) -> Option<Component> {
+        self.cache.as_ref()?.get(self.linker.engine(), digest)
+    }
+}
+
+/// Runs `work`, which reads files and computes for milliseconds, where it holds up no call.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
+) -> Result<T, LoadError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(LoadError::Internal(format!("loading broke off: {error}"))))
+}
+
+#[cfg(test)]
+mod tests;

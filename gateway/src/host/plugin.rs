@@ -1,0 +1,196 @@
+//! A loaded plugin, as the catalog knows it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use moongate_core::call::{
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+};
+use moongate_core::catalog::{Answer, Plugin};
+use moongate_core::manifest::Manifest;
+use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use wasmtime::Store;
+use wasmtime::component::Instance;
+
+use super::bindings::{completions, prompts, resources, tools, types};
+use super::call::{Ask, Sandbox};
+use super::conv::{self, Bad};
+use super::exports::Exports;
+use super::store::State;
+
+/// A component that was loaded and has described itself.
+pub struct WasmPlugin {
+    pub(super) sandbox: Sandbox,
+    pub(super) digest: Digest,
+    pub(super) manifest: Manifest,
+}
+
+impl fmt::Debug for WasmPlugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sandbox, digest, manifest: _ } = self;
+        f.debug_struct("WasmPlugin")
+            .field("id", &sandbox.config.id)
+            .field("digest", &digest.short())
+            .finish_non_exhaustive()
+    }
+}
+
+impl WasmPlugin {
+    async fn call<A, G, T>(
+        &self,
+        context: Arc<CallContext>,
+        question: A,
+        convert: impl FnOnce(G) -> Result<T, Bad>,
+    ) -> Result<T, CallError>
+    where
+        A: Ask<Answer = Result<G, types::Failure>>,
+    {
+        let answer = self.sandbox.ask(context, self.sandbox.config.limits.timeout, question).await?;
+        let given = answer.map_err(|failure| CallError::Refused(conv::failure(failure)))?;
+        convert(given).map_err(|bad| CallError::BadOutput(bad.to_string()))
+    }
+}
+
+impl Plugin for WasmPlugin {
+    fn id(&self) -> &PluginId {
+        &self.sandbox.config.id
+    }
+
+    fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        name: &'a ToolName,
+        args: &'a str,
+    ) -> Answer<'a, Outcome<ToolResult>> {
+        let granted = &self.sandbox.config.allow.client;
+        let question = CallTool { name: name.as_str(), args };
+        Box::pin(self.call(context, question, |given| conv::tool_outcome(given, granted)))
+    }
+
+    fn read_resource<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        uri: &'a ResourceUri,
+    ) -> Answer<'a, Outcome<ReadResult>> {
+        let granted = &self.sandbox.config.allow.client;
+        let question = ReadResource { uri: uri.as_str() };
+        Box::pin(self.call(context, question, |given| conv::read_outcome(given, granted)))
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        name: &'a PromptName,
+        args: &'a [(String, String)],
+    ) -> Answer<'a, Outcome<PromptResult>> {
+        let granted = &self.sandbox.config.allow.client;
+        let question = GetPrompt { name: name.as_str(), args };
+        Box::pin(self.call(context, question, |given| conv::prompt_outcome(given, granted)))
+    }
+
+    fn complete<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        target: &'a CompletionTarget,
+        name: &'a str,
+        value: &'a str,
+        others: &'a [(String, String)],
+    ) -> Answer<'a, Completion> {
+        let question = Complete { target: conv::target(target), name, value, others };
+        Box::pin(self.call(context, question, conv::completion))
+    }
+}
+
+/// The answer of a function that may fail.
+type Said<T> = wasmtime::Result<Result<T, types::Failure>>;
+
+/// The interface is asked for only if the plugin's lists named something of it.
+fn missing(interface: &str) -> wasmtime::Error {
+    wasmtime::format_err!("the plugin doesn't export `{interface}`")
+}
+
+struct CallTool<'a> {
+    name: &'a str,
+    args: &'a str,
+}
+
+impl Ask for CallTool<'_> {
+    type Answer = Result<tools::CallOutcome, types::Failure>;
+
+    async fn ask(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> Said<tools::CallOutcome> {
+        let interface = exports.tools.as_ref().ok_or_else(|| missing("tools"))?;
+        interface.load(&mut *store, instance)?.call_call_tool(store, self.name, self.args).await
+    }
+}
+
+struct ReadResource<'a> {
+    uri: &'a str,
+}
+
+impl Ask for ReadResource<'_> {
+    type Answer = Result<resources::ReadOutcome, types::Failure>;
+
+    async fn ask(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> Said<resources::ReadOutcome> {
+        let interface = exports.resources.as_ref().ok_or_else(|| missing("resources"))?;
+        interface.load(&mut *store, instance)?.call_read_resource(store, self.uri).await
+    }
+}
+
+struct GetPrompt<'a> {
+    name: &'a str,
+    args: &'a [(String, String)],
+}
+
+impl Ask for GetPrompt<'_> {
+    type Answer = Result<prompts::PromptOutcome, types::Failure>;
+
+    async fn ask(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> Said<prompts::PromptOutcome> {
+        let interface = exports.prompts.as_ref().ok_or_else(|| missing("prompts"))?;
+        interface.load(&mut *store, instance)?.call_get_prompt(store, self.name, self.args).await
+    }
+}
+
+struct Complete<'a> {
+    target: completions::CompletionTarget,
+    name: &'a str,
+    value: &'a str,
+    others: &'a [(String, String)],
+}
+
+impl Ask for Complete<'_> {
+    type Answer = Result<completions::Completion, types::Failure>;
+
+    async fn ask(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> Said<completions::Completion> {
+        let interface = exports.completions.as_ref().ok_or_else(|| missing("completions"))?;
+        let guest = interface.load(&mut *store, instance)?;
+        guest.call_complete(store, &self.target, self.name, self.value, self.others).await
+    }
+}

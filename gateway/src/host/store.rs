@@ -1,0 +1,169 @@
+//! What the host keeps for one call beside the guest: its limits, its context, its output.
+//!
+//! A store is made for each call and dropped with it. When it goes, what the guest printed is shown to the end, and
+//! what it said of changes is passed on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use moongate_core::call::CallContext;
+use moongate_core::config::{Limits, PluginConfig};
+use wasmtime::component::ResourceTable;
+use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use super::engine;
+use super::events::Changes;
+use super::grants::{self, GrantError};
+use super::imports::Reports;
+use super::meter::Meter;
+use super::output::Output;
+
+/// The host's side of one call.
+pub(super) struct State {
+    wasi: WasiCtx,
+    pub(super) table: ResourceTable,
+    pub(super) budget: Budget,
+    pub(super) config: Arc<PluginConfig>,
+    pub(super) context: Arc<CallContext>,
+    /// When the gateway gives the call up.
+    pub(super) until: Instant,
+    pub(super) reports: Reports,
+    pub(super) changes: Changes,
+    pub(super) output: Arc<Output>,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.output.finish();
+        self.reports.finish(&self.config.id);
+    }
+}
+
+/// Why there is no store.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StoreError {
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    #[error("no room for an instance: {0:#}")]
+    Engine(wasmtime::Error),
+}
+
+/// A store with every limit set.
+pub(super) fn store(
+    engine: &Engine,
+    config: &Arc<PluginConfig>,
+    context: Arc<CallContext>,
+    time: Duration,
+    meter: &Arc<Meter>,
+    changes: Changes,
+) -> Result<Store<State>, StoreError> {
+    let limits = &config.limits;
+    let output = Output::new(config.id.clone(), limits.output.as_u64());
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(limits.handles as usize);
+    let state = State {
+        wasi: grants::context(&config.allow, &output)?,
+        table,
+        budget: Budget::new(limits),
+        config: Arc::clone(config),
+        context,
+        until: Instant::now() + time,
+        reports: Reports::new(limits.log_lines),
+        changes,
+        output,
+    };
+    let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;
+    store.limiter(|state| &mut state.budget);
+    store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
+    store.set_max_component_handles(limits.handles as usize);
+    let meter = Arc::clone(meter);
+    store.epoch_deadline_callback(move |_| {
+        if meter.is_over() {
+            return Ok(UpdateDeadline::Interrupt);
+        }
+        // Not the plain yield: that wakes the task at once, and tokio would look at its timers and sockets only at
+        // every 61st turn.
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+    });
+    store.set_epoch_deadline(1);
+    Ok(store)
+}
+
+/// Memory and tables, summed over the whole store: a component may have several of each.
+#[derive(Debug)]
+pub(super) struct Budget {
+    memory: u64,
+    most_memory: u64,
+    elements: u64,
+    most_elements: u64,
+    refused: Option<Refused>,
+}
+
+/// What the guest was refused last. It may cope; when it traps, this is why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    Memory,
+    Tables,
+}
+
+impl Budget {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            memory: 0,
+            most_memory: limits.memory.as_u64(),
+            elements: 0,
+            most_elements: u64::from(limits.table_elements),
+            refused: None,
+        }
+    }
+
+    pub(super) fn refused(&self) -> Option<Refused> {
+        self.refused
+    }
+}
+
+impl ResourceLimiter for Budget {
+    // Growth that fails after it was allowed stays counted: taking it back would let a guest that asks for more than
+    // its memory's own maximum lower the sum again and again.
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let sum = self.memory.saturating_add(desired.saturating_sub(current) as u64);
+        if sum > self.most_memory {
+            self.refused = Some(Refused::Memory);
+            return Ok(false);
+        }
+        self.memory = sum;
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let sum = self.elements.saturating_add(desired.saturating_sub(current) as u64);
+        if sum > self.most_elements {
+            self.refused = Some(Refused::Tables);
+            return Ok(false);
+        }
+        self.elements = sum;
+        Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        engine::CORE_INSTANCES as usize
+    }
+
+    fn memories(&self) -> usize {
+        engine::MEMORIES as usize
+    }
+
+    fn tables(&self) -> usize {
+        engine::TABLES as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

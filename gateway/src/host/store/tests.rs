@@ -1,0 +1,20 @@
+//! How memory and tables are counted.
+
+use bytesize::ByteSize;
+
+use super::*;
+
+#[test]
+fn memories_and_tables_are_summed_over_the_store() {
+    let limits = Limits { memory: ByteSize::b(300), table_elements: 10, ..Limits::default() };
+    let mut budget = Budget::new(&limits);
+    assert!(budget.memory_growing(0, 100, None).unwrap());
+    assert!(budget.memory_growing(0, 100, None).unwrap());
+    assert!(budget.memory_growing(100, 200, None).unwrap());
+    assert_eq!(budget.refused(), None);
+    assert!(!budget.memory_growing(100, 101, None).unwrap());
+    assert_eq!(budget.refused(), Some(Refused::Memory));
+    assert!(budget.table_growing(0, 6, None).unwrap());
+    assert!(!budget.table_growing(0, 5, None).unwrap());
+    assert_eq!(budget.refused(), Some(Refused::Tables));
+}

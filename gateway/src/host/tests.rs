@@ -1,0 +1,38 @@
+//! Small guests, written as text and wrapped by the contract's own types, and what the host makes of them.
+
+mod calls;
+mod guest;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use moongate_core::config::PluginConfig;
+use moongate_core::names::PluginId;
+
+use super::{HostOptions, WasmHost, WasmPlugin};
+
+pub(super) use guest::{Guest, component};
+
+/// A host whose cache is a folder of its own.
+pub(super) fn host(cache: &Path) -> WasmHost {
+    WasmHost::new(HostOptions { cache: cache.join("cache"), concurrency: 4, events: None }).unwrap()
+}
+
+/// A plugin's table with the usual limits, for a component of these bytes.
+pub(super) fn config(dir: &Path, bytes: &[u8]) -> PluginConfig {
+    let source = dir.join("guest.wasm");
+    std::fs::write(&source, bytes).unwrap();
+    PluginConfig::bare(PluginId::new("guest").unwrap(), source)
+}
+
+/// Loads the guest with a table that `change` has changed.
+pub(super) async fn load(
+    host: &WasmHost,
+    dir: &Path,
+    guest: &Guest,
+    change: impl FnOnce(&mut PluginConfig),
+) -> Arc<WasmPlugin> {
+    let mut config = config(dir, &guest.build());
+    change(&mut config);
+    host.load(Arc::new(config)).await.unwrap()
+}

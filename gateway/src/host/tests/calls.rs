@@ -1,0 +1,210 @@
+//! How calls end: with a result, at a limit, by a trap, or because nobody waits any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use moongate_core::call::{CallContext, CallError, Content, Outcome, ToolResult};
+use moongate_core::catalog::Plugin as _;
+use moongate_core::config::PluginConfig;
+use moongate_core::names::{Principal, ToolName};
+use tempfile::TempDir;
+
+use super::{Guest, host, load};
+use crate::host::{Gauges, WasmPlugin};
+
+async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    let outcome = plugin.call_tool(context, &ToolName::new("run").unwrap(), r#"{"a":1}"#).await?;
+    match outcome {
+        Outcome::Done(result) => Ok(result),
+        Outcome::NeedInput(asked) => panic!("asked {asked:?}"),
+    }
+}
+
+/// Calls a guest once, and makes sure that nothing is left of it.
+async fn called(guest: Guest, change: impl FnOnce(&mut PluginConfig)) -> Result<ToolResult, CallError> {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &guest, change).await;
+    let result = call(&plugin).await;
+    assert_eq!(host.gauges(), Gauges::default());
+    result
+}
+
+/// The result's content is one text block: `args`, as they came.
+const ECHO: &str = "
+    (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+    (i32.store (i32.const 3208) (local.get $args)) (i32.store (i32.const 3212) (local.get $args-length))";
+
+#[tokio::test]
+async fn a_tool_gets_the_arguments_as_they_were_written() {
+    let result = called(Guest::that(ECHO), |_| {}).await.unwrap();
+    assert_eq!(result.content, vec![Content::text(r#"{"a":1}"#)]);
+}
+
+#[tokio::test]
+async fn each_call_has_an_instance_of_its_own() {
+    let counts = Guest {
+        fields: "(global $calls (mut i32) (i32.const 48))",
+        body: "
+            (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+            (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+            (i32.store8 (i32.const 3300) (global.get $calls))
+            (i32.store (i32.const 3208) (i32.const 3300)) (i32.store (i32.const 3212) (i32.const 1))",
+        ..Guest::default()
+    };
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &counts, |_| {}).await;
+    for _ in 0..3 {
+        assert_eq!(call(&plugin).await.unwrap().content, vec![Content::text("1")]);
+    }
+}
+
+const LOOP: &str = "(loop $again (br $again))";
+
+#[tokio::test]
+async fn a_loop_ends_at_its_processor_time() {
+    let limit = Duration::from_millis(30);
+    let error = called(Guest::that(LOOP), |config| config.limits.cpu_time = limit).await.unwrap_err();
+    assert_eq!(error, CallError::CpuTime(limit));
+}
+
+#[tokio::test]
+async fn a_loop_ends_when_its_time_is_up() {
+    let limit = Duration::from_millis(30);
+    let error = called(Guest::that(LOOP), |config| config.limits.timeout = limit).await.unwrap_err();
+    assert_eq!(error, CallError::Timeout(limit));
+}
+
+#[tokio::test]
+async fn a_call_ends_when_its_caller_has_lost_interest() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &Guest::that(LOOP), |_| {}).await;
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    let name = ToolName::new("run").unwrap();
+    let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
+        context.cancel.cancel();
+    });
+    assert_eq!(result.unwrap_err(), CallError::Cancelled);
+    // A call that is given up without a word leaves nothing behind either.
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    let given_up =
+        tokio::time::timeout(Duration::from_millis(20), plugin.call_tool(context, &name, "{}")).await;
+    assert!(given_up.is_err());
+    assert_eq!(host.gauges(), Gauges::default());
+}
+
+#[tokio::test]
+async fn a_loop_lets_others_have_their_turn() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let endless = load(&host, dir.path(), &Guest::that(LOOP), |config| {
+        config.limits.timeout = Duration::from_millis(200);
+    })
+    .await;
+    let echo = load(&host, dir.path(), &Guest::that(ECHO), |_| {}).await;
+    // One thread serves both: the second call is answered while the first one runs.
+    let mut first = std::pin::pin!(call(&endless));
+    let second = async {
+        for _ in 0..10 {
+            call(&echo).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        result = &mut first => panic!("ended too early: {result:?}"),
+        () = second => {}
+    }
+    assert!(matches!(first.await, Err(CallError::Timeout(_))));
+}
+
+#[tokio::test]
+async fn memory_is_summed_and_a_refusal_is_the_reason_of_the_trap_that_follows() {
+    let grows = "(if (i32.eq (memory.grow (i32.const 1000)) (i32.const -1)) (then unreachable))";
+    let limit = ByteSize::mib(1);
+    let error = called(Guest::that(grows), |config| config.limits.memory = limit).await.unwrap_err();
+    assert_eq!(error, CallError::Memory(limit.as_u64()));
+    let copes = "(drop (memory.grow (i32.const 1000)))";
+    assert!(called(Guest::that(copes), |config| config.limits.memory = limit).await.is_ok());
+}
+
+#[tokio::test]
+async fn tables_have_a_limit() {
+    let guest = Guest {
+        fields: "(table $t 1 funcref)",
+        body: "(if (i32.eq (table.grow $t (ref.null func) (i32.const 1000)) (i32.const -1)) (then unreachable))",
+        ..Guest::default()
+    };
+    let error = called(guest, |config| config.limits.table_elements = 100).await.unwrap_err();
+    assert_eq!(error, CallError::Tables(100));
+}
+
+#[tokio::test]
+async fn traps_say_what_happened() {
+    let recursion =
+        Guest { fields: "(func $deeper (call $deeper))", body: "(call $deeper)", ..Guest::default() };
+    for (guest, said) in [
+        (Guest::that("unreachable"), "it stopped itself (`unreachable`) and didn't say why"),
+        (Guest::that("(drop (i32.div_u (i32.const 1) (i32.const 0)))"), "division by zero"),
+        (Guest::that("(drop (i32.load (i32.const -4)))"), "out of bounds memory access"),
+        (recursion, "its stack is used up (endless recursion?)"),
+    ] {
+        assert_eq!(called(guest, |_| {}).await.unwrap_err(), CallError::Trap(said.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_result_has_a_largest_size() {
+    let large = "
+        (drop (memory.grow (i32.const 32)))
+        (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+        (i32.store (i32.const 3208) (i32.const 4096)) (i32.store (i32.const 3212) (i32.const 1048576))";
+    let error =
+        called(Guest::that(large), |config| config.limits.transfer = ByteSize::kib(64)).await.unwrap_err();
+    assert_eq!(error, CallError::TooLarge(64 << 10));
+}
+
+#[tokio::test]
+async fn a_structured_result_is_one_json_value() {
+    let guest = |text: &'static str| Guest {
+        fields: text,
+        body: "(i32.store8 (i32.const 3088) (i32.const 1))
+            (i32.store (i32.const 3092) (i32.const 3500)) (i32.store (i32.const 3096) (i32.const 7))",
+        ..Guest::default()
+    };
+    let good = called(guest(r#"(data (i32.const 3500) "{\"a\":\n1}")"#), |_| {}).await;
+    assert_eq!(
+        good.unwrap_err(),
+        CallError::BadOutput(
+            "`structured`: it is no JSON: EOF while parsing an object at line 2 column 1".to_owned()
+        )
+    );
+    let good = called(guest(r#"(data (i32.const 3500) "{\"a\":1}")"#), |_| {}).await.unwrap();
+    assert_eq!(good.structured.unwrap().get(), r#"{"a":1}"#);
+}
+
+#[tokio::test]
+async fn a_string_that_is_no_unicode_is_a_fault_of_the_plugin() {
+    let bad = "
+        (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+        (i32.store8 (i32.const 3500) (i32.const 255))
+        (i32.store (i32.const 3208) (i32.const 3500)) (i32.store (i32.const 3212) (i32.const 1))";
+    let error = called(Guest::that(bad), |_| {}).await.unwrap_err();
+    assert!(matches!(&error, CallError::Trap(said) if said.contains("utf-8")), "{error:?}");
+}
+
+#[tokio::test]
+async fn handles_have_a_limit() {
+    let guest = Guest {
+        world: "import wasi:io/poll@0.2.0; import moongate:plugin/cancellation@0.1.0;",
+        fields: r#"(import "moongate:plugin/cancellation@0.1.0" "subscribe" (func $subscribe (result i32)))"#,
+        body: "(loop $again (drop (call $subscribe)) (br $again))",
+        ..Guest::default()
+    };
+    let error = called(guest, |config| config.limits.handles = 50).await.unwrap_err();
+    assert_eq!(error, CallError::Handles(50));
+}

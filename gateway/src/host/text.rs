@@ -1,0 +1,105 @@
+//! Cleaning of texts that plugins wrote and that a model, a terminal or a log will see.
+//!
+//! Control, bidirectional and tag characters can hide or reorder what a person believes to read, so they are
+//! removed; what is too long is cut. Results of calls are data and aren't cleaned.
+
+/// The longest name or title, in bytes.
+pub(super) const NAME: usize = 256;
+/// The longest media type, size or date, in bytes.
+pub(super) const WORD: usize = 128;
+/// The longest description, in bytes: some tools carry a short manual.
+pub(super) const DESCRIPTION: usize = 16 << 10;
+/// The longest instructions, in bytes: every client reads them to its model.
+pub(super) const INSTRUCTIONS: usize = 4 << 10;
+/// The longest message of a failure, a progress report or a log line, in bytes.
+pub(super) const MESSAGE: usize = 4 << 10;
+/// The longest sentence about a trap or a refusal, in bytes.
+pub(super) const SENTENCE: usize = 400;
+
+/// Is it a character that a reader doesn't see, or that makes others stand elsewhere?
+pub(super) fn is_hidden(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        // Bidirectional marks, embeddings, overrides and isolates.
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        // Tags: a copy of ASCII that nothing shows.
+        '\u{e0000}'..='\u{e007f}' => true,
+        other => other.is_control(),
+    }
+}
+
+/// A text of several lines, cleaned, of at most `most` bytes.
+pub(super) fn block(text: String, most: usize) -> String {
+    let text = if text.contains(is_hidden) { text.replace(is_hidden, "") } else { text };
+    cut(text, most)
+}
+
+/// A text of one line, cleaned, of at most `most` bytes; what breaks lines becomes a blank.
+pub(super) fn line(text: &str, most: usize) -> String {
+    let breaks = |c| matches!(c, '\n' | '\t' | '\r' | '\u{2028}' | '\u{2029}');
+    let one: String = text.trim().chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
+    block(one, most)
+}
+
+/// At most `most` bytes of `text`; an ellipsis says that there was more.
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
+        text.push('…');
+    }
+    text
+}
+
+/// A JSON text whose strings are cleaned, whether their characters stand there or are escaped.
+///
+/// Numbers, order and white space stay as they were. A text that isn't JSON comes back as something that isn't
+/// JSON either.
+pub(super) fn json(text: String) -> String {
+    let escapes = ["\\u", "\\b", "\\f"].iter().any(|escape| text.contains(escape));
+    if !escapes && !text.contains(is_hidden) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(c) = rest.chars().next() {
+        let (length, hidden) = match c {
+            '\\' => escape(rest),
+            // A carriage return can only be white space between tokens.
+            c => (c.len_utf8(), is_hidden(c) && c != '\r'),
+        };
+        let (piece, after) = rest.split_at(length);
+        if !hidden {
+            out.push_str(piece);
+        }
+        rest = after;
+    }
+    out
+}
+
+/// How long the escape at the start of `text` is, and whether it stands for a hidden character.
+fn escape(text: &str) -> (usize, bool) {
+    match text.as_bytes().get(1) {
+        Some(b'b' | b'f') => (2, true),
+        Some(b'u') => {
+            let Some(first) = unit(text) else { return (1, false) };
+            if !(0xd800..0xdc00).contains(&first) {
+                return (6, char::from_u32(first).is_some_and(|c| is_hidden(c) && c != '\r'));
+            }
+            let low = unit(&text[6..]).filter(|low| (0xdc00..0xe000).contains(low));
+            let Some(low) = low else { return (6, false) };
+            let joined = 0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00);
+            (12, char::from_u32(joined).is_some_and(is_hidden))
+        }
+        Some(byte) if byte.is_ascii() => (2, false),
+        _ => (1, false),
+    }
+}
+
+/// The number of a `\uXXXX` escape at the start of `text`.
+fn unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+//! What is removed, what stays, and where texts are cut.
+
+use super::*;
+
+#[test]
+fn hidden_characters_are_removed_and_lines_stay() {
+    assert_eq!(block("a\u{202e}b\u{1b}[31m\nc\u{e0041}".into(), 100), "ab[31m\nc");
+    assert_eq!(line("  two\r\nlines\u{2066} ", 100), "two  lines");
+    assert_eq!(line("größer 👩‍🔬", 100), "größer 👩‍🔬");
+}
+
+#[test]
+fn what_is_too_long_is_cut_at_a_character() {
+    assert_eq!(block("äöü".into(), 6), "äöü");
+    assert_eq!(block("äöüß".into(), 6), "ä…");
+}
+
+#[test]
+fn strings_in_json_are_cleaned_raw_and_escaped() {
+    for (given, cleaned) in [
+        (r#"{"a":1.50,"b":"x\ny"}"#, r#"{"a":1.50,"b":"x\ny"}"#),
+        ("{\"a\":\"\u{202e}x\"}", r#"{"a":"x"}"#),
+        (r#"{"a":"\u202ex\u001b\b\u000a"}"#, r#"{"a":"x\u000a"}"#),
+        (r#"{"a":"\udb40\udc41\ud83d\ude00"}"#, r#"{"a":"\ud83d\ude00"}"#),
+        (r#"{"a":"\\u202e"}"#, r#"{"a":"\\u202e"}"#),
+        ("{\r\n\"a\":\"\\u202e\"}", "{\r\n\"a\":\"\"}"),
+        (r#"{"a":"\u20"#, r#"{"a":"\u20"#),
+        (r#""\ud800\"#, r#""\ud800\"#),
+    ] {
+        assert_eq!(json(given.to_owned()), cleaned, "{given}");
+    }
+}
