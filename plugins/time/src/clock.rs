@@ -94,7 +94,7 @@ fn moment(zone: &Zone, at: &ZonedDateTime) -> Moment {
         timezone: zone.name().to_owned(),
         datetime: at.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         day_of_week: at.strftime("%A").to_string(),
-        is_dst: zone.rules.to_offset_info(at.timestamp()).dst().is_dst(),
+        is_dst: zone.saves_daylight(at.timestamp()),
     }
 }
 

@@ -2,7 +2,12 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+/// Zones whose law calls the time of summer the standard one and puts clocks back in winter. The built-in database has
+/// them the other way round.
+const SET_BACK: &[&str] = &["Europe/Dublin", "Eire"];
 
 /// A time zone of the database that is built in.
 #[derive(Debug, Clone)]
@@ -22,6 +27,12 @@ impl Zone {
             Ok(rules) if rules.iana_name() == Some(name) => Ok(Self { name: name.to_owned(), rules }),
             Ok(_) | Err(_) => Err(UnknownZone(name.to_owned())),
         }
+    }
+
+    /// Whether another time than the standard one holds there, today or later.
+    pub(crate) fn saves_daylight(&self, at: Timestamp) -> bool {
+        let forward = self.rules.to_offset_info(at).dst().is_dst();
+        forward != SET_BACK.contains(&self.name.as_str())
     }
 
     pub(crate) fn name(&self) -> &str {

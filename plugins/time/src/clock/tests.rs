@@ -44,6 +44,9 @@ fn daylight_saving_time_is_known() {
     assert!(is_dst("Australia/Lord_Howe", "2024-01-01T12:00:00Z"), "half an hour of it");
     assert!(!is_dst("Asia/Tokyo", "2024-07-01T12:00:00Z"));
     assert!(!is_dst("UTC", "2024-07-01T12:00:00Z"));
+    // Irish law knows a standard time and a winter time.
+    assert!(is_dst("Europe/Dublin", "2024-01-01T12:00:00Z"));
+    assert!(!is_dst("Europe/Dublin", "2024-07-01T12:00:00Z"));
 }
 
 #[test]
