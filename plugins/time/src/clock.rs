@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jiff::civil::{Date, Time};
+use jiff::civil::{Date, Time, Weekday};
 use jiff::tz::{AmbiguousOffset, Offset};
 use jiff::{Timestamp, ZonedDateTime};
 use schemars::JsonSchema;
@@ -92,9 +92,38 @@ pub(crate) fn convert(
 fn moment(zone: &Zone, at: &ZonedDateTime) -> Moment {
     Moment {
         timezone: zone.name().to_owned(),
-        datetime: at.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        day_of_week: at.strftime("%A").to_string(),
+        datetime: iso(at),
+        day_of_week: day(at.weekday()).to_owned(),
         is_dst: zone.saves_daylight(at.timestamp()),
+    }
+}
+
+/// As ISO 8601 to the second, with the offset from UTC. (By hand: jiff's formatter would be a tenth of the component.)
+fn iso(at: &ZonedDateTime) -> String {
+    let (date, time, offset) = (at.date(), at.time(), at.offset().seconds());
+    let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs() / 60);
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{sign}{:02}:{:02}",
+        date.year(),
+        date.month(),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second(),
+        minutes / 60,
+        minutes % 60
+    )
+}
+
+fn day(day: Weekday) -> &'static str {
+    match day {
+        Weekday::Monday => "Monday",
+        Weekday::Tuesday => "Tuesday",
+        Weekday::Wednesday => "Wednesday",
+        Weekday::Thursday => "Thursday",
+        Weekday::Friday => "Friday",
+        Weekday::Saturday => "Saturday",
+        Weekday::Sunday => "Sunday",
     }
 }
 
