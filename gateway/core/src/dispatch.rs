@@ -1,1 +1,198 @@
-//! To be written.
+//! The way of a call from a public name to a plugin and back.
+//!
+//! Whoever asks takes a snapshot of the catalog once ([`Dispatcher::catalog`]) and uses it for all that belongs to
+//! one request, so that a reload in between changes nothing for it. Then: find the name, check what came in, wait for
+//! a permit, call the plugin, check what came out. Only a plugin's own limits end a call; here it ends when the caller
+//! loses interest, and a panic below ends no more than the call.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::sync::watch;
+
+use crate::call::{
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+};
+use crate::catalog::{Answer, Catalog, Member};
+use crate::gate::Gate;
+use crate::names::ResourceUri;
+
+mod arguments;
+mod error;
+mod output;
+
+pub use arguments::Arguments;
+pub use error::DispatchError;
+
+/// Calls plugins by the names that clients know.
+#[derive(Debug, Clone)]
+pub struct Dispatcher {
+    catalog: watch::Receiver<Arc<Catalog>>,
+    gate: Arc<Gate>,
+}
+
+/// What a plugin answered, and which plugin: what is needed to call the very same one again with answers.
+#[derive(Debug)]
+pub struct Answered<T> {
+    /// The plugin that was called.
+    pub member: Arc<Member>,
+    /// What came of it.
+    pub outcome: Outcome<T>,
+}
+
+/// Whose argument is to be completed, as clients name it.
+#[derive(Debug, Clone, Copy)]
+pub enum CompletionRef<'a> {
+    /// A prompt, by its public name.
+    Prompt(&'a str),
+    /// A resource template, as it is listed, or a URI.
+    Resource(&'a str),
+}
+
+impl Dispatcher {
+    /// Dispatches to the plugins of the latest catalog.
+    #[must_use]
+    pub fn new(catalog: watch::Receiver<Arc<Catalog>>, gate: Arc<Gate>) -> Self {
+        Self { catalog, gate }
+    }
+
+    /// The latest catalog, which stays as it is.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.borrow())
+    }
+
+    /// The permits that calls wait for.
+    #[must_use]
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// Calls the tool that clients call `name`.
+    ///
+    /// # Errors
+    /// There is no such tool, the arguments don't fit its schema, or the call came to no result.
+    pub async fn call_tool(
+        &self,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+        name: &str,
+        arguments: &Arguments<'_>,
+    ) -> Result<Answered<ToolResult>, DispatchError> {
+        let view = catalog.view(&context.principal);
+        let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
+        arguments.check(entry.input()).await?;
+        let member = entry.member();
+        let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
+        let outcome = self.invoke(member, context, call).await?;
+        let outcome =
+            output::tool(entry, outcome).await.map_err(|error| DispatchError::call(member, error))?;
+        Ok(Answered { member: Arc::clone(member), outcome })
+    }
+
+    /// Reads the resource at `uri`.
+    ///
+    /// # Errors
+    /// No plugin has it, or the call came to no result.
+    pub async fn read_resource(
+        &self,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+        uri: &str,
+    ) -> Result<Answered<ReadResult>, DispatchError> {
+        let view = catalog.view(&context.principal);
+        let unknown = || DispatchError::ResourceNotFound(uri.to_owned());
+        let member = view.resource_owner(uri).ok_or_else(unknown)?;
+        let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
+        let call = || member.plugin().read_resource(Arc::clone(context), &uri);
+        let outcome = self.invoke(member, context, call).await?;
+        let outcome =
+            output::read(view, member, &uri, outcome).map_err(|error| DispatchError::call(member, error))?;
+        Ok(Answered { member: Arc::clone(member), outcome })
+    }
+
+    /// Fills in the prompt that clients call `name`. Arguments that it doesn't declare are passed on: the plugin may
+    /// know them.
+    ///
+    /// # Errors
+    /// There is no such prompt, a required argument is missing, one is given twice, or the call came to no result.
+    pub async fn get_prompt(
+        &self,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+        name: &str,
+        arguments: &[(String, String)],
+    ) -> Result<Answered<PromptResult>, DispatchError> {
+        let view = catalog.view(&context.principal);
+        let entry = view.prompt(name).ok_or_else(|| DispatchError::UnknownPrompt(name.to_owned()))?;
+        arguments::check_prompt(entry.prompt(), name, arguments)?;
+        let member = entry.member();
+        let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
+        let outcome = self.invoke(member, context, call).await?;
+        let outcome = output::prompt(member, outcome).map_err(|error| DispatchError::call(member, error))?;
+        Ok(Answered { member: Arc::clone(member), outcome })
+    }
+
+    /// Suggests values for the argument `name`, of which `value` stands there so far; `others` are those filled in
+    /// already. There are none where the plugin suggests nothing or the prompt has no such argument.
+    ///
+    /// # Errors
+    /// There is no such prompt or template, or the call came to no result.
+    pub async fn complete(
+        &self,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+        whose: CompletionRef<'_>,
+        (name, value): (&str, &str),
+        others: &[(String, String)],
+    ) -> Result<Completion, DispatchError> {
+        let view = catalog.view(&context.principal);
+        let (member, target) = match whose {
+            CompletionRef::Prompt(prompt) => {
+                let unknown = || DispatchError::UnknownPrompt(prompt.to_owned());
+                let entry = view.prompt(prompt).ok_or_else(unknown)?;
+                if entry.prompt().arguments.iter().all(|argument| argument.name != name) {
+                    return Ok(Completion::default());
+                }
+                (entry.member(), CompletionTarget::Prompt(entry.prompt().name.clone()))
+            }
+            CompletionRef::Resource(text) => {
+                let listed = view.template(text).map(|entry| entry.member());
+                let owner = listed.or_else(|| view.resource_owner(text));
+                let unknown = || DispatchError::UnknownTemplate(text.to_owned());
+                (owner.ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
+            }
+        };
+        if !member.plugin().manifest().completes {
+            return Ok(Completion::default());
+        }
+        let call = || member.plugin().complete(Arc::clone(context), &target, name, value, others);
+        self.invoke(member, context, call).await.map(output::completion)
+    }
+
+    /// Waits for a permit and calls the plugin, until it answers or the caller loses interest.
+    async fn invoke<'a, T>(
+        &self,
+        member: &Member,
+        context: &CallContext,
+        call: impl FnOnce() -> Answer<'a, T>,
+    ) -> Result<T, DispatchError> {
+        let limits = &member.config().limits;
+        let admitted = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await;
+        let permit = admitted.map_err(|error| DispatchError::call(member, error))?;
+        // A plugin's future shares nothing with others that a panic could leave half done: it is dropped whole.
+        let answer = std::panic::AssertUnwindSafe(async move { call().await }).catch_unwind();
+        let answer = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => Err(CallError::Cancelled),
+            answer = answer => answer.unwrap_or_else(|panic| {
+                Err(CallError::Internal(format!("a panic while it was called: {}", error::panic_text(&*panic))))
+            }),
+        };
+        drop(permit);
+        answer.map_err(|error| DispatchError::call(member, error))
+    }
+}
+
+#[cfg(test)]
+mod tests;

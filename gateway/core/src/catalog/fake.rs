@@ -1,7 +1,7 @@
 //! A plugin without Wasm, for the tests of whatever stands above the host.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -34,8 +34,6 @@ pub(crate) struct Fake {
     pub(crate) on_read: Option<Behave<String, Outcome<ReadResult>>>,
     pub(crate) on_prompt: Option<Behave<(String, Pairs), Outcome<PromptResult>>>,
     pub(crate) on_complete: Option<Behave<(CompletionTarget, String, String), Completion>>,
-    /// What was called, one line each.
-    pub(crate) log: Mutex<Vec<String>>,
 }
 
 impl Fake {
@@ -49,7 +47,6 @@ impl Fake {
             on_read: None,
             on_prompt: None,
             on_complete: None,
-            log: Mutex::default(),
         }
     }
 
@@ -126,10 +123,6 @@ impl Fake {
         set(&mut config);
         Member::new(Arc::new(self), Arc::new(config)).unwrap()
     }
-
-    fn note(&self, line: String) {
-        self.log.lock().unwrap().push(line);
-    }
 }
 
 /// A catalog of plugins that don't conflict.
@@ -180,7 +173,6 @@ impl Plugin for Fake {
         name: &'a ToolName,
         args: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>> {
-        self.note(format!("{name} {args}"));
         call(self.on_tool.as_ref(), context, (name.to_string(), args.to_owned()))
     }
 
@@ -189,7 +181,6 @@ impl Plugin for Fake {
         context: Arc<CallContext>,
         uri: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>> {
-        self.note(uri.to_string());
         call(self.on_read.as_ref(), context, uri.to_string())
     }
 
@@ -199,7 +190,6 @@ impl Plugin for Fake {
         name: &'a PromptName,
         args: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>> {
-        self.note(format!("{name} {args:?}"));
         call(self.on_prompt.as_ref(), context, (name.to_string(), args.to_vec()))
     }
 
@@ -211,7 +201,6 @@ impl Plugin for Fake {
         value: &'a str,
         _others: &'a [(String, String)],
     ) -> Answer<'a, Completion> {
-        self.note(format!("{target:?} {name}={value}"));
         call(self.on_complete.as_ref(), context, (target.clone(), name.to_owned(), value.to_owned()))
     }
 }

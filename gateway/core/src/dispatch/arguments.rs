@@ -1,0 +1,121 @@
+//! What comes in: arguments as the exact text that the plugin gets, together with the value that is checked.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::catalog::{Misfit, Schema};
+use crate::json::parse_strict;
+use crate::manifest::Prompt;
+
+use super::DispatchError;
+
+/// Up to this many bytes a value is checked where the request is handled; a larger one beside it, so that no other
+/// request waits. Some hundred microseconds' work.
+const CHECKED_IN_PLACE: usize = 64 * 1024;
+
+/// A tool's arguments: always an object.
+#[derive(Debug, Clone)]
+pub struct Arguments<'a> {
+    text: Cow<'a, str>,
+    value: Cow<'a, Value>,
+}
+
+impl Arguments<'static> {
+    /// No arguments: an empty object.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { text: Cow::Borrowed("{}"), value: Cow::Owned(Value::Object(Map::new())) }
+    }
+}
+
+impl<'a> Arguments<'a> {
+    /// Takes over `text` and what [`parse_strict`] made of it. `null` stands for no arguments.
+    ///
+    /// # Errors
+    /// It is no object.
+    pub fn new(text: &'a str, value: &'a Value) -> Result<Self, DispatchError> {
+        Self::from_parts(text, Cow::Borrowed(value))
+    }
+
+    /// Reads `text`. `null` stands for no arguments.
+    ///
+    /// # Errors
+    /// It isn't JSON, names a key twice, or is no object.
+    pub fn parse(text: &'a str) -> Result<Self, DispatchError> {
+        let value = parse_strict(text)
+            .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })?;
+        Self::from_parts(text, Cow::Owned(value))
+    }
+
+    fn from_parts(text: &'a str, value: Cow<'a, Value>) -> Result<Self, DispatchError> {
+        match *value {
+            Value::Object(_) => Ok(Self { text: Cow::Borrowed(text), value }),
+            Value::Null => Ok(Arguments::none()),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                let message = "`arguments` must be an object".to_owned();
+                Err(DispatchError::InvalidArguments { message, pointer: Some(String::new()) })
+            }
+        }
+    }
+
+    /// The exact text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Checks the value against a tool's schema.
+    pub(super) async fn check(&self, schema: &Schema) -> Result<(), DispatchError> {
+        let checked = if self.text.len() <= CHECKED_IN_PLACE {
+            schema.check(&self.value)
+        } else {
+            check_beside(schema, self.text.clone().into_owned()).await
+        };
+        checked.map_err(|Misfit { message, at }| DispatchError::InvalidArguments { message, pointer: at })
+    }
+}
+
+/// Reads `text` strictly and checks it.
+pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Misfit> {
+    if text.len() <= CHECKED_IN_PLACE {
+        read_and_check(schema, text)
+    } else {
+        check_beside(schema, text.to_owned()).await
+    }
+}
+
+/// The same on a thread where it blocks nobody.
+async fn check_beside(schema: &Schema, text: String) -> Result<(), Misfit> {
+    let schema = schema.clone();
+    let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
+    checked.unwrap_or_else(|_| Err(Misfit { message: "it couldn't be checked".to_owned(), at: None }))
+}
+
+fn read_and_check(schema: &Schema, text: &str) -> Result<(), Misfit> {
+    let value = parse_strict(text).map_err(|error| Misfit { message: error.to_string(), at: None })?;
+    schema.check(&value)
+}
+
+/// Checks that a prompt's required arguments are there and that none is given twice.
+pub(super) fn check_prompt(
+    prompt: &Prompt,
+    public: &str,
+    arguments: &[(String, String)],
+) -> Result<(), DispatchError> {
+    let mut given = HashSet::new();
+    for (name, _) in arguments {
+        if !given.insert(name.as_str()) {
+            let message = format!("the argument `{}` is given twice", name.escape_debug());
+            return Err(DispatchError::InvalidArguments { message, pointer: None });
+        }
+    }
+    let missing = prompt.arguments.iter().find(|it| it.required && !given.contains(it.name.as_str()));
+    match missing {
+        Some(it) => {
+            Err(DispatchError::MissingArgument { prompt: public.to_owned(), argument: it.name.clone() })
+        }
+        None => Ok(()),
+    }
+}

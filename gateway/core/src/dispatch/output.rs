@@ -1,0 +1,120 @@
+//! What comes out: is it what the plugin promised, and no more than it may say?
+
+use std::collections::HashSet;
+
+use crate::call::{CallError, Completion, Content, NeedInput, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::catalog::{Catalog, Member, ToolEntry};
+use crate::names::ResourceUri;
+
+use super::arguments::check_text;
+
+/// How many suggestions MCP lets a server send at once.
+const MAX_COMPLETIONS: usize = 100;
+
+/// Checks a tool's answer against its output schema.
+///
+/// A failed result carries no structured one: clients check it against the schema even then, and lose the message. A
+/// result without any text gets its structured part as text, for the clients and models that only read that.
+pub(super) async fn tool(
+    entry: &ToolEntry,
+    outcome: Outcome<ToolResult>,
+) -> Result<Outcome<ToolResult>, CallError> {
+    let mut result = match outcome {
+        Outcome::Done(result) => result,
+        Outcome::NeedInput(need) => return need_input(entry.member(), need).map(Outcome::NeedInput),
+    };
+    if let Some(schema) = entry.output().filter(|_| !result.is_error) {
+        let Some(structured) = &result.structured else {
+            return Err(CallError::BadOutput(
+                "there is no structured result, though it has a schema".to_owned(),
+            ));
+        };
+        check_text(schema, structured.get()).await.map_err(|misfit| {
+            CallError::BadOutput(format!("the structured result doesn't fit its schema: {misfit}"))
+        })?;
+    }
+    let has_text = result.content.iter().any(|block| matches!(block, Content::Text(_)));
+    if let Some(structured) = result.structured.as_ref().filter(|_| !has_text) {
+        result.content.push(Content::text(structured.get()));
+    }
+    if result.is_error {
+        result.structured = None;
+    }
+    Ok(Outcome::Done(result))
+}
+
+/// Drops what lies outside the plugin's own space: it would be taken for another plugin's word.
+pub(super) fn read(
+    catalog: &Catalog,
+    member: &Member,
+    asked: &ResourceUri,
+    outcome: Outcome<ReadResult>,
+) -> Result<Outcome<ReadResult>, CallError> {
+    let mut result = match outcome {
+        Outcome::Done(result) => result,
+        Outcome::NeedInput(need) => return need_input(member, need).map(Outcome::NeedInput),
+    };
+    let before = result.contents.len();
+    result.contents.retain(|part| {
+        let owner = catalog.resource_owner(part.uri.as_str());
+        let own = part.uri == *asked || owner.is_some_and(|owner| owner.id() == member.id());
+        if !own {
+            tracing::warn!(plugin = %member.id(), uri = %part.uri, "dropped a resource outside the plugin's own space");
+        }
+        own
+    });
+    if result.contents.is_empty() && before > 0 {
+        return Err(CallError::BadOutput("all that it read lies outside its own space".to_owned()));
+    }
+    Ok(Outcome::Done(result))
+}
+
+/// Checks the questions; a filled-in prompt is free.
+pub(super) fn prompt(
+    member: &Member,
+    outcome: Outcome<PromptResult>,
+) -> Result<Outcome<PromptResult>, CallError> {
+    match outcome {
+        Outcome::Done(result) => Ok(Outcome::Done(result)),
+        Outcome::NeedInput(need) => need_input(member, need).map(Outcome::NeedInput),
+    }
+}
+
+/// Checks that questions are such as the configuration lets this plugin ask, and can be told apart.
+fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> {
+    let bad = |why: String| Err(CallError::BadOutput(why));
+    if need.requests.is_empty() && need.state.is_none() {
+        return bad("it needs input and asks for none".to_owned());
+    }
+    let mut keys = HashSet::new();
+    for request in &need.requests {
+        let feature = match request.method.as_str() {
+            "elicitation/create" | "sampling/createMessage" | "roots/list" => {
+                request.method.split('/').next().unwrap_or_default()
+            }
+            other => return bad(format!("it asks for `{}`, which is no question", other.escape_debug())),
+        };
+        if member.config().allow.client.iter().all(|granted| granted.as_str() != feature) {
+            let id = member.id();
+            return bad(format!(
+                "it asks for {feature}, which `allow.client` in `[plugins.{id}]` doesn't grant"
+            ));
+        }
+        if !keys.insert(&request.key) {
+            return bad(format!("it asks two questions under the key `{}`", request.key.escape_debug()));
+        }
+    }
+    drop(keys);
+    Ok(need)
+}
+
+/// Keeps as many suggestions as may be sent.
+pub(super) fn completion(mut completion: Completion) -> Completion {
+    let count = completion.values.len();
+    if count > MAX_COMPLETIONS {
+        completion.values.truncate(MAX_COMPLETIONS);
+        completion.total = completion.total.or(u32::try_from(count).ok());
+        completion.has_more = Some(true);
+    }
+    completion
+}

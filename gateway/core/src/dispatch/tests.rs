@@ -1,0 +1,363 @@
+//! Calls reach the right plugin with the right text, and what can go wrong goes wrong in words.
+
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::call::{Content, InputRequest, NeedInput, ResourceBody, ResourceContents};
+use crate::catalog::fake::{Fake, catalog, ready};
+use crate::config::ClientFeature;
+use crate::json::Json;
+use crate::names::Principal;
+
+struct Bench {
+    dispatcher: Dispatcher,
+    catalog: Arc<Catalog>,
+    context: Arc<CallContext>,
+}
+
+fn bench(members: Vec<Member>) -> Bench {
+    let catalog = catalog(members);
+    let (_, receiver) = watch::channel(Arc::clone(&catalog));
+    let dispatcher = Dispatcher::new(receiver, Arc::new(Gate::new(8)));
+    Bench { catalog, dispatcher, context: Arc::new(CallContext::internal(Principal::Local)) }
+}
+
+impl Bench {
+    async fn tool(&self, name: &str, arguments: &str) -> Result<ToolResult, DispatchError> {
+        let arguments = Arguments::parse(arguments)?;
+        let answered = self.dispatcher.call_tool(&self.catalog, &self.context, name, &arguments).await?;
+        match answered.outcome {
+            Outcome::Done(result) => Ok(result),
+            Outcome::NeedInput(need) => panic!("{need:?}"),
+        }
+    }
+}
+
+/// A plugin `a` whose tool `run` takes `{"n": integer}` and answers `result`.
+fn answers(result: Result<ToolResult, CallError>, output: Option<&serde_json::Value>) -> Fake {
+    let input = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+    let mut fake = Fake::new("a").tool("run", &input, output);
+    fake.on_tool = Some(Box::new(move |_, _| ready(result.clone().map(Outcome::Done))));
+    fake
+}
+
+fn structured(text: &str) -> ToolResult {
+    ToolResult { structured: Some(Json::parse(text).unwrap()), ..ToolResult::default() }
+}
+
+fn call_error(result: Result<ToolResult, DispatchError>) -> CallError {
+    match result.unwrap_err() {
+        DispatchError::Call { error, .. } => error,
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn the_plugin_gets_its_own_name_and_the_exact_text() {
+    let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None);
+    fake.on_tool = Some(Box::new(|_, (name, args)| {
+        ready(Ok(Outcome::Done(ToolResult {
+            content: vec![Content::text(format!("{name} {args}"))],
+            ..ToolResult::default()
+        })))
+    }));
+    let bench = bench(vec![fake.member(|_| {})]);
+    let said = |result: ToolResult| match &result.content[..] {
+        [Content::Text(text)] => text.text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(said(bench.tool("a_run", r#"{ "n" : 1.50 }"#).await.unwrap()), r#"run { "n" : 1.50 }"#);
+    assert_eq!(said(bench.tool("a_run", "null").await.unwrap()), "run {}");
+    let none = bench
+        .dispatcher
+        .call_tool(&bench.catalog, &bench.context, "a_run", &Arguments::none())
+        .await
+        .unwrap();
+    assert_eq!(none.member.id().as_str(), "a");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_never_reaches_the_plugin() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    let mut fake = answers(Ok(ToolResult::default()), None);
+    fake.on_tool = Some(Box::new(move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+        ready(Ok(Outcome::Done(ToolResult::default())))
+    }));
+    let bench = bench(vec![fake.member(|_| {})]);
+    for (name, arguments, message, pointer) in [
+        ("a_run", "{}", "invalid arguments: `n` is missing", Some("/n")),
+        ("a_run", r#"{"n":"1"}"#, "invalid arguments: `n` must be of type integer, not string", Some("/n")),
+        ("a_run", "[]", "invalid arguments: `arguments` must be an object", Some("")),
+        (
+            "a_run",
+            r#"{"n":1,"n":2}"#,
+            "invalid arguments: the key `n` stands here twice at line 1 column 13",
+            None,
+        ),
+        ("a_rnu", "{}", "unknown tool: `a_rnu`; did you mean `a_run`?", None),
+        ("b\n", "{}", "unknown tool: `b\\n`", None),
+    ] {
+        let error = bench.tool(name, arguments).await.unwrap_err();
+        assert_eq!(error.to_string(), message);
+        if let DispatchError::InvalidArguments { pointer: found, .. } = error {
+            assert_eq!(found.as_deref(), pointer, "{message}");
+        }
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    bench.tool("a_run", r#"{"n":1}"#).await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn large_arguments_are_checked_like_small_ones() {
+    let bench = bench(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
+    let long = "x".repeat(200_000);
+    bench.tool("a_run", &format!(r#"{{"n":1,"x":"{long}"}}"#)).await.unwrap();
+    let error = bench.tool("a_run", &format!(r#"{{"x":"{long}"}}"#)).await.unwrap_err();
+    assert_eq!(error.to_string(), "invalid arguments: `n` is missing");
+}
+
+#[tokio::test]
+async fn a_structured_result_keeps_its_promise_and_its_text() {
+    let schema = json!({ "type": "object", "required": ["t"] });
+    let run = async |result: ToolResult, schema: Option<&serde_json::Value>| {
+        bench(vec![answers(Ok(result), schema).member(|_| {})]).tool("a_run", r#"{"n":1}"#).await
+    };
+    let result = run(structured(r#"{"t": 1.0}"#), Some(&schema)).await.unwrap();
+    assert_eq!(result.content, [Content::text(r#"{"t": 1.0}"#)]);
+    assert_eq!(result.structured.unwrap().get(), r#"{"t": 1.0}"#);
+
+    let with_text = ToolResult { content: vec![Content::text("one")], ..structured("[1]") };
+    assert_eq!(run(with_text, None).await.unwrap().content, [Content::text("one")]);
+
+    for (result, part) in [
+        (structured("{}"), "`t` is missing"),
+        (structured(r#"{"t":1,"t":2}"#), "twice"),
+        (ToolResult::default(), "there is no structured result"),
+    ] {
+        let error = call_error(run(result, Some(&schema)).await);
+        assert!(matches!(&error, CallError::BadOutput(why) if why.contains(part)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_failed_result_needs_no_structure_and_keeps_none() {
+    let schema = json!({ "type": "object", "required": ["t"] });
+    let failed = ToolResult { is_error: true, ..structured(r#"{"why":"no"}"#) };
+    let bench = bench(vec![answers(Ok(failed), Some(&schema)).member(|_| {})]);
+    let result = bench.tool("a_run", r#"{"n":1}"#).await.unwrap();
+    assert_eq!((result.structured, result.content), (None, vec![Content::text(r#"{"why":"no"}"#)]));
+}
+
+#[tokio::test]
+async fn a_panic_is_one_failed_call() {
+    let mut at_once = answers(Ok(ToolResult::default()), None);
+    at_once.on_tool = Some(Box::new(|_, _| panic!("at once")));
+    let mut later = answers(Ok(ToolResult::default()), None);
+    later.on_tool = Some(Box::new(|_, _| Box::pin(async { panic!("later: {}", 1) })));
+    for (fake, part) in [(at_once, "at once"), (later, "later: 1")] {
+        let bench = bench(vec![fake.member(|_| {})]);
+        let error = call_error(bench.tool("a_run", r#"{"n":1}"#).await);
+        assert!(matches!(&error, CallError::Internal(why) if why.ends_with(part)), "{error}");
+        assert_eq!(bench.dispatcher.gate().loads()[0].1.running, 0, "the permit was given back");
+    }
+}
+
+/// Tells when it is dropped.
+struct Guard(CancellationToken);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_loses_interest_ends_the_call() {
+    let (started, dropped) = (CancellationToken::new(), CancellationToken::new());
+    let mut fake = answers(Ok(ToolResult::default()), None);
+    let (start, drop_it) = (started.clone(), dropped.clone());
+    fake.on_tool = Some(Box::new(move |_, _| {
+        let guard = Guard(drop_it.clone());
+        start.cancel();
+        Box::pin(async move {
+            let _guard = guard;
+            pending().await
+        })
+    }));
+    let bench = bench(vec![fake.member(|_| {})]);
+    let cancel = bench.context.cancel.clone();
+    let (result, ()) = tokio::join!(bench.tool("a_run", r#"{"n":1}"#), async {
+        started.cancelled().await;
+        cancel.cancel();
+    });
+    assert_eq!(call_error(result), CallError::Cancelled);
+    assert!(dropped.is_cancelled(), "the plugin's future was dropped");
+}
+
+#[tokio::test]
+async fn questions_must_be_granted_and_told_apart() {
+    let ask = |method: &str, key: &str| InputRequest {
+        key: key.to_owned(),
+        method: method.to_owned(),
+        params: None,
+    };
+    let need = |requests| NeedInput { requests, state: None, meta: Vec::new(), extra: Vec::new() };
+    for (requests, bad) in [
+        (vec![ask("elicitation/create", "a"), ask("elicitation/create", "b")], None),
+        (vec![ask("sampling/createMessage", "a")], Some("`allow.client` in `[plugins.a]` doesn't grant")),
+        (vec![ask("elicitation/create", "a"), ask("elicitation/create", "a")], Some("two questions")),
+        (vec![ask("elicitation/complete", "a")], Some("is no question")),
+        (vec![], Some("asks for none")),
+    ] {
+        let mut fake = answers(Ok(ToolResult::default()), None);
+        let need = need(requests);
+        fake.on_tool = Some(Box::new(move |_, _| ready(Ok(Outcome::NeedInput(need.clone())))));
+        let bench =
+            bench(vec![fake.member(|config| config.allow.client = [ClientFeature::Elicitation].into())]);
+        let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
+        let result = bench.dispatcher.call_tool(&bench.catalog, &bench.context, "a_run", &arguments).await;
+        match (result, bad) {
+            (Ok(answered), None) => assert!(matches!(answered.outcome, Outcome::NeedInput(_))),
+            (Err(error), Some(part)) => assert!(error.to_string().contains(part), "{error}"),
+            (result, bad) => panic!("{result:?} instead of {bad:?}"),
+        }
+    }
+}
+
+fn part(uri: &str) -> ResourceContents {
+    ResourceContents {
+        uri: ResourceUri::new(uri).unwrap(),
+        mime_type: None,
+        body: ResourceBody::Text(String::new()),
+        meta: Vec::new(),
+        extra: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_speaks_for_its_own_resources_only() {
+    let reads = |uris: &'static [&'static str]| {
+        let mut fake = Fake::new("a").template("x://a/{+p}").resource("x://one");
+        fake.on_read = Some(Box::new(move |_, _| {
+            let contents = uris.iter().map(|uri| part(uri)).collect();
+            ready(Ok(Outcome::Done(ReadResult { contents, ..ReadResult::default() })))
+        }));
+        bench(vec![fake.member(|_| {}), Fake::new("b").resource("x://b").member(|_| {})])
+    };
+    let read = async |bench: &Bench, uri: &str| {
+        let answered = bench.dispatcher.read_resource(&bench.catalog, &bench.context, uri).await?;
+        let Outcome::Done(result) = answered.outcome else { panic!() };
+        Ok::<_, DispatchError>(
+            result.contents.into_iter().map(|part| part.uri.to_string()).collect::<Vec<_>>(),
+        )
+    };
+    let mixed = reads(&["x://a/1", "x://b", "x://one", "x://nobody"]);
+    assert_eq!(read(&mixed, "x://a/1").await.unwrap(), ["x://a/1", "x://one"]);
+    let foreign = reads(&["x://b"]);
+    assert!(read(&foreign, "x://one").await.unwrap_err().to_string().contains("outside its own space"));
+    let empty = reads(&[]);
+    assert!(read(&empty, "x://one").await.unwrap().is_empty());
+    for uri in ["x://nobody", "no uri", "x://a/ "] {
+        assert_eq!(read(&mixed, uri).await.unwrap_err(), DispatchError::ResourceNotFound(uri.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn prompts_get_what_they_need() {
+    let mut fake = Fake::new("a").prompt("review", &["code!", "style"]);
+    fake.on_prompt = Some(Box::new(|_, (name, args)| {
+        let description = Some(format!("{name} {args:?}"));
+        ready(Ok(Outcome::Done(PromptResult { description, ..PromptResult::default() })))
+    }));
+    let bench = bench(vec![fake.member(|_| {})]);
+    let get = async |name: &str, args: &[(&str, &str)]| {
+        let args: Vec<_> = args.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        bench.dispatcher.get_prompt(&bench.catalog, &bench.context, name, &args).await.map(|it| {
+            match it.outcome {
+                Outcome::Done(result) => result.description.unwrap(),
+                Outcome::NeedInput(need) => panic!("{need:?}"),
+            }
+        })
+    };
+    assert_eq!(
+        get("a_review", &[("code", "x"), ("more", "y")]).await.unwrap(),
+        r#"review [("code", "x"), ("more", "y")]"#
+    );
+    assert_eq!(
+        get("a_review", &[("style", "x")]).await.unwrap_err().to_string(),
+        "prompt `a_review` needs the argument `code`"
+    );
+    assert_eq!(
+        get("a_review", &[("code", "x"), ("code", "y")]).await.unwrap_err().to_string(),
+        "invalid arguments: the argument `code` is given twice"
+    );
+    assert_eq!(get("review", &[]).await.unwrap_err().to_string(), "unknown prompt: `review`");
+}
+
+#[tokio::test]
+async fn suggestions_are_for_what_there_is_and_at_most_a_hundred() {
+    let mut fake = Fake::new("a").prompt("review", &["code"]).template("x://a/{p}");
+    fake.manifest.completes = true;
+    fake.on_complete = Some(Box::new(|_, (target, name, value)| {
+        let first = format!("{target:?} {name} {value}");
+        let values = std::iter::once(first).chain((0..149).map(|n| n.to_string())).collect();
+        ready(Ok(Completion { values, ..Completion::default() }))
+    }));
+    let silent = Fake::new("b").prompt("ask", &["code"]);
+    let bench = bench(vec![fake.member(|_| {}), silent.member(|_| {})]);
+    let complete = async |whose: CompletionRef<'_>, name: &str| {
+        bench.dispatcher.complete(&bench.catalog, &bench.context, whose, (name, "v"), &[]).await
+    };
+    let all = complete(CompletionRef::Prompt("a_review"), "code").await.unwrap();
+    assert_eq!((all.values.len(), all.total, all.has_more), (100, Some(150), Some(true)));
+    assert_eq!(all.values[0], r#"Prompt("review") code v"#);
+    let template = complete(CompletionRef::Resource("x://a/{p}"), "p").await.unwrap();
+    assert_eq!(template.values[0], r#"Template("x://a/{p}") p v"#);
+    assert!(complete(CompletionRef::Resource("x://a/1"), "p").await.is_ok());
+    assert!(complete(CompletionRef::Prompt("a_review"), "nope").await.unwrap().values.is_empty());
+    assert!(complete(CompletionRef::Prompt("b_ask"), "code").await.unwrap().values.is_empty());
+    assert_eq!(
+        complete(CompletionRef::Resource("y://a"), "p").await.unwrap_err(),
+        DispatchError::UnknownTemplate("y://a".to_owned())
+    );
+    assert!(matches!(complete(CompletionRef::Prompt("x"), "p").await, Err(DispatchError::UnknownPrompt(_))));
+}
+
+#[tokio::test]
+async fn a_request_keeps_its_snapshot_while_another_is_published() {
+    let old = catalog(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
+    let (sender, receiver) = watch::channel(Arc::clone(&old));
+    let dispatcher = Dispatcher::new(receiver, Arc::new(Gate::new(8)));
+    let snapshot = dispatcher.catalog();
+    sender.send(Arc::new(Catalog::empty())).unwrap();
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
+    dispatcher.call_tool(&snapshot, &context, "a_run", &arguments).await.unwrap();
+    let latest = dispatcher.catalog();
+    let error = dispatcher.call_tool(&latest, &context, "a_run", &arguments).await.unwrap_err();
+    assert!(matches!(error, DispatchError::UnknownTool { .. }));
+}
+
+#[tokio::test]
+async fn a_busy_plugin_says_so() {
+    let mut fake = answers(Ok(ToolResult::default()), None);
+    fake.on_tool = Some(Box::new(|_, _| Box::pin(pending())));
+    let bench = bench(vec![fake.member(|config| {
+        config.limits.concurrency = 1;
+        config.limits.queue = 0;
+    })]);
+    let (first, second) = tokio::join!(bench.tool("a_run", r#"{"n":1}"#), async {
+        let second = bench.tool("a_run", r#"{"n":1}"#).await;
+        bench.context.cancel.cancel();
+        second
+    });
+    assert_eq!(call_error(first), CallError::Cancelled);
+    assert!(matches!(call_error(second), CallError::Busy(_)));
+}
