@@ -41,6 +41,9 @@ pub use self::error::{HostError, LoadError};
 pub use self::events::{Change, PluginEvent};
 pub use self::plugin::WasmPlugin;
 
+/// The version of wasmtime, which doesn't tell it itself; `Cargo.toml` pins the same.
+pub const WASMTIME_VERSION: &str = "48.0.8";
+
 /// How to set up the host.
 #[derive(Debug)]
 pub struct HostOptions {

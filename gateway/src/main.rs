@@ -1,2 +1,31 @@
-//! Placeholder.
-fn main() {}
+//! The life of the process: arguments, log, the verb, the end.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use moongate::cli::{self, Cli, Exit};
+use moongate::telemetry::Telemetry;
+
+/// How long the end waits for what can't be interrupted: a read of a terminal, a guest between two ticks.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+fn main() -> ExitCode {
+    let cli = Cli::read();
+    let _telemetry = match Telemetry::start(cli.log_format(), cli.verbosity()) {
+        Ok(telemetry) => telemetry,
+        Err(error) => {
+            cli::fail(&error.into());
+            return ExitCode::from(cli::USAGE);
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            cli::fail(&anyhow::Error::new(error).context("the threads can't be started"));
+            return Exit::Failure.into();
+        }
+    };
+    let exit = runtime.block_on(cli.run());
+    runtime.shutdown_timeout(PATIENCE);
+    exit.into()
+}

@@ -34,6 +34,8 @@ pub enum LogFormat {
 pub enum Verbosity {
     /// Only errors.
     Quiet,
+    /// What is wrong.
+    Low,
     /// What an operator wants to know.
     #[default]
     Normal,
@@ -47,6 +49,7 @@ impl Verbosity {
     fn filter(self) -> &'static str {
         match self {
             Self::Quiet => "error",
+            Self::Low => "warn",
             Self::Normal => DEFAULT,
             Self::Verbose => {
                 "info,moongate=debug,moongate_core=debug,plugin=debug,wasmtime=warn,cranelift=warn"

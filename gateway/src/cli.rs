@@ -1,0 +1,163 @@
+//! The command line: one struct per verb, each in a file of its own. Nothing else in the gateway prints.
+//!
+//! What a command was asked for goes to stdout; everything else (problems, the banner, log lines) to stderr. The
+//! same verbs, flags and exit codes serve people and scripts: `--format json` makes one document of the answer.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::telemetry::{LogFormat, Verbosity};
+
+mod check;
+mod configuration;
+mod list;
+mod print;
+mod version;
+
+/// What the process says at its end, for scripts and service managers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It is done.
+    Success,
+    /// It failed for a reason that isn't below.
+    Failure,
+    /// The tool reported an error, or there is no such tool.
+    Tool,
+    /// The configuration or one of its plugins can't be used (`EX_CONFIG` of sysexits.h: a service manager
+    /// shouldn't try again).
+    Configuration,
+}
+
+/// The exit code of a command line that doesn't read; clap's own.
+pub const USAGE: u8 = 2;
+
+impl Exit {
+    /// The number.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Failure => 1,
+            Self::Tool => 5,
+            Self::Configuration => 78,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  moongate serve                     over HTTP, at the address in gateway.toml
+  moongate serve --stdio             to the host that started the process
+  moongate check                     every mistake in gateway.toml at once
+  moongate call time_convert_time source_timezone=UTC time=12:00 target_timezone=Asia/Tokyo
+
+Exit codes:
+   0  done
+   1  failed
+   2  the command line is wrong
+   5  the tool reported an error, or there is no such tool
+  78  the configuration or one of its plugins can't be used";
+
+/// An MCP gateway whose tools are WebAssembly components
+#[derive(Debug, Parser)]
+#[command(name = "moongate", version = version::SHORT, long_version = version::long(), after_help = AFTER_HELP)]
+#[command(arg_required_else_help = true, infer_subcommands = false, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What every verb takes.
+#[derive(Debug, Args)]
+struct Common {
+    /// The configuration [default: ./gateway.toml, then moongate/gateway.toml in $XDG_CONFIG_HOME or ~/.config]
+    #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env = false)]
+    config: Option<PathBuf>,
+    /// Log more; twice for everything. MOONGATE_LOG and RUST_LOG go before it
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+    /// Log errors only
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// How log lines look
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", env = "MOONGATE_LOG_FORMAT")]
+    log_format: Format,
+}
+
+/// Text for people, or JSON for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Check(check::Check),
+    List(list::List),
+}
+
+impl Cli {
+    /// Reads the process's arguments. Ends the process where they ask for help or don't read.
+    #[must_use]
+    pub fn read() -> Self {
+        Self::parse()
+    }
+
+    /// How log lines should look.
+    #[must_use]
+    pub fn log_format(&self) -> LogFormat {
+        match self.common.log_format {
+            Format::Text => LogFormat::Text,
+            Format::Json => LogFormat::Json,
+        }
+    }
+
+    /// How much should be logged. Commands that only look say what is wrong themselves.
+    #[must_use]
+    pub fn verbosity(&self) -> Verbosity {
+        let looks = match self.verb {
+            Verb::Check(_) | Verb::List(_) => true,
+        };
+        match (self.common.quiet, self.common.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) if looks => Verbosity::Low,
+            (false, 0) => Verbosity::Normal,
+            (false, 1) => Verbosity::Verbose,
+            (false, _) => Verbosity::Debugging,
+        }
+    }
+
+    /// Does what was asked for, and says what went wrong.
+    pub async fn run(self) -> Exit {
+        let Self { common, verb } = self;
+        let done = match verb {
+            Verb::Check(check) => check.run(&common).await,
+            Verb::List(list) => list.run(&common).await,
+        };
+        done.unwrap_or_else(|error| {
+            fail(&error);
+            Exit::Failure
+        })
+    }
+}
+
+/// Says why the process can't go on.
+pub fn fail(error: &anyhow::Error) {
+    print::error(&format!("{error:#}"), None);
+}
+
+#[cfg(test)]
+mod tests;

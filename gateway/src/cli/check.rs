@@ -1,0 +1,117 @@
+//! `check`: everything that is wrong, without serving anything.
+
+use anyhow::Result;
+use clap::Args;
+use moongate_core::config::{Loaded, Problem, Severity, Source};
+use serde_json::{Value, json};
+
+use crate::cli::{Common, Exit, Format, configuration, print};
+use crate::supervisor::{Supervisor, Totals};
+
+/// Load the configuration and every plugin, serve nothing, and say all that is wrong
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate check
+  moongate check --config /etc/moongate/gateway.toml --format json")]
+pub(super) struct Check {
+    /// How to say it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+impl Check {
+    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+        let Loaded { source, config, mut problems } = configuration::read(common.config.as_deref());
+        let mut totals = None;
+        if let Some(config) = config {
+            let supervisor = Supervisor::start(&config).await?;
+            problems.extend_from_slice(supervisor.problems());
+            problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+            totals = Some(supervisor.totals());
+        }
+        let errors = problems.iter().filter(|problem| problem.is_error()).count();
+        match self.format {
+            Format::Json => print::json(&document(&problems, &source, totals))?,
+            Format::Text => {
+                print::problems(&problems, &source);
+                match totals {
+                    Some(totals) if errors == 0 => print::data(&format!("ok: {}\n", summary(totals)))?,
+                    _ => print::note(&format!(
+                        "\n{} in `{}`\n",
+                        print::count(errors, "error"),
+                        source.path.display()
+                    )),
+                }
+            }
+        }
+        Ok(if errors == 0 { Exit::Success } else { Exit::Configuration })
+    }
+}
+
+/// How much there is, in words.
+pub(super) fn summary(totals: Totals) -> String {
+    let Totals { plugins, refused: _, tools, resources, templates, prompts } = totals;
+    let mut parts = vec![print::count(plugins, "plugin"), print::count(tools, "tool")];
+    let others = [(resources, "resource"), (templates, "resource template"), (prompts, "prompt")];
+    parts.extend(
+        others.iter().filter(|(number, _)| *number > 0).map(|(number, one)| print::count(*number, one)),
+    );
+    parts.join(", ")
+}
+
+fn document(problems: &[Problem], source: &Source, totals: Option<Totals>) -> Value {
+    let described: Vec<Value> = problems.iter().map(|problem| describe(problem, source)).collect();
+    let mut document = json!({
+        "ok": !problems.iter().any(Problem::is_error),
+        "file": source.path.to_string_lossy(),
+        "problems": described,
+    });
+    if let Some(Totals { plugins, refused, tools, resources, templates, prompts }) = totals {
+        document["plugins"] = json!({ "ok": plugins, "refused": refused });
+        document["tools"] = json!(tools);
+        document["resources"] = json!(resources);
+        document["templates"] = json!(templates);
+        document["prompts"] = json!(prompts);
+    }
+    document
+}
+
+fn describe(problem: &Problem, source: &Source) -> Value {
+    let Problem { severity, place, message, label, hint, related } = problem;
+    let mut described = json!({
+        "severity": match severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "message": message,
+    });
+    if let Some((line, column)) = place.as_ref().and_then(|place| position(&source.text, place.start)) {
+        described["line"] = json!(line);
+        described["column"] = json!(column);
+    }
+    for (name, text) in [("label", label), ("hint", hint)] {
+        if let Some(text) = text {
+            described[name] = json!(text);
+        }
+    }
+    let related: Vec<Value> = related
+        .iter()
+        .filter_map(|(place, label)| {
+            let (line, column) = position(&source.text, place.start)?;
+            Some(json!({ "line": line, "column": column, "label": label }))
+        })
+        .collect();
+    if !related.is_empty() {
+        described["related"] = json!(related);
+    }
+    described
+}
+
+/// Line and column of a byte, both from one; columns count characters.
+fn position(text: &str, at: usize) -> Option<(usize, usize)> {
+    let before = text.get(..at)?;
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    Some((line, before[start..].chars().count() + 1))
+}

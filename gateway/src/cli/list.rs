@@ -1,0 +1,204 @@
+//! `list`: what the gateway offers, as clients will see it.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use moongate_core::catalog::Catalog;
+use serde_json::{Map, Value, json};
+
+use crate::cli::{Common, Exit, Format, configuration, print};
+
+/// List what the plugins offer
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate list
+  moongate list tools --format json")]
+pub(super) struct List {
+    /// What to list; everything if left out
+    #[arg(value_name = "KIND")]
+    kind: Option<Kind>,
+    /// How to list it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// What a model may call
+    Tools,
+    /// What can be read
+    Resources,
+    /// Families of what can be read
+    Templates,
+    /// What a person picks from a menu
+    Prompts,
+    /// The plugins themselves
+    Plugins,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [Self::Plugins, Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "templates",
+            Self::Prompts => "prompts",
+            Self::Plugins => "plugins",
+        }
+    }
+
+    /// All of this kind, each as an object whose first member names it.
+    fn of(self, catalog: &Catalog) -> Vec<Value> {
+        match self {
+            Self::Plugins => plugins(catalog),
+            Self::Tools => tools(catalog),
+            Self::Resources => resources(catalog),
+            Self::Templates => templates(catalog),
+            Self::Prompts => prompts(catalog),
+        }
+    }
+}
+
+impl List {
+    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+        let Some((_, supervisor)) = configuration::load(common).await? else {
+            return Ok(Exit::Configuration);
+        };
+        let catalog = Arc::clone(&supervisor.catalog().borrow());
+        match self.format {
+            Format::Json => {
+                let kinds = self.kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
+                let lists =
+                    kinds.into_iter().map(|kind| (kind.name().to_owned(), Value::from(kind.of(&catalog))));
+                print::json(&Value::Object(lists.collect::<Map<_, _>>()))?;
+            }
+            Format::Text => match self.kind {
+                Some(kind) => print::data(&table(&kind.of(&catalog), ""))?,
+                None => print::data(&sections(&catalog))?,
+            },
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Every kind that there is something of, under its name.
+fn sections(catalog: &Catalog) -> String {
+    let all = Kind::ALL.map(|kind| (kind.name(), kind.of(catalog)));
+    let filled = all.iter().filter(|(_, items)| !items.is_empty());
+    filled.map(|(name, items)| format!("{name}\n{}", table(items, "  "))).collect::<Vec<_>>().join("\n")
+}
+
+/// Names in one column, and the first line of what is said of each in another.
+fn table(items: &[Value], indent: &str) -> String {
+    let name = |item: &Value| {
+        ["name", "uri", "uriTemplate"].iter().find_map(|key| item[key].as_str().map(str::to_owned))
+    };
+    let rows: Vec<(String, &str)> = items
+        .iter()
+        .map(|item| {
+            let key = ["uri", "uriTemplate"].iter().find_map(|key| item[key].as_str().map(str::to_owned));
+            let said = item["description"].as_str().or(item["title"].as_str()).unwrap_or_default();
+            (key.or_else(|| name(item)).unwrap_or_default(), said.lines().next().unwrap_or_default())
+        })
+        .collect();
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    rows.iter()
+        .map(|(name, said)| format!("{indent}{}\n", format!("{name:width$}  {said}").trim_end()))
+        .collect()
+}
+
+/// An object of the members that are there.
+fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
+    let there = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Object(there.collect())
+}
+
+fn text(text: &Option<String>) -> Option<Value> {
+    text.as_ref().map(|text| json!(text))
+}
+
+fn plugins(catalog: &Catalog) -> Vec<Value> {
+    let plugin = |member: &moongate_core::catalog::Member| {
+        let info = &member.plugin().manifest().info;
+        object([
+            ("name", Some(json!(member.id().as_str()))),
+            ("title", text(&info.title)),
+            ("description", text(&info.description)),
+            ("version", Some(json!(info.version))),
+            ("source", Some(json!(member.config().source.to_string_lossy()))),
+            ("sha256", Some(json!(member.plugin().digest().to_string()))),
+        ])
+    };
+    catalog.members().iter().map(|member| plugin(member)).collect()
+}
+
+fn tools(catalog: &Catalog) -> Vec<Value> {
+    let entries = catalog.tools().iter().map(|entry| {
+        let tool = entry.tool();
+        object([
+            ("name", Some(json!(entry.public().as_str()))),
+            ("plugin", Some(json!(entry.member().id().as_str()))),
+            ("title", text(&tool.title)),
+            ("description", Some(json!(tool.description))),
+            ("input", tool.input_schema.to_value().ok()),
+            ("output", tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok())),
+        ])
+    });
+    entries.collect()
+}
+
+fn resources(catalog: &Catalog) -> Vec<Value> {
+    let entries = catalog.resources().iter().map(|entry| {
+        let resource = entry.resource();
+        object([
+            ("uri", Some(json!(resource.uri.as_str()))),
+            ("plugin", Some(json!(entry.member().id().as_str()))),
+            ("name", Some(json!(resource.name))),
+            ("title", text(&resource.title)),
+            ("description", text(&resource.description)),
+            ("mimeType", text(&resource.mime_type)),
+            ("size", resource.size.map(|size| json!(size))),
+        ])
+    });
+    entries.collect()
+}
+
+fn templates(catalog: &Catalog) -> Vec<Value> {
+    let entries = catalog.templates().iter().map(|entry| {
+        let template = entry.template();
+        object([
+            ("uriTemplate", Some(json!(template.uri_template.as_str()))),
+            ("plugin", Some(json!(entry.member().id().as_str()))),
+            ("name", Some(json!(template.name))),
+            ("title", text(&template.title)),
+            ("description", text(&template.description)),
+            ("mimeType", text(&template.mime_type)),
+        ])
+    });
+    entries.collect()
+}
+
+fn prompts(catalog: &Catalog) -> Vec<Value> {
+    let entries = catalog.prompts().iter().map(|entry| {
+        let prompt = entry.prompt();
+        let arguments = prompt.arguments.iter().map(|argument| {
+            object([
+                ("name", Some(json!(argument.name))),
+                ("description", text(&argument.description)),
+                ("required", Some(json!(argument.required))),
+            ])
+        });
+        object([
+            ("name", Some(json!(entry.public().as_str()))),
+            ("plugin", Some(json!(entry.member().id().as_str()))),
+            ("title", text(&prompt.title)),
+            ("description", Some(json!(prompt.description))),
+            ("arguments", Some(arguments.collect())),
+        ])
+    });
+    entries.collect()
+}

@@ -1,0 +1,49 @@
+//! Everything the gateway prints goes through here.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use anyhow::{Context as _, Result};
+use moongate_core::config::{Problem, Source, Style, render};
+
+/// Prints what was asked for. A reader that has seen enough and closed the pipe is no failure.
+pub(super) fn data(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("can't write to stdout"),
+    }
+}
+
+/// Prints a JSON document, indented.
+pub(super) fn json(value: &serde_json::Value) -> Result<()> {
+    data(&format!("{value:#}\n"))
+}
+
+/// Says something beside. Nobody is left to tell when stderr is closed.
+pub(super) fn note(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Says what went wrong, and what to do about it.
+pub(super) fn error(message: &str, hint: Option<&str>) {
+    let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+    note(&format!("error: {message}\n{hint}"));
+}
+
+/// Shows what is wrong with the configuration.
+pub(super) fn problems(problems: &[Problem], source: &Source) {
+    if !problems.is_empty() {
+        note(&render(problems, source, style()));
+    }
+}
+
+/// Colours only on a terminal, and only where they are wanted (no-color.org).
+fn style() -> Style {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    if io::stderr().is_terminal() && !unwanted { Style::Colour } else { Style::Plain }
+}
+
+/// `1 tool`, `2 tools`.
+pub(super) fn count(number: usize, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+}

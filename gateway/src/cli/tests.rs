@@ -1,0 +1,31 @@
+//! The command line as such; what the verbs do is tested on the real binary.
+
+use clap::CommandFactory as _;
+
+use super::*;
+
+fn read(line: &str) -> Cli {
+    Cli::try_parse_from(line.split(' ')).unwrap()
+}
+
+#[test]
+fn the_command_line_holds_together() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn exit_codes_are_those_that_the_help_names() {
+    let help = Cli::command().render_long_help().to_string();
+    for exit in [Exit::Success, Exit::Failure, Exit::Tool, Exit::Configuration] {
+        assert!(help.contains(&format!("\n  {:2}  ", exit.code())), "{exit:?}");
+    }
+    assert!(help.contains(&format!("\n  {USAGE:2}  ")));
+    let error = Cli::try_parse_from(["moongate", "sevre"]).unwrap_err();
+    assert_eq!(error.exit_code(), i32::from(USAGE));
+}
+
+#[test]
+fn serving_is_told_of_in_the_log_and_looking_is_not() {
+    assert_eq!(read("moongate check").verbosity(), Verbosity::Low);
+    assert_eq!(read("moongate check -v").verbosity(), Verbosity::Verbose);
+}

@@ -1,0 +1,144 @@
+//! From a configuration to a catalog that serves: loads every plugin and joins what they offer.
+//!
+//! One plugin that can't be used takes nothing from the others; each mistake becomes a problem that points into the
+//! configuration. What is served is published through a `watch` channel, so that a request takes a snapshot and a
+//! newer catalog can take its place. Watching files and loading anew isn't here yet.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use moongate_core::catalog::{Build, Catalog, Member, Plugin};
+use moongate_core::config::{Config, PluginConfig, Problem};
+use moongate_core::names::PluginId;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use crate::host::{Gauges, HostError, HostOptions, LoadError, WasmHost};
+
+/// The plugins of one configuration, and what they offer together.
+#[derive(Debug)]
+pub struct Supervisor {
+    host: WasmHost,
+    catalog: watch::Sender<Arc<Catalog>>,
+    problems: Vec<Problem>,
+    refused: BTreeSet<PluginId>,
+}
+
+/// How much is served.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Plugins that serve.
+    pub plugins: usize,
+    /// Plugins that can't be used.
+    pub refused: usize,
+    /// Tools.
+    pub tools: usize,
+    /// Resources that are listed.
+    pub resources: usize,
+    /// Resource templates.
+    pub templates: usize,
+    /// Prompts.
+    pub prompts: usize,
+}
+
+impl Supervisor {
+    /// Starts the Wasm host, loads all plugins and publishes what they offer.
+    ///
+    /// # Errors
+    /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`].
+    pub async fn start(config: &Config) -> Result<Self, HostError> {
+        let options =
+            HostOptions { cache: config.cache.clone(), concurrency: config.concurrency, events: None };
+        let host = WasmHost::new(options)?;
+        let loads = join_all(config.plugins.iter().map(|plugin| load(&host, plugin))).await;
+        let mut problems = Vec::new();
+        let mut refused = BTreeSet::new();
+        let mut members = Vec::new();
+        for (plugin, load) in config.plugins.iter().zip(loads) {
+            match load {
+                Ok(member) => {
+                    problems.extend(member.warnings());
+                    members.push(member);
+                }
+                Err(wrong) => {
+                    problems.extend(wrong);
+                    refused.insert(plugin.id.clone());
+                }
+            }
+        }
+        let Build { catalog, refused: conflicting, warnings } = Catalog::build(1, members, None);
+        problems.extend(warnings);
+        for plugin in conflicting {
+            problems.extend(plugin.problems());
+            refused.insert(plugin.plugin);
+        }
+        problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+        let (catalog, _) = watch::channel(Arc::new(catalog));
+        Ok(Self { host, catalog, problems, refused })
+    }
+
+    /// What is served, now and later.
+    #[must_use]
+    pub fn catalog(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.catalog.subscribe()
+    }
+
+    /// What is wrong with the plugins, in the order of the file.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// How much is served.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let catalog = Arc::clone(&self.catalog.borrow());
+        Totals {
+            plugins: catalog.members().len(),
+            refused: self.refused.len(),
+            tools: catalog.tools().len(),
+            resources: catalog.resources().len(),
+            templates: catalog.templates().len(),
+            prompts: catalog.prompts().len(),
+        }
+    }
+
+    /// What the Wasm host has in use.
+    #[must_use]
+    pub fn gauges(&self) -> Gauges {
+        self.host.gauges()
+    }
+}
+
+/// Loads one plugin and looks at it alone.
+async fn load(host: &WasmHost, config: &Arc<PluginConfig>) -> Result<Member, Vec<Problem>> {
+    let started = Instant::now();
+    let plugin: Arc<dyn Plugin> = match host.load(Arc::clone(config)).await {
+        Ok(plugin) => plugin,
+        Err(error) => return Err(vec![problem(config, &error)]),
+    };
+    let digest = *plugin.digest();
+    let member = {
+        let config = Arc::clone(config);
+        spawn_blocking(move || Member::new(plugin, config)).await
+    };
+    let member = member.unwrap_or_else(|error| {
+        let message = format!("plugin `{}` can't be used: the gateway failed: {error}", config.id);
+        Err(vec![Problem::error(message).at(config.place.clone())])
+    })?;
+    let took = started.elapsed();
+    tracing::debug!(plugin = %config.id, digest = digest.short(), ?took, "a plugin was loaded");
+    Ok(member)
+}
+
+/// What an operator is told of a plugin that can't be loaded.
+fn problem(config: &PluginConfig, error: &LoadError) -> Problem {
+    let message = format!("plugin `{}` can't be loaded: {error}", config.id);
+    let problem = Problem::error(message).at(config.source_place.clone());
+    match error.hint() {
+        Some(hint) => problem.hint(hint),
+        None => problem,
+    }
+}
