@@ -19,8 +19,9 @@ use super::classify::classify;
 use super::engine::Ticker;
 use super::events::{Changes, PluginEvent};
 use super::exports::Exports;
+use super::grants::GrantError;
 use super::meter::{Meter, Metered};
-use super::store::{self, State};
+use super::store::{self, State, StoreError};
 
 /// How long a guest that watches for it may go on after its caller has lost interest.
 const GRACE: Duration = Duration::from_millis(500);
@@ -78,7 +79,7 @@ impl Sandbox {
         let meter = Meter::new(limits.cpu_time);
         let changes = Changes::new(self.config.id.clone(), self.events.clone());
         let mut store = store::store(self.pre.engine(), &self.config, context, time, &meter, changes)
-            .map_err(|error| CallError::Internal(error.to_string()))?;
+            .map_err(|error| self.no_store(&error))?;
         let end = {
             let work = pin!(async {
                 let instance = self.pre.instantiate_async(&mut store).await?;
@@ -96,6 +97,17 @@ impl Sandbox {
             End::TimedOut => Err(CallError::Timeout(time)),
             End::Cancelled => Err(CallError::Cancelled),
         }
+    }
+
+    /// The paths of this machine are for the log, not for the caller.
+    fn no_store(&self, error: &StoreError) -> CallError {
+        tracing::error!(plugin = %self.config.id, "{error}");
+        CallError::Internal(match error {
+            StoreError::Grant(GrantError { guest, host: _, reason: _ }) => {
+                format!("the granted directory `{guest}` can't be opened")
+            }
+            StoreError::Engine(_) => "there is no room for an instance".to_owned(),
+        })
     }
 }
 

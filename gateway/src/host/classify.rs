@@ -20,7 +20,7 @@ pub(super) fn classify(error: &wasmtime::Error, state: &State, limits: &Limits) 
         return CallError::Busy(Busy::Gateway);
     }
     if let Some(I32Exit(code)) = error.downcast_ref() {
-        return CallError::Trap(format!("it ended itself with exit code {code}"));
+        return CallError::Trap(format!("it exited with code {code} instead of answering"));
     }
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return CallError::Handles(limits.handles);
@@ -55,10 +55,14 @@ fn trapped(trap: Trap, state: &State, limits: &Limits) -> CallError {
     }
     let sentence = match trap {
         Trap::Interrupt => return CallError::CpuTime(limits.cpu_time),
-        Trap::StackOverflow => "its stack is used up (endless recursion?)".to_owned(),
-        Trap::IntegerDivisionByZero => "division by zero".to_owned(),
+        Trap::StackOverflow => "it used up its stack (endless recursion?)".to_owned(),
+        // Compilers put a program's own stack at the start of its memory, where it runs out of it.
+        Trap::MemoryOutOfBounds => {
+            "it reached outside of its memory (endless recursion does that too)".to_owned()
+        }
+        Trap::IntegerDivisionByZero => "it divided by zero".to_owned(),
         Trap::UnreachableCodeReached => match state.output.panic_message() {
-            Some(message) => message,
+            Some(message) => format!("it {message}"),
             None => "it stopped itself (`unreachable`) and didn't say why".to_owned(),
         },
         other => other.to_string().trim_start_matches("wasm trap: ").to_owned(),

@@ -53,8 +53,14 @@ impl<T> At<T> for Result<T, Bad> {
     }
 }
 
-/// One JSON value.
+/// How deep values may nest: many readers, ours among them, go no further.
+const DEPTH: usize = 128;
+
+/// One JSON value, not nested too deep for its readers.
 fn value(given: String) -> Result<Json, Bad> {
+    if text::depth(&given) > DEPTH {
+        return Err(Bad(format!("it nests deeper than {DEPTH} levels")));
+    }
     Json::parse(given).map_err(|error| Bad(format!("it is no JSON: {error}")))
 }
 

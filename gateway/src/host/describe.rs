@@ -1,7 +1,7 @@
 //! Asking a plugin what it offers, once per load.
 
 use moongate_core::call::{CallContext, CallError};
-use moongate_core::config::Limits;
+use moongate_core::config::{Limits, PluginConfig};
 use moongate_core::manifest::Manifest;
 use moongate_core::names::Principal;
 use wasmtime::Store;
@@ -12,6 +12,8 @@ use super::call::{Ask, Sandbox};
 use super::conv;
 use super::error::LoadError;
 use super::exports::Exports;
+use super::grants;
+use super::output::Output;
 use super::store::State;
 
 /// All that a plugin says of itself, in the contract's types.
@@ -88,7 +90,10 @@ impl Ask for Describe<'_> {
 
 /// Checks the exports' types, and asks for everything that the catalog needs.
 pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
-    let limits = &sandbox.config.limits;
+    let PluginConfig { id, allow, limits, .. } = &*sandbox.config;
+    if let Err(error) = grants::context(allow, &Output::new(id.clone(), 0)) {
+        return Err(LoadError::Grant { reason: error.to_string() });
+    }
     let asked = std::sync::Mutex::new("instantiation");
     let context = std::sync::Arc::new(CallContext::internal(Principal::Local));
     let said = sandbox.ask(context, limits.describe_timeout, Describe { asked: &asked }).await;

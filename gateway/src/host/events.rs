@@ -45,9 +45,14 @@ impl Changes {
     }
 
     pub(super) fn add(&mut self, change: Change) {
-        if self.found.len() < MOST {
+        if !self.is_full() {
             self.found.insert(change);
         }
+    }
+
+    /// Nothing more is taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= MOST
     }
 }
 

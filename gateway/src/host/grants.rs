@@ -3,6 +3,7 @@
 //! No arguments, no working directory, no network, an empty stdin, and captured output. A context is made anew for
 //! each call, so a granted directory that was replaced is the new one.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use moongate_core::config::{DirGrant, DirMode, Grants};
@@ -15,9 +16,10 @@ const RANDOM: u64 = 64 << 10;
 
 /// A granted directory can't be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("the granted directory `{}` can't be opened: {reason}", dir.display())]
+#[error("the granted directory `{}` can't be opened: {reason}", host.display())]
 pub(super) struct GrantError {
-    pub(super) dir: std::path::PathBuf,
+    pub(super) host: PathBuf,
+    pub(super) guest: String,
     pub(super) reason: String,
 }
 
@@ -38,8 +40,11 @@ pub(super) fn context(grants: &Grants, output: &Arc<Output>) -> Result<WasiCtx, 
             DirMode::ReadOnly => FsPerms::ReadOnly,
             DirMode::ReadWrite => FsPerms::ReadWrite,
         };
-        wasi.preopened_dir(host, guest, perms)
-            .map_err(|error| GrantError { dir: host.clone(), reason: error.root_cause().to_string() })?;
+        wasi.preopened_dir(host, guest, perms).map_err(|error| GrantError {
+            host: host.clone(),
+            guest: guest.clone(),
+            reason: error.root_cause().to_string(),
+        })?;
     }
     Ok(wasi.build())
 }

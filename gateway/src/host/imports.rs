@@ -160,6 +160,18 @@ fn write_line(plugin: &PluginId, level: LogLevel, logger: Option<&str>, message:
     }
 }
 
+/// The largest JSON value of a log line, in bytes.
+const LINE: usize = 64 << 10;
+
+/// What a log line says: a JSON value. What isn't JSON is taken for the message itself, and what is too large for
+/// its beginning.
+fn line(data: String) -> Json {
+    match serde_json::from_str::<&serde_json::value::RawValue>(&data) {
+        Ok(value) if data.len() <= LINE => Json::from(value),
+        Ok(_) | Err(_) => Json::string(&text::block(data, text::MESSAGE)),
+    }
+}
+
 impl log::Host for State {
     fn enabled(&mut self, its: log::LogLevel) -> Result<bool> {
         let its = level(its);
@@ -179,9 +191,7 @@ impl log::Host for State {
         };
         reports.log_left = left;
         let logger = logger.map(|name| text::line(&name, text::WORD));
-        // What isn't JSON is taken for the message itself.
-        let data = Json::parse(text::json(data.clone()))
-            .unwrap_or_else(|_| Json::string(&text::block(data, text::MESSAGE)));
+        let data = line(text::json(data));
         if logged {
             let message = serde_json::from_str(data.get()).unwrap_or_else(|_| data.get().to_owned());
             write_line(&self.config.id, its, logger.as_deref(), &text::line(&message, text::MESSAGE));
@@ -226,6 +236,9 @@ impl changes::Host for State {
     }
 
     fn resource_updated(&mut self, uri: String) -> Result<()> {
+        if self.changes.is_full() {
+            return Ok(());
+        }
         match ResourceUri::new(&uri) {
             Ok(uri) => self.changes.add(Change::Resource(uri)),
             Err(error) => tracing::warn!(plugin = %self.config.id, "change of no resource: {error}"),

@@ -114,7 +114,7 @@ pub(super) fn compile(
 pub(super) fn link(linker: &Linker<State>, component: &Component) -> Result<Linked, LoadError> {
     let imports = linker::check(linker.engine(), component)?;
     let pre =
-        linker.instantiate_pre(component).map_err(|error| LoadError::Import { reason: reason(&error) })?;
+        linker.instantiate_pre(component).map_err(|error| LoadError::Import { reason: misfit(&error) })?;
     let exports = Exports::find(&pre)?;
     if let Err(error) = component.initialize_copy_on_write_image() {
         tracing::debug!("no copy-on-write image: {error:#}"); // The first instance makes it then.

@@ -3,7 +3,6 @@
 //! Beyond the limit it is counted and dropped, and the stream never reports an error, because a guest's `println!`
 //! would panic on one. The last lines of stderr are remembered: they say why a guest panicked.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use moongate_core::names::PluginId;
@@ -17,8 +16,8 @@ use super::text;
 const LINE: usize = 4 << 10;
 /// What a guest may write at once, in bytes.
 const CHUNK: usize = 64 << 10;
-/// How many lines are remembered for the reason of a panic.
-const REMEMBERED: usize = 8;
+/// How much of the end of stderr is remembered for the reason of a panic, in bytes.
+const TAIL: usize = 2 << 10;
 
 /// Which stream it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,13 +49,15 @@ struct State {
     dropped: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    last: VecDeque<String>,
+    /// The end of stderr, dropped or not; at most twice [`TAIL`].
+    tail: Vec<u8>,
 }
 
 impl Output {
+    /// `limit`: how many bytes of both streams together are shown.
     pub(super) fn new(plugin: PluginId, limit: u64) -> Arc<Self> {
         let state =
-            State { left: limit, dropped: 0, stdout: Vec::new(), stderr: Vec::new(), last: VecDeque::new() };
+            State { left: limit, dropped: 0, stdout: Vec::new(), stderr: Vec::new(), tail: Vec::new() };
         Arc::new(Self { plugin, state: Mutex::new(state) })
     }
 
@@ -66,13 +67,16 @@ impl Output {
             for stream in [Stream::Stdout, Stream::Stderr] {
                 let line = std::mem::take(state.buffer(stream));
                 if !line.is_empty() {
-                    self.show(state, stream, &line);
+                    self.show(stream, &line);
                 }
             }
-            if state.dropped > 0 {
-                let dropped = state.dropped;
-                tracing::warn!(target: "plugin", plugin = %self.plugin, "{dropped} bytes of output dropped: it printed more than `limits.output`");
-                state.dropped = 0;
+            let dropped = std::mem::take(&mut state.dropped);
+            if dropped > 0 {
+                tracing::warn!(
+                    target: "plugin",
+                    plugin = %self.plugin,
+                    "{dropped} bytes of output dropped: it printed more than `limits.output`"
+                );
             }
         });
     }
@@ -80,62 +84,45 @@ impl Output {
     /// Why the guest panicked, as far as it said so on stderr.
     pub(super) fn panic_message(&self) -> Option<String> {
         self.with(|state| {
-            let at = state.last.iter().rposition(|line| line.contains("panicked at"))?;
-            let place = state.last[at]
-                .split_once("panicked at ")
-                .map_or("", |(_, place)| place)
-                .trim_end_matches(':');
-            let message = state.last.get(at + 1)?;
-            Some(format!("panicked at {place}: {message}"))
+            let tail = String::from_utf8_lossy(&state.tail);
+            let (_, said) = tail.rsplit_once("panicked at ")?;
+            let mut lines = said.lines();
+            let place = lines.next()?.trim_end_matches(':');
+            Some(format!("panicked at {place}: {}", lines.next()?))
         })
     }
 
     fn write(&self, stream: Stream, bytes: &[u8]) {
         self.with(|state| {
-            for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-                let (content, ends) = match piece.strip_suffix(b"\n") {
-                    Some(content) => (content, true),
-                    None => (piece, false),
-                };
-                let mut content = content;
-                while !content.is_empty() {
+            if stream == Stream::Stderr {
+                state.remember(bytes);
+            }
+            let shown = usize::try_from(state.left).unwrap_or(usize::MAX).min(bytes.len());
+            state.left -= shown as u64;
+            state.dropped += (bytes.len() - shown) as u64;
+            for piece in bytes[..shown].split_inclusive(|&byte| byte == b'\n') {
+                let content = piece.strip_suffix(b"\n");
+                let mut rest = content.unwrap_or(piece);
+                while !rest.is_empty() {
                     let buffer = state.buffer(stream);
-                    let (now, later) = content.split_at(content.len().min(LINE - buffer.len()));
+                    let (now, later) = rest.split_at(rest.len().min(LINE - buffer.len()));
                     buffer.extend_from_slice(now);
+                    rest = later;
                     if buffer.len() == LINE {
-                        let line = std::mem::take(buffer);
-                        self.show(state, stream, &line);
+                        self.show(stream, &std::mem::take(buffer));
                     }
-                    content = later;
                 }
-                if ends {
+                if content.is_some() {
                     let line = std::mem::take(state.buffer(stream));
-                    self.show(state, stream, &line);
+                    self.show(stream, &line);
                 }
             }
         });
     }
 
-    fn show(&self, state: &mut State, stream: Stream, line: &[u8]) {
-        let length = line.len() as u64 + 1;
-        let within = state.left >= length;
-        if !within && stream == Stream::Stdout {
-            state.dropped += length;
-            return;
-        }
+    fn show(&self, stream: Stream, line: &[u8]) {
         let line = text::line(&String::from_utf8_lossy(line), LINE);
-        if within {
-            state.left -= length;
-            tracing::info!(target: "plugin", plugin = %self.plugin, stream = stream.as_str(), "{line}");
-        } else {
-            state.dropped += length;
-        }
-        if stream == Stream::Stderr {
-            if state.last.len() == REMEMBERED {
-                state.last.pop_front();
-            }
-            state.last.push_back(line);
-        }
+        tracing::info!(target: "plugin", plugin = %self.plugin, stream = stream.as_str(), "{line}");
     }
 
     fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
@@ -148,6 +135,13 @@ impl State {
         match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
+        }
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+        if self.tail.len() > 2 * TAIL {
+            self.tail.drain(..self.tail.len() - TAIL);
         }
     }
 }
@@ -191,3 +185,6 @@ impl OutputStream for Captured {
         Ok(CHUNK)
     }
 }
+
+#[cfg(test)]
+mod tests;

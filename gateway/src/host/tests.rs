@@ -2,6 +2,7 @@
 
 mod calls;
 mod guest;
+mod reports;
 
 use std::path::Path;
 use std::sync::Arc;

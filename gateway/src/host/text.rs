@@ -76,6 +76,29 @@ pub(super) fn json(text: String) -> String {
     out
 }
 
+/// How deep the arrays and objects of a JSON text nest.
+pub(super) fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        if in_string {
+            in_string = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 /// How long the escape at the start of `text` is, and whether it stands for a hidden character.
 fn escape(text: &str) -> (usize, bool) {
     match text.as_bytes().get(1) {

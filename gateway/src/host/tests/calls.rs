@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_core::call::{CallContext, CallError, Content, Outcome, ToolResult};
+use moongate_core::call::{Busy, CallContext, CallError, Content, Outcome, ToolResult};
 use moongate_core::catalog::Plugin as _;
 use moongate_core::config::PluginConfig;
 use moongate_core::names::{Principal, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, host, load};
-use crate::host::{Gauges, WasmPlugin};
+use crate::host::{Change, Gauges, HostOptions, WasmHost, WasmPlugin};
 
 async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
     let context = Arc::new(CallContext::internal(Principal::Local));
@@ -149,9 +149,12 @@ async fn traps_say_what_happened() {
         Guest { fields: "(func $deeper (call $deeper))", body: "(call $deeper)", ..Guest::default() };
     for (guest, said) in [
         (Guest::that("unreachable"), "it stopped itself (`unreachable`) and didn't say why"),
-        (Guest::that("(drop (i32.div_u (i32.const 1) (i32.const 0)))"), "division by zero"),
-        (Guest::that("(drop (i32.load (i32.const -4)))"), "out of bounds memory access"),
-        (recursion, "its stack is used up (endless recursion?)"),
+        (Guest::that("(drop (i32.div_u (i32.const 1) (i32.const 0)))"), "it divided by zero"),
+        (
+            Guest::that("(drop (i32.load (i32.const -4)))"),
+            "it reached outside of its memory (endless recursion does that too)",
+        ),
+        (recursion, "it used up its stack (endless recursion?)"),
     ] {
         assert_eq!(called(guest, |_| {}).await.unwrap_err(), CallError::Trap(said.to_owned()));
     }
@@ -207,4 +210,45 @@ async fn handles_have_a_limit() {
     };
     let error = called(guest, |config| config.limits.handles = 50).await.unwrap_err();
     assert_eq!(error, CallError::Handles(50));
+}
+
+#[tokio::test]
+async fn more_calls_than_the_pool_holds_are_told_that_the_gateway_is_busy() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &Guest::that(LOOP), |config| {
+        config.limits.timeout = Duration::from_millis(100);
+    })
+    .await;
+    let calls = futures_util::future::join_all((0..20).map(|_| call(&plugin))).await;
+    let busy = calls.iter().filter(|result| **result == Err(CallError::Busy(Busy::Gateway))).count();
+    let late = calls.iter().filter(|result| matches!(result, Err(CallError::Timeout(_)))).count();
+    // Room for the four calls that the gate lets in, and some to spare.
+    assert!(late >= 4 && busy > 0 && late + busy == 20, "{late} {busy}");
+    assert_eq!(host.gauges(), Gauges::default());
+}
+
+#[tokio::test]
+async fn a_guest_that_watches_for_it_may_end_by_itself() {
+    let dir = TempDir::new().unwrap();
+    let (sender, mut events) = tokio::sync::mpsc::channel(1);
+    let options = HostOptions { cache: dir.path().join("cache"), concurrency: 1, events: Some(sender) };
+    let host = WasmHost::new(options).unwrap();
+    let guest = Guest {
+        world: "import moongate:plugin/request@0.1.0; import moongate:plugin/changes@0.1.0;",
+        fields: r#"
+            (import "moongate:plugin/request@0.1.0" "cancelled" (func $cancelled (result i32)))
+            (import "moongate:plugin/changes@0.1.0" "prompts-changed" (func $cleaned-up))"#,
+        body: "(loop $again (br_if $again (i32.eqz (call $cancelled)))) (call $cleaned-up)",
+        ..Guest::default()
+    };
+    let plugin = load(&host, dir.path(), &guest, |_| {}).await;
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    let name = ToolName::new("run").unwrap();
+    let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
+        context.cancel.cancel();
+    });
+    // Whether it was quick enough to answer as well is open.
+    assert!(matches!(result, Ok(_) | Err(CallError::Cancelled)));
+    assert_eq!(events.try_recv().unwrap().change, Change::Prompts);
 }

@@ -30,3 +30,12 @@ fn strings_in_json_are_cleaned_raw_and_escaped() {
         assert_eq!(json(given.to_owned()), cleaned, "{given}");
     }
 }
+
+#[test]
+fn depth_is_counted_outside_of_strings() {
+    for (json, deep) in
+        [("1", 0), ("[]", 1), (r#"{"a":[1,{"b":[]}],"c":[]}"#, 4), (r#"["[[[\"[[","\\",[]]"#, 2)]
+    {
+        assert_eq!(depth(json), deep, "{json}");
+    }
+}

@@ -1,0 +1,161 @@
+//! What reaches the caller beside the result: log lines, progress, changes; and what the guest is told of its call.
+
+use std::sync::{Arc, Mutex};
+
+use moongate_core::call::{CallContext, CallError, CallSink, LogLevel, Outcome, ToolResult};
+use moongate_core::catalog::Plugin as _;
+use moongate_core::config::{PluginConfig, Secret};
+use moongate_core::json::Json;
+use moongate_core::names::{Principal, ResourceUri, ToolName};
+use tempfile::TempDir;
+
+use super::{Guest, load};
+use crate::host::{Change, HostOptions, PluginEvent, WasmHost};
+
+/// Remembers what it was told.
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl CallSink for Heard {
+    fn log_enabled(&self, level: LogLevel) -> bool {
+        level >= LogLevel::Warning
+    }
+
+    fn log(&self, level: LogLevel, logger: Option<&str>, data: &Json) {
+        self.0.lock().unwrap().push(format!("{} {logger:?} {}", level.as_str(), data.get()));
+    }
+
+    fn progress(&self, current: f64, total: Option<f64>, message: Option<&str>) {
+        self.0.lock().unwrap().push(format!("{current} {total:?} {message:?}"));
+    }
+}
+
+/// Calls the guest once: the result, what the sink heard, and which changes were reported.
+async fn called(
+    guest: Guest,
+    change: impl FnOnce(&mut PluginConfig),
+) -> (Result<ToolResult, CallError>, Vec<String>, Vec<Change>) {
+    let dir = TempDir::new().unwrap();
+    let (sender, mut events) = tokio::sync::mpsc::channel(16);
+    let cache = dir.path().join("cache");
+    let host = WasmHost::new(HostOptions { cache, concurrency: 1, events: Some(sender) }).unwrap();
+    let plugin = load(&host, dir.path(), &guest, change).await;
+    let heard = Arc::new(Heard::default());
+    let sink = Arc::clone(&heard) as Arc<dyn CallSink>;
+    let context = CallContext { sink, ..CallContext::internal(Principal::Named("ann".into())) };
+    let result = plugin.call_tool(Arc::new(context), &ToolName::new("run").unwrap(), "{}").await;
+    let result = result.map(|outcome| match outcome {
+        Outcome::Done(result) => result,
+        Outcome::NeedInput(asked) => panic!("asked {asked:?}"),
+    });
+    let mut changes = Vec::new();
+    while let Ok(PluginEvent { plugin, change }) = events.try_recv() {
+        assert_eq!(plugin.as_str(), "guest");
+        changes.push(change);
+    }
+    let heard = heard.0.lock().unwrap().clone();
+    (result, heard, changes)
+}
+
+const LOG: &str = "import moongate:plugin/log@0.1.0;";
+const LOG_WRITE: &str = r#"
+    (import "moongate:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32 i32 i32 i32)))
+    (data (i32.const 3600) "\22a\e2\80\aeb\22") (data (i32.const 3620) "no json")"#;
+
+#[tokio::test]
+async fn log_lines_are_cleaned_and_go_where_they_are_wanted() {
+    let guest = Guest {
+        world: LOG,
+        fields: LOG_WRITE,
+        body: "
+            (call $write (i32.const 4) (i32.const 1) (i32.const 16) (i32.const 5) (i32.const 3600) (i32.const 7))
+            (call $write (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 3600) (i32.const 7))
+            (call $write (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 3620) (i32.const 7))",
+        ..Guest::default()
+    };
+    let (result, heard, _) = called(guest, |_| {}).await;
+    assert!(result.is_ok());
+    assert_eq!(heard, [r#"error Some("guest") "ab""#, r#"warning None "no json""#]);
+}
+
+#[tokio::test]
+async fn a_flood_of_log_lines_is_cut() {
+    let guest = Guest {
+        world: LOG,
+        fields: LOG_WRITE,
+        body: "(local $n i32)
+            (loop $again
+                (call $write (i32.const 4) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 3600) (i32.const 7))
+                (local.set $n (i32.add (local.get $n) (i32.const 1)))
+                (br_if $again (i32.lt_u (local.get $n) (i32.const 1000))))",
+        ..Guest::default()
+    };
+    let (result, heard, _) = called(guest, |config| config.limits.log_lines = 10).await;
+    assert!(result.is_ok());
+    assert_eq!(heard.len(), 10);
+}
+
+#[tokio::test]
+async fn progress_only_grows() {
+    let report = |current: &str| {
+        format!(
+            "(call $report (f64.const {current}) (i32.const 1) (f64.const 5)
+                (i32.const 0) (i32.const 0) (i32.const 0))"
+        )
+    };
+    let body = ["3", "2", "nan", "inf", "3", "4"].map(report).concat();
+    let guest = Guest {
+        world: "import moongate:plugin/progress@0.1.0;",
+        fields: r#"(import "moongate:plugin/progress@0.1.0" "report"
+            (func $report (param f64 i32 f64 i32 i32 i32)))"#,
+        body: body.leak(),
+        ..Guest::default()
+    };
+    let (result, heard, _) = called(guest, |_| {}).await;
+    assert!(result.is_ok());
+    assert_eq!(heard, ["3 Some(5.0) None", "4 Some(5.0) None"]);
+}
+
+#[tokio::test]
+async fn changes_are_passed_on_once_each_even_when_the_call_fails() {
+    let guest = Guest {
+        world: "import moongate:plugin/changes@0.1.0;",
+        fields: r#"
+            (import "moongate:plugin/changes@0.1.0" "tools-changed" (func $tools))
+            (import "moongate:plugin/changes@0.1.0" "resource-updated" (func $updated (param i32 i32)))
+            (data (i32.const 3600) "file:///a")"#,
+        body: "(call $tools) (call $updated (i32.const 3600) (i32.const 9)) (call $tools)
+            (call $updated (i32.const 3600) (i32.const 4)) unreachable",
+        ..Guest::default()
+    };
+    let (result, _, changes) = called(guest, |_| {}).await;
+    assert!(matches!(result, Err(CallError::Trap(_))));
+    assert_eq!(changes, [Change::Tools, Change::Resource(ResourceUri::new("file:///a").unwrap())]);
+}
+
+#[tokio::test]
+async fn the_guest_is_told_its_caller_and_its_settings() {
+    // `principal` and `get` both answer with a string in the same place of their results.
+    let principal = Guest {
+        world: "import moongate:plugin/request@0.1.0;",
+        fields: r#"(import "moongate:plugin/request@0.1.0" "principal" (func $ask (param i32)))"#,
+        body: "(call $ask (i32.const 3600))
+            (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+            (i64.store (i32.const 3208) (i64.load (i32.const 3604)))",
+        ..Guest::default()
+    };
+    let (result, _, _) = called(principal, |_| {}).await;
+    assert_eq!(result.unwrap().content, ToolResult::error("ann").content);
+    let setting = Guest {
+        world: "import wasi:config/store@0.2.0-rc.1;",
+        fields: r#"(import "wasi:config/store@0.2.0-rc.1" "get" (func $ask (param i32 i32 i32)))
+            (data (i32.const 3500) "key")"#,
+        body: "(call $ask (i32.const 3500) (i32.const 3) (i32.const 3600))
+            (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+            (i64.store (i32.const 3208) (i64.load (i32.const 3608)))",
+        ..Guest::default()
+    };
+    let key = |config: &mut PluginConfig| drop(config.config.insert("key".to_owned(), Secret::new("value")));
+    let (result, _, _) = called(setting, key).await;
+    assert_eq!(result.unwrap().content, ToolResult::error("value").content);
+}
