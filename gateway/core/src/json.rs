@@ -5,9 +5,10 @@
 //! line of the stdio transport or a `data:` line of an event stream without ending it (RFC 8259 allows line breaks
 //! between tokens). [`parse_strict`] is how arguments are read before they are checked.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -116,6 +117,35 @@ pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
     let value = Strict.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
+}
+
+/// The exact text of one member of an object; none where `text` is no object or lacks it.
+#[must_use]
+pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a RawValue> {
+    serde_json::Deserializer::from_str(text).deserialize_map(Member(key)).ok().flatten()
+}
+
+/// Picks one member of an object and skips the others.
+struct Member<'k>(&'k str);
+
+impl<'de> Visitor<'de> for Member<'_> {
+    type Value = Option<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(key) = members.next_key::<Cow<'de, str>>()? {
+            if key == self.0 {
+                found = Some(members.next_value::<&RawValue>()?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Builds a [`Value`] like serde_json does, but for duplicate keys.

@@ -1,1 +1,172 @@
-//! To be written.
+//! The Model Context Protocol in every revision.
+//!
+//! This module turns a request of any revision into a call through [`crate::dispatch`], and what comes back into
+//! that revision's JSON. It knows no transports and keeps no sessions: whoever calls [`Protocol::begin`] has already
+//! found out which revision is spoken, by whom, and hands both over as an [`Exchange`].
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{CallContext, Capabilities, ClientInfo, NoSink};
+use crate::dispatch::Dispatcher;
+use crate::names::Principal;
+
+mod calls;
+pub mod envelope;
+pub mod errors;
+mod greeting;
+mod identity;
+mod lists;
+mod method;
+mod params;
+mod project;
+mod revision;
+mod structured;
+
+pub use errors::ProtocolError;
+pub use greeting::Greeting;
+pub use identity::Identity;
+pub use lists::CacheScope;
+pub use method::Method;
+pub use params::Params;
+pub use revision::{Era, Feature, Revision};
+
+use lists::{Kind, Lists};
+
+/// What is known of a request before its method is looked at.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// The revision spoken.
+    pub revision: Revision,
+    /// Whom the gateway takes the caller for.
+    pub principal: Principal,
+    /// The program at the other end.
+    pub client: Option<Arc<ClientInfo>>,
+    /// What it can do.
+    pub capabilities: Arc<Capabilities>,
+    /// Set when the caller loses interest.
+    pub cancel: CancellationToken,
+}
+
+/// What a request comes to.
+#[derive(Debug)]
+pub enum Answer {
+    /// A result, as text.
+    Result(Arc<RawValue>),
+    /// An error.
+    Error(ProtocolError),
+}
+
+impl From<Result<Arc<RawValue>, ProtocolError>> for Answer {
+    fn from(result: Result<Arc<RawValue>, ProtocolError>) -> Self {
+        match result {
+            Ok(text) => Self::Result(text),
+            Err(error) => Self::Error(error),
+        }
+    }
+}
+
+/// An answer that takes a while.
+pub type Later = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// A request that was begun.
+pub enum Begun {
+    /// It is answered already.
+    Now(Answer),
+    /// A plugin has to be asked first.
+    Later(Later),
+}
+
+impl std::fmt::Debug for Begun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Now(answer) => f.debug_tuple("Now").field(answer).finish(),
+            Self::Later(_) => f.write_str("Later"),
+        }
+    }
+}
+
+/// Every revision's methods over one catalog.
+#[derive(Debug)]
+pub struct Protocol {
+    dispatcher: Dispatcher,
+    identity: Identity,
+    cache_scope: CacheScope,
+    lists: Lists,
+}
+
+impl Protocol {
+    /// Serves what `dispatcher` reaches.
+    #[must_use]
+    pub fn new(dispatcher: Dispatcher, identity: Identity, cache_scope: CacheScope) -> Self {
+        Self { dispatcher, identity, cache_scope, lists: Lists::default() }
+    }
+
+    /// Begins a request. Lists and greetings are answered at once; only calls take a while.
+    pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> Begun {
+        let list = |kind| Begun::Now(self.list(&exchange, kind, &params).into());
+        match method {
+            Method::ListTools => list(Kind::Tools),
+            Method::ListResources => list(Kind::Resources),
+            Method::ListTemplates => list(Kind::Templates),
+            Method::ListPrompts => list(Kind::Prompts),
+            Method::Ping => Begun::Now(Answer::Result(Arc::from(project::render(&serde_json::json!({}))))),
+            Method::Discover => Begun::Now(Answer::Result(self.discover(exchange.revision))),
+            Method::CallTool => self.later(exchange, params, calls::call_tool),
+            Method::ReadResource => self.later(exchange, params, calls::read_resource),
+            Method::GetPrompt => self.later(exchange, params, calls::get_prompt),
+            Method::Complete => self.later(exchange, params, calls::complete),
+            Method::Initialize
+            | Method::SetLevel
+            | Method::Subscribe
+            | Method::Unsubscribe
+            | Method::Listen => Begun::Now(Answer::Error(ProtocolError::unknown_method(method.as_str()))),
+        }
+    }
+
+    fn later<F>(
+        self: &Arc<Self>,
+        exchange: Exchange,
+        params: Params,
+        call: fn(Arc<Self>, Exchange, Params) -> F,
+    ) -> Begun
+    where
+        F: Future<Output = Result<Box<RawValue>, ProtocolError>> + Send + 'static,
+    {
+        let answer = call(Arc::clone(self), exchange, params);
+        Begun::Later(Box::pin(async move { answer.await.map(Arc::from).into() }))
+    }
+
+    /// One complete page: many clients never ask for a second.
+    fn list(&self, exchange: &Exchange, kind: Kind, params: &Params) -> Result<Arc<RawValue>, ProtocolError> {
+        if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
+            return Err(ProtocolError::params("/cursor", "the cursor is not one of this server's"));
+        }
+        let catalog = self.dispatcher.catalog();
+        Ok(self.lists.body(&catalog, exchange.revision, kind, &self.identity, self.cache_scope))
+    }
+}
+
+impl Exchange {
+    /// The context that a plugin may ask for.
+    fn context(self, params: &Params) -> Arc<CallContext> {
+        let Self { revision, principal, client, capabilities, cancel } = self;
+        Arc::new(CallContext {
+            principal,
+            client,
+            revision: Some(revision.as_str()),
+            capabilities,
+            meta: params.meta_text(),
+            cancel,
+            answers: Arc::default(),
+            state: None,
+            sink: Arc::new(NoSink),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

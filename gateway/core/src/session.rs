@@ -1,1 +1,240 @@
-//! To be written.
+//! Sessions of the handshake revisions, and the requests that run in them.
+//!
+//! A session belongs to the principal who opened it: to anybody else it doesn't exist. Idle ones end by themselves,
+//! and their number is capped, because most clients never say goodbye.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::jsonrpc::Id;
+use crate::mcp::{Exchange, Greeting};
+use crate::names::Principal;
+
+/// What one client and the gateway agreed on, and what it has running.
+#[derive(Debug)]
+pub struct Session {
+    id: String,
+    principal: Principal,
+    greeting: Greeting,
+    touched: Mutex<Instant>,
+    /// The requests that run.
+    pub in_flight: Arc<InFlight>,
+}
+
+impl Session {
+    /// A session that no store knows: the one of a stdio process.
+    #[must_use]
+    pub fn unlisted(principal: Principal, greeting: Greeting, in_flight: Arc<InFlight>) -> Self {
+        Self { id: String::new(), principal, greeting, touched: Mutex::new(Instant::now()), in_flight }
+    }
+
+    /// Its unguessable name: 32 hexadecimal digits, empty for an unlisted one.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What was agreed on.
+    #[must_use]
+    pub fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+
+    /// What is known of a request in this session.
+    #[must_use]
+    pub fn exchange(&self, cancel: CancellationToken) -> Exchange {
+        let Greeting { revision, client, capabilities } = &self.greeting;
+        Exchange {
+            revision: *revision,
+            principal: self.principal.clone(),
+            client: Some(Arc::clone(client)),
+            capabilities: Arc::clone(capabilities),
+            cancel,
+        }
+    }
+}
+
+/// Why no session was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// As many as allowed are open, and all of them have something running.
+    #[error("too many sessions are open; end one or try again later")]
+    Full,
+    /// The system gave no random bytes.
+    #[error("the system gave no random bytes for a session id")]
+    NoRandomness,
+}
+
+/// All open sessions.
+#[derive(Debug)]
+pub struct Sessions {
+    open: Mutex<HashMap<String, Arc<Session>>>,
+    most: usize,
+    idle: Duration,
+}
+
+impl Sessions {
+    /// At most `most` sessions, each ended after `idle` without a request.
+    #[must_use]
+    pub fn new(most: usize, idle: Duration) -> Self {
+        Self { open: Mutex::default(), most, idle }
+    }
+
+    /// Opens a session. Where there are too many, the one that was silent longest makes room, the caller's own first.
+    ///
+    /// # Errors
+    /// All open sessions are busy, or the system has no random bytes.
+    pub fn open(&self, principal: Principal, greeting: Greeting) -> Result<Arc<Session>, OpenError> {
+        let mut bytes = [0_u8; 16];
+        getrandom::fill(&mut bytes).map_err(|_| OpenError::NoRandomness)?;
+        let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut open = self.lock();
+        self.drop_idle(&mut open);
+        if open.len() >= self.most {
+            let silent = |session: &&Arc<Session>| session.in_flight.is_empty();
+            let oldest = open
+                .values()
+                .filter(silent)
+                .min_by_key(|session| (session.principal != principal, session.last_touched()))
+                .map(|session| session.id.clone())
+                .ok_or(OpenError::Full)?;
+            open.remove(&oldest);
+        }
+        let touched = Mutex::new(Instant::now());
+        let session =
+            Arc::new(Session { id: id.clone(), principal, greeting, touched, in_flight: Arc::default() });
+        open.insert(id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// The session of that name, if it is the caller's; it counts as used.
+    #[must_use]
+    pub fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
+        let mut open = self.lock();
+        self.drop_idle(&mut open);
+        let session = open.get(id).filter(|session| session.principal == *principal)?;
+        *session.touched.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        Some(Arc::clone(session))
+    }
+
+    /// Ends the session of that name, if it is the caller's, and what runs in it.
+    #[must_use]
+    pub fn end(&self, id: &str, principal: &Principal) -> bool {
+        let mut open = self.lock();
+        if open.get(id).is_none_or(|session| session.principal != *principal) {
+            return false;
+        }
+        let ended = open.remove(id);
+        drop(open);
+        if let Some(session) = ended {
+            session.in_flight.cancel_all();
+        }
+        true
+    }
+
+    /// How many are open.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let mut open = self.lock();
+        self.drop_idle(&mut open);
+        open.len()
+    }
+
+    fn drop_idle(&self, open: &mut HashMap<String, Arc<Session>>) {
+        open.retain(|_, session| {
+            !session.in_flight.is_empty() || session.last_touched().elapsed() < self.idle
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    fn last_touched(&self) -> Instant {
+        *self.touched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The requests of one session or connection that run, by their id.
+#[derive(Debug, Default)]
+pub struct InFlight(Mutex<HashMap<Id, CancellationToken>>);
+
+/// A request that runs; it counts as running until this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    all: Arc<InFlight>,
+    id: Id,
+    cancel: CancellationToken,
+}
+
+/// A request of the same id runs already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a request of this id runs already")]
+pub struct Duplicate;
+
+impl InFlight {
+    /// Takes up a request.
+    ///
+    /// # Errors
+    /// One of the same id runs already.
+    pub fn begin(self: &Arc<Self>, id: &Id) -> Result<Running, Duplicate> {
+        let cancel = CancellationToken::new();
+        let mut running = self.lock();
+        if running.contains_key(id) {
+            return Err(Duplicate);
+        }
+        running.insert(id.clone(), cancel.clone());
+        Ok(Running { all: Arc::clone(self), id: id.clone(), cancel })
+    }
+
+    /// Tells a request that nobody waits for it any more; one that doesn't run is nothing to tell.
+    pub fn cancel(&self, id: &Id) {
+        if let Some(cancel) = self.lock().get(id) {
+            cancel.cancel();
+        }
+    }
+
+    /// Tells all of them.
+    pub fn cancel_all(&self) {
+        self.lock().values().for_each(CancellationToken::cancel);
+    }
+
+    /// Does nothing run?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    /// Set when nobody waits for it any more.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
+    /// Was it cancelled?
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.all.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests;

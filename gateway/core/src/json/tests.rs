@@ -36,3 +36,13 @@ fn too_deep_and_too_large_are_refused() {
     assert!(parse_strict("1e400").is_err());
     assert!(parse_strict("[1] x").is_err());
 }
+
+#[test]
+fn a_member_is_found_with_its_exact_text() {
+    let text = r#"{"a": 1 , "b":{"a":2}, "\u0063" : 1.50}"#;
+    assert_eq!(member(text, "a").unwrap().get(), "1");
+    assert_eq!(member(text, "b").unwrap().get(), r#"{"a":2}"#);
+    assert_eq!(member(text, "c").unwrap().get(), "1.50");
+    assert!(member(text, "d").is_none());
+    assert!(member("[1]", "a").is_none());
+}

@@ -1,0 +1,96 @@
+//! What every request of a stateless revision says of itself: the envelope in `params._meta` (2026-07-28).
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::call::{Capabilities, ClientInfo};
+use crate::json::{self, Json};
+
+use super::errors::ProtocolError;
+use super::params::Params;
+
+/// Names the revision that the request is written in.
+pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+
+/// What the envelope says.
+#[derive(Debug, Clone)]
+pub struct Envelope {
+    /// The revision asked for, as it was written: not yet known to be one of ours.
+    pub version: String,
+    /// The client, where it introduced itself.
+    pub client: Option<Arc<ClientInfo>>,
+    /// What the client can do.
+    pub capabilities: Arc<Capabilities>,
+}
+
+/// Does the request claim to be of a stateless revision?
+#[must_use]
+pub fn claims(params: &Params) -> bool {
+    params.meta(VERSION_KEY).is_some()
+}
+
+/// Is the claim well formed? A malformed one doesn't make an `initialize` stateless.
+#[must_use]
+pub fn claimed_version(params: &Params) -> Option<&str> {
+    params.meta(VERSION_KEY).and_then(Value::as_str)
+}
+
+impl Envelope {
+    /// Reads the envelope.
+    ///
+    /// # Errors
+    /// -32602: `_meta` or a required member is missing or of the wrong type; `data` names all of them.
+    pub fn read(params: &Params) -> Result<Self, ProtocolError> {
+        let mut missing = Vec::new();
+        let mut wrong = Vec::new();
+        let mut check = |key: &'static str, required: bool, fits: fn(&Value) -> bool| match params.meta(key) {
+            None if required => missing.push(key),
+            Some(value) if !fits(value) => wrong.push(key),
+            None | Some(_) => {}
+        };
+        check(VERSION_KEY, true, Value::is_string);
+        check(CAPABILITIES_KEY, true, Value::is_object);
+        check(CLIENT_KEY, false, Value::is_object);
+        check(LEVEL_KEY, false, |level| {
+            level.as_str().is_some_and(|name| crate::call::LogLevel::from_name(name).is_some())
+        });
+        if !missing.is_empty() || !wrong.is_empty() {
+            let mut message = String::from("the request's `_meta` is incomplete:");
+            for (keys, what) in [(&missing, "is missing"), (&wrong, "has the wrong type or value")] {
+                for key in keys {
+                    message.push_str(&format!(" `{key}` {what};"));
+                }
+            }
+            message.pop();
+            return Err(ProtocolError::envelope(&message, &json!({ "missing": missing, "invalid": wrong })));
+        }
+        let meta = params.meta_text();
+        let text = |key| meta.as_ref().and_then(|meta| json::member(meta.get(), key)).map(Json::from);
+        Ok(Self {
+            version: claimed_version(params).unwrap_or_default().to_owned(),
+            client: params.meta(CLIENT_KEY).map(|client| Arc::new(client_info(client))),
+            capabilities: Arc::new(
+                text(CAPABILITIES_KEY).map_or_else(Capabilities::default, Capabilities::new),
+            ),
+        })
+    }
+}
+
+/// Reads MCP's `Implementation` object; what has the wrong type counts as absent.
+pub(super) fn client_info(value: &Value) -> ClientInfo {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let others = value.as_object().into_iter().flatten();
+    ClientInfo {
+        name: text("name").unwrap_or_default(),
+        version: text("version").unwrap_or_default(),
+        title: text("title"),
+        extra: others
+            .filter(|(key, _)| !["name", "version", "title"].contains(&key.as_str()))
+            .map(|(key, value)| (key.clone(), Json::from_value(value)))
+            .collect(),
+    }
+}

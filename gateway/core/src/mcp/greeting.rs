@@ -1,0 +1,150 @@
+//! How a conversation begins: `initialize` in the handshake revisions, `server/discover` in the stateless ones.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::call::{Capabilities, ClientInfo};
+use crate::catalog::Catalog;
+use crate::json::Json;
+
+use super::envelope::client_info;
+use super::errors::ProtocolError;
+use super::lists::CacheScope;
+use super::params::Params;
+use super::project::render;
+use super::revision::{Feature, Revision};
+use super::{Identity, Protocol};
+
+/// How long a client may keep what `server/discover` answered, in milliseconds.
+const DISCOVER_TTL_MS: u64 = 60_000;
+
+/// The longest instructions that are given to the model, in characters, all plugins' together.
+const MAX_INSTRUCTIONS: usize = 4_000;
+
+/// What `initialize` agreed on.
+#[derive(Debug, Clone)]
+pub struct Greeting {
+    /// The revision spoken from now on.
+    pub revision: Revision,
+    /// The program at the other end.
+    pub client: Arc<ClientInfo>,
+    /// What it can do.
+    pub capabilities: Arc<Capabilities>,
+}
+
+impl Greeting {
+    /// Reads the parameters of `initialize` and picks the revision: the one asked for where it has a handshake and is
+    /// known, else the newest with one (2025-11-25, basic/lifecycle).
+    ///
+    /// # Errors
+    /// -32602: a parameter is missing or of the wrong type. A revision that isn't known is no error.
+    pub fn read(params: &Params) -> Result<Self, ProtocolError> {
+        let asked = params.string("protocolVersion")?;
+        let object = |key: &str| match params.get(key) {
+            Some(value @ Value::Object(_)) => Ok(value),
+            Some(_) => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` must be an object"))),
+            None => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` is missing"))),
+        };
+        let capabilities = Json::from_value(object("capabilities")?);
+        let revision = Revision::from_name(asked)
+            .filter(|revision| revision.era() == super::Era::Handshake)
+            .unwrap_or(Revision::LATEST_HANDSHAKE);
+        Ok(Self {
+            revision,
+            client: Arc::new(client_info(object("clientInfo")?)),
+            capabilities: Arc::new(Capabilities::new(capabilities)),
+        })
+    }
+}
+
+impl Protocol {
+    /// The result of `initialize`.
+    #[must_use]
+    pub fn greet(&self, greeting: &Greeting) -> Arc<RawValue> {
+        let catalog = self.dispatcher.catalog();
+        Arc::from(render(&Hello {
+            identity: &self.identity,
+            revision: greeting.revision,
+            instructions: instructions(&catalog),
+            scope: None,
+        }))
+    }
+
+    /// The result of `server/discover`.
+    pub(super) fn discover(&self, revision: Revision) -> Arc<RawValue> {
+        let catalog = self.dispatcher.catalog();
+        Arc::from(render(&Hello {
+            identity: &self.identity,
+            revision,
+            instructions: instructions(&catalog),
+            scope: Some(self.cache_scope),
+        }))
+    }
+}
+
+/// Either greeting; `scope` is there for `server/discover`.
+struct Hello<'a> {
+    identity: &'a Identity,
+    revision: Revision,
+    instructions: Option<String>,
+    scope: Option<CacheScope>,
+}
+
+impl Serialize for Hello<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { identity, revision, instructions, scope } = self;
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(scope) = scope {
+            let supported: Vec<_> = Revision::STATELESS.iter().map(|revision| revision.as_str()).collect();
+            map.serialize_entry("resultType", "complete")?;
+            map.serialize_entry("supportedVersions", &supported)?;
+            map.serialize_entry("ttlMs", &DISCOVER_TTL_MS)?;
+            map.serialize_entry("cacheScope", scope.as_str())?;
+        } else {
+            map.serialize_entry("protocolVersion", revision.as_str())?;
+            map.serialize_entry("serverInfo", &identity.info(*revision))?;
+        }
+        map.serialize_entry("capabilities", &ServerCapabilities(*revision))?;
+        if let Some(instructions) = instructions {
+            map.serialize_entry("instructions", instructions)?;
+        }
+        identity.write_meta(&mut map, *revision, &Vec::new())?;
+        map.end()
+    }
+}
+
+/// What the server can do: all three lists always, empty or not, because clients ask for them anyway.
+struct ServerCapabilities(Revision);
+
+impl Serialize for ServerCapabilities {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let nothing = serde_json::json!({});
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("tools", &nothing)?;
+        map.serialize_entry("resources", &nothing)?;
+        map.serialize_entry("prompts", &nothing)?;
+        if self.0.has(Feature::CompletionsCapability) {
+            map.serialize_entry("completions", &nothing)?;
+        }
+        map.end()
+    }
+}
+
+/// The advice of the plugins that may give it, each under its name, and no more than a model should read at once.
+fn instructions(catalog: &Catalog) -> Option<String> {
+    let mut all = String::new();
+    for member in catalog.members() {
+        let advice = member.plugin().manifest().info.instructions.as_deref();
+        if let Some(advice) = advice.filter(|_| member.config().allow.instructions) {
+            let _ = writeln!(all, "[{}] {}", member.id(), advice.trim());
+        }
+    }
+    let end = all.char_indices().nth(MAX_INSTRUCTIONS).map_or(all.len(), |(at, _)| at);
+    all.truncate(end);
+    let all = all.trim_end();
+    (!all.is_empty()).then(|| all.to_owned())
+}

@@ -1,0 +1,128 @@
+//! MCP's methods, and which revisions have them.
+//!
+//! A method that is here but not in [`Method::served`] answers -32601; ARCHITECTURE.md lists those.
+
+use super::revision::{Era, Revision};
+
+/// A request that a client may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Begins a session.
+    Initialize,
+    /// Asks for a sign of life.
+    Ping,
+    /// Asks what the server is and can do.
+    Discover,
+    /// Lists tools.
+    ListTools,
+    /// Calls a tool.
+    CallTool,
+    /// Lists resources.
+    ListResources,
+    /// Lists resource templates.
+    ListTemplates,
+    /// Reads a resource.
+    ReadResource,
+    /// Lists prompts.
+    ListPrompts,
+    /// Fills in a prompt.
+    GetPrompt,
+    /// Suggests values for an argument.
+    Complete,
+    /// Sets the level of log messages.
+    SetLevel,
+    /// Asks to be told of changes to a resource.
+    Subscribe,
+    /// No longer asks.
+    Unsubscribe,
+    /// Opens a stream of changes.
+    Listen,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::Initialize,
+        Self::Ping,
+        Self::Discover,
+        Self::ListTools,
+        Self::CallTool,
+        Self::ListResources,
+        Self::ListTemplates,
+        Self::ReadResource,
+        Self::ListPrompts,
+        Self::GetPrompt,
+        Self::Complete,
+        Self::SetLevel,
+        Self::Subscribe,
+        Self::Unsubscribe,
+        Self::Listen,
+    ];
+
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::Ping => "ping",
+            Self::Discover => "server/discover",
+            Self::ListTools => "tools/list",
+            Self::CallTool => "tools/call",
+            Self::ListResources => "resources/list",
+            Self::ListTemplates => "resources/templates/list",
+            Self::ReadResource => "resources/read",
+            Self::ListPrompts => "prompts/list",
+            Self::GetPrompt => "prompts/get",
+            Self::Complete => "completion/complete",
+            Self::SetLevel => "logging/setLevel",
+            Self::Subscribe => "resources/subscribe",
+            Self::Unsubscribe => "resources/unsubscribe",
+            Self::Listen => "subscriptions/listen",
+        }
+    }
+
+    /// The method of that name, if `revision` has it and this gateway serves it.
+    #[must_use]
+    pub fn find(name: &str, revision: Revision) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.as_str() == name && method.served(revision))
+    }
+
+    /// Has `revision` this method, and does this gateway serve it?
+    #[must_use]
+    pub fn served(self, revision: Revision) -> bool {
+        match self {
+            Self::Initialize | Self::Ping => revision.era() == Era::Handshake,
+            Self::Discover => revision.era() == Era::Stateless,
+            Self::ListTools
+            | Self::CallTool
+            | Self::ListResources
+            | Self::ListTemplates
+            | Self::ReadResource
+            | Self::ListPrompts
+            | Self::GetPrompt
+            | Self::Complete => true,
+            Self::SetLevel | Self::Subscribe | Self::Unsubscribe | Self::Listen => false,
+        }
+    }
+
+    /// The member of `params` that the `Mcp-Name` header repeats (2026-07-28, Streamable HTTP).
+    #[must_use]
+    pub fn name_member(self) -> Option<&'static str> {
+        match self {
+            Self::CallTool | Self::GetPrompt => Some("name"),
+            Self::ReadResource => Some("uri"),
+            Self::Initialize
+            | Self::Ping
+            | Self::Discover
+            | Self::ListTools
+            | Self::ListResources
+            | Self::ListTemplates
+            | Self::ListPrompts
+            | Self::Complete
+            | Self::SetLevel
+            | Self::Subscribe
+            | Self::Unsubscribe
+            | Self::Listen => None,
+        }
+    }
+}

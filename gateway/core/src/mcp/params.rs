@@ -1,0 +1,87 @@
+//! A request's `params`: read once, strictly, and kept as text beside it.
+//!
+//! What the gateway checks is the value; what a plugin gets is the text. Duplicate keys are refused at any depth, so
+//! that both are the same.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::json::{self, Json};
+
+use super::errors::ProtocolError;
+
+/// The parameters of one request: an object, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Params {
+    text: Option<Json>,
+    value: Map<String, Value>,
+}
+
+impl Params {
+    /// Reads them; absent parameters are an empty object.
+    ///
+    /// # Errors
+    /// -32602: they are no object, or name a key twice.
+    pub fn read(raw: Option<&RawValue>) -> Result<Self, ProtocolError> {
+        let Some(raw) = raw else { return Ok(Self::default()) };
+        match json::parse_strict(raw.get()) {
+            Ok(Value::Object(value)) => Ok(Self { text: Some(Json::from(raw)), value }),
+            Ok(_) => Err(ProtocolError::params("", "`params` must be an object")),
+            Err(error) => Err(ProtocolError::params("", &format!("`params` can't be read: {error}"))),
+        }
+    }
+
+    /// A member.
+    pub(super) fn get(&self, key: &str) -> Option<&Value> {
+        self.value.get(key)
+    }
+
+    /// A member that is text, such as the name that a header repeats.
+    #[must_use]
+    pub fn name(&self, key: &str) -> Option<&str> {
+        self.value.get(key)?.as_str()
+    }
+
+    /// A member's exact text.
+    pub(super) fn text(&self, key: &str) -> Option<&RawValue> {
+        json::member(self.text.as_ref()?.get(), key)
+    }
+
+    /// A text that must be there.
+    pub(super) fn string(&self, key: &str) -> Result<&str, ProtocolError> {
+        match self.value.get(key) {
+            Some(Value::String(text)) => Ok(text),
+            Some(_) => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` must be a string"))),
+            None => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` is missing"))),
+        }
+    }
+
+    /// A member of `_meta`.
+    pub(super) fn meta(&self, key: &str) -> Option<&Value> {
+        self.value.get("_meta")?.get(key)
+    }
+
+    /// `_meta` as text, where it is an object.
+    pub(super) fn meta_text(&self) -> Option<Json> {
+        self.value.get("_meta")?.as_object()?;
+        self.text("_meta").map(Json::from)
+    }
+
+    /// Arguments whose values are all strings: a prompt's, or the context of a completion.
+    pub(super) fn strings(value: Option<&Value>, at: &str) -> Result<Vec<(String, String)>, ProtocolError> {
+        match value {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Object(members)) => members
+                .iter()
+                .map(|(key, value)| match value {
+                    Value::String(text) => Ok((key.clone(), text.clone())),
+                    _ => Err(ProtocolError::params(
+                        &format!("{at}/{key}"),
+                        &format!("`{key}` must be a string"),
+                    )),
+                })
+                .collect(),
+            Some(_) => Err(ProtocolError::params(at, "the arguments must be an object")),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Results of calls.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::call::{Completion, Content, PromptMessage, PromptResult, ReadResult, ToolResult};
+use crate::mcp::structured;
+
+use super::super::identity::Identity;
+use super::super::revision::Feature;
+use super::{View, later_members, optional, role_name};
+
+/// How many suggestions MCP allows in one answer.
+const MAX_COMPLETIONS: usize = 100;
+
+/// A tool's answer.
+#[derive(Debug)]
+pub(in crate::mcp) struct ToolAnswer<'a> {
+    /// What the tool said.
+    pub(in crate::mcp) result: &'a ToolResult,
+    /// Whether its output schema, and so its structured result, is shown wrapped to older revisions.
+    pub(in crate::mcp) wrapping: structured::Wrapping,
+    /// Who answers.
+    pub(in crate::mcp) server: &'a Identity,
+}
+
+impl Serialize for View<'_, ToolAnswer<'_>> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ToolAnswer { result, wrapping, server } = self.value;
+        let ToolResult { content, structured, is_error, meta, extra } = result;
+        let mut map = serializer.serialize_map(None)?;
+        if self.revision.has(Feature::ResultTypes) {
+            map.serialize_entry("resultType", "complete")?;
+        }
+        map.serialize_entry("content", &self.each(content))?;
+        if let Some(value) = structured {
+            if self.revision.has(Feature::AnyStructured) {
+                map.serialize_entry("structuredContent", value)?;
+            } else if self.revision.has(Feature::Structured) {
+                map.serialize_entry("structuredContent", &wrapping.apply(value))?;
+            }
+        }
+        if *is_error {
+            map.serialize_entry("isError", is_error)?;
+        }
+        later_members(&mut map, self.revision, extra)?;
+        server.write_meta(&mut map, self.revision, meta)?;
+        map.end()
+    }
+}
+
+/// A resource that was read.
+#[derive(Debug)]
+pub(in crate::mcp) struct ReadContents<'a> {
+    /// What the plugin said.
+    pub(in crate::mcp) result: &'a ReadResult,
+    /// Who answers.
+    pub(in crate::mcp) server: &'a Identity,
+}
+
+impl Serialize for View<'_, ReadContents<'_>> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ReadContents { result, server } = self.value;
+        let ReadResult { contents, ttl, shareable, meta, extra } = result;
+        let mut map = serializer.serialize_map(None)?;
+        if self.revision.has(Feature::ResultTypes) {
+            map.serialize_entry("resultType", "complete")?;
+            let milliseconds = ttl.map_or(0, |ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+            map.serialize_entry("ttlMs", &milliseconds)?;
+            map.serialize_entry("cacheScope", if *shareable { "public" } else { "private" })?;
+        }
+        map.serialize_entry("contents", &self.each(contents))?;
+        later_members(&mut map, self.revision, extra)?;
+        server.write_meta(&mut map, self.revision, meta)?;
+        map.end()
+    }
+}
+
+/// A prompt that was filled in.
+#[derive(Debug)]
+pub(in crate::mcp) struct PromptMessages<'a> {
+    /// What the plugin said.
+    pub(in crate::mcp) result: &'a PromptResult,
+    /// Who answers.
+    pub(in crate::mcp) server: &'a Identity,
+}
+
+impl Serialize for View<'_, PromptMessages<'_>> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let PromptMessages { result, server } = self.value;
+        let PromptResult { description, messages, meta, extra } = result;
+        let mut map = serializer.serialize_map(None)?;
+        if self.revision.has(Feature::ResultTypes) {
+            map.serialize_entry("resultType", "complete")?;
+        }
+        optional(&mut map, "description", description.as_ref())?;
+        map.serialize_entry("messages", &self.each(messages))?;
+        later_members(&mut map, self.revision, extra)?;
+        server.write_meta(&mut map, self.revision, meta)?;
+        map.end()
+    }
+}
+
+impl Serialize for View<'_, PromptMessage> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let PromptMessage { role, content, extra } = self.value;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("role", role_name(*role))?;
+        map.serialize_entry("content", &self.of::<Content>(content))?;
+        later_members(&mut map, self.revision, extra)?;
+        map.end()
+    }
+}
+
+/// Suggestions for an argument.
+#[derive(Debug)]
+pub(in crate::mcp) struct CompletionResult<'a> {
+    /// What the plugin said.
+    pub(in crate::mcp) completion: &'a Completion,
+    /// Who answers.
+    pub(in crate::mcp) server: &'a Identity,
+}
+
+impl Serialize for View<'_, CompletionResult<'_>> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let CompletionResult { completion, server } = self.value;
+        let mut map = serializer.serialize_map(None)?;
+        if self.revision.has(Feature::ResultTypes) {
+            map.serialize_entry("resultType", "complete")?;
+        }
+        map.serialize_entry("completion", &self.of(*completion))?;
+        server.write_meta(&mut map, self.revision, &completion.meta)?;
+        map.end()
+    }
+}
+
+impl Serialize for View<'_, Completion> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Completion { values, total, has_more, meta: _, extra } = self.value;
+        let shown = &values[..values.len().min(MAX_COMPLETIONS)];
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("values", shown)?;
+        let counted = u32::try_from(values.len()).ok().filter(|_| shown.len() < values.len());
+        optional(&mut map, "total", total.or(counted).as_ref())?;
+        let more = if shown.len() < values.len() { Some(true) } else { *has_more };
+        optional(&mut map, "hasMore", more.as_ref())?;
+        later_members(&mut map, self.revision, extra)?;
+        map.end()
+    }
+}

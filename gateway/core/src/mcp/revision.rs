@@ -1,0 +1,127 @@
+//! The released MCP revisions, and what came when.
+//!
+//! Nothing else compares revisions: other modules ask whether a revision [has](Revision::has) a [`Feature`].
+
+use std::fmt;
+
+/// A released revision of the Model Context Protocol, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Revision {
+    /// 2024-11-05: stdio, and HTTP with a separate event stream.
+    V2024_11_05,
+    /// 2025-03-26: Streamable HTTP, batches, audio, tool annotations.
+    V2025_03_26,
+    /// 2025-06-18: structured results, elicitation, resource links.
+    V2025_06_18,
+    /// 2025-11-25: icons, URL elicitation, input errors as tool errors.
+    V2025_11_25,
+    /// 2026-07-28: stateless; no handshake and no sessions.
+    V2026_07_28,
+}
+
+/// How a revision begins a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// With `initialize`; what was agreed holds for the session.
+    Handshake,
+    /// Not at all: every request says what it needs.
+    Stateless,
+}
+
+/// Something that a revision has or hasn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// Several messages in one array (only in 2025-03-26).
+    Batches,
+    /// `annotations` of a tool.
+    ToolHints,
+    /// Content blocks of type `audio`.
+    Audio,
+    /// `completions` among the server's capabilities.
+    CompletionsCapability,
+    /// `title` beside `name`.
+    Titles,
+    /// `_meta` on listed items and content blocks.
+    ItemMeta,
+    /// `annotations.lastModified`.
+    LastModified,
+    /// Content blocks of type `resource_link`.
+    ResourceLinks,
+    /// `outputSchema` and `structuredContent`.
+    Structured,
+    /// `icons`, and a server's `description` and `websiteUrl`.
+    Icons,
+    /// Arguments that don't fit the schema are told to the model, not to the program (SEP-1303).
+    InputErrorsAsResults,
+    /// An error whose request couldn't be read has no `id` member.
+    OptionalErrorId,
+    /// `structuredContent` of any JSON type.
+    AnyStructured,
+    /// `resultType` and caching hints.
+    ResultTypes,
+}
+
+impl Revision {
+    /// All of them, oldest first.
+    pub const ALL: [Self; 5] =
+        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
+
+    /// What `initialize` answers to a client that asks for a revision which isn't known, or has no handshake.
+    pub const LATEST_HANDSHAKE: Self = Self::V2025_11_25;
+
+    /// The revisions without a handshake: what `server/discover` lists.
+    pub const STATELESS: [Self; 1] = [Self::V2026_07_28];
+
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// The revision of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.as_str() == name)
+    }
+
+    /// How it begins a conversation.
+    #[must_use]
+    pub fn era(self) -> Era {
+        if Self::STATELESS.contains(&self) { Era::Stateless } else { Era::Handshake }
+    }
+
+    /// Does it have `feature`?
+    #[must_use]
+    pub fn has(self, feature: Feature) -> bool {
+        let (first, last) = feature.span();
+        first <= self && self <= last
+    }
+}
+
+impl Feature {
+    /// The first and the last revision that have it.
+    fn span(self) -> (Revision, Revision) {
+        const NOW: Revision = Revision::V2026_07_28;
+        match self {
+            Self::Batches => (Revision::V2025_03_26, Revision::V2025_03_26),
+            Self::ToolHints | Self::Audio | Self::CompletionsCapability => (Revision::V2025_03_26, NOW),
+            Self::Titles | Self::ItemMeta | Self::LastModified | Self::ResourceLinks | Self::Structured => {
+                (Revision::V2025_06_18, NOW)
+            }
+            Self::Icons | Self::InputErrorsAsResults | Self::OptionalErrorId => (Revision::V2025_11_25, NOW),
+            Self::AnyStructured | Self::ResultTypes => (NOW, NOW),
+        }
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

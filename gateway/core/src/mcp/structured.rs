@@ -1,0 +1,95 @@
+//! Structured results for revisions that know only objects.
+//!
+//! 2025-06-18 and 2025-11-25 allow an output schema only with an object at its root. A schema of any other root is
+//! shown to them as an object with the one member `result`, and so is the value.
+
+use serde_json::{Map, Value, json};
+
+use crate::json::Json;
+
+/// Whether a tool's structured results are wrapped for older revisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrapping {
+    /// The schema's root is an object, or there is no schema: only a value that is no object is wrapped.
+    IfNeeded,
+    /// The schema is shown wrapped, so every value is.
+    Always,
+}
+
+impl Wrapping {
+    /// What holds for a tool with this output schema.
+    #[must_use]
+    pub(super) fn for_schema(schema: Option<&Json>) -> Self {
+        match schema.map(Json::to_value) {
+            Some(Ok(schema)) if !has_object_root(&schema) => Self::Always,
+            Some(_) | None => Self::IfNeeded,
+        }
+    }
+
+    /// The value as older revisions see it.
+    pub(super) fn apply(self, value: &Json) -> Json {
+        if self == Self::IfNeeded && value.is_object() {
+            return value.clone();
+        }
+        Json::parse(format!(r#"{{"result":{}}}"#, value.get())).expect("a JSON value as a member is JSON")
+    }
+}
+
+/// The schema as older revisions see it: its root is an object.
+pub(super) fn object_schema(schema: &Json) -> Json {
+    let Ok(value) = schema.to_value() else { return schema.clone() };
+    if has_object_root(&value) { schema.clone() } else { Json::from_value(&wrap(value)) }
+}
+
+fn has_object_root(schema: &Value) -> bool {
+    schema.get("type") == Some(&Value::from("object"))
+}
+
+/// Puts `schema` under the member `result` and points its own references there.
+fn wrap(mut schema: Value) -> Value {
+    let dialect = schema.as_object_mut().and_then(|root| root.remove("$schema"));
+    let has_own_base = schema.get("$id").is_some_and(|id| id.as_str().is_some_and(|id| !id.starts_with('#')));
+    if !has_own_base {
+        move_references(&mut schema);
+    }
+    let mut outer = json!({ "type": "object", "properties": { "result": schema }, "required": ["result"] });
+    if let (Some(dialect), Some(root)) = (dialect, outer.as_object_mut()) {
+        root.insert("$schema".to_owned(), dialect);
+    }
+    outer
+}
+
+/// Members whose values are data, not schemas: a `$ref` in them is just a key.
+const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+
+fn move_references(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => move_in_object(members),
+        Value::Array(items) => items.iter_mut().for_each(move_references),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn move_in_object(members: &mut Map<String, Value>) {
+    for (key, value) in members {
+        if matches!(key.as_str(), "$ref" | "$dynamicRef") {
+            let moved = match value.as_str() {
+                Some("#") => Some("#/properties/result".to_owned()),
+                Some(text) => text.strip_prefix("#/").map(|rest| format!("#/properties/result/{rest}")),
+                None => None,
+            };
+            if let Some(moved) = moved {
+                *value = Value::String(moved);
+            }
+        } else if !DATA.contains(&key.as_str()) {
+            let has_own_base =
+                value.get("$id").and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
+            if !has_own_base {
+                move_references(value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! Wrapped schemas and values.
+
+use super::*;
+
+fn json(text: &str) -> Json {
+    Json::parse(text).unwrap()
+}
+
+#[test]
+fn a_list_is_shown_as_an_object_to_older_revisions() {
+    let schema = json(
+        r##"{"$schema":"x","type":"array","items":{"$ref":"#/$defs/a"},"$defs":{"a":{"const":{"$ref":"#/$defs/a"}}}}"##,
+    );
+    let shown = object_schema(&schema).to_value().unwrap();
+    assert_eq!(
+        shown,
+        json!({
+            "$schema": "x", "type": "object", "required": ["result"],
+            "properties": { "result": {
+                "type": "array", "items": { "$ref": "#/properties/result/$defs/a" },
+                "$defs": { "a": { "const": { "$ref": "#/$defs/a" } } },
+            } },
+        })
+    );
+    assert_eq!(Wrapping::for_schema(Some(&schema)), Wrapping::Always);
+    assert_eq!(Wrapping::Always.apply(&json("[1,2]")).get(), r#"{"result":[1,2]}"#);
+}
+
+#[test]
+fn an_object_stays_as_it_is() {
+    let schema = json(r#"{"type":"object"}"#);
+    assert_eq!(object_schema(&schema), schema);
+    assert_eq!(Wrapping::for_schema(Some(&schema)), Wrapping::IfNeeded);
+    assert_eq!(Wrapping::IfNeeded.apply(&json(r#"{"a":1}"#)).get(), r#"{"a":1}"#);
+    assert_eq!(Wrapping::IfNeeded.apply(&json("null")).get(), r#"{"result":null}"#);
+    assert_eq!(Wrapping::for_schema(None), Wrapping::IfNeeded);
+}
+
+#[test]
+fn a_schema_with_its_own_base_keeps_its_references() {
+    let schema = json(r##"{"$id":"https://x/y","type":"array","items":{"$ref":"#/$defs/a"}}"##);
+    let shown = object_schema(&schema).to_value().unwrap();
+    assert_eq!(shown["properties"]["result"]["items"]["$ref"], "#/$defs/a");
+}

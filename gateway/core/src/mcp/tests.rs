@@ -1,0 +1,275 @@
+//! The internal model as each revision's JSON: what is left out, what is converted, and which error is told.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::errors::{Asked, Told, tell};
+use super::project::{CompletionResult, ReadContents, ToolAnswer, ToolItem, View, render};
+use super::structured::Wrapping;
+use super::*;
+use crate::call::{
+    Busy, CallError, Completion, Content, Failure, Fault, MediaContent, ReadResult, ResourceBody,
+    ResourceContents, ToolResult,
+};
+use crate::dispatch::DispatchError;
+use crate::json::Json;
+use crate::manifest::{Annotations, Icon, Resource, Role, Tool, ToolHints};
+use crate::names::{PluginId, PublicName, ResourceUri, ToolName};
+
+fn value(view: &impl serde::Serialize) -> Value {
+    serde_json::from_str(render(view).get()).unwrap()
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text).unwrap()
+}
+
+/// A tool with everything.
+fn tool() -> Tool {
+    Tool {
+        name: ToolName::new("own").unwrap(),
+        title: Some("Title".to_owned()),
+        description: "What it does".to_owned(),
+        input_schema: json(r#"{"type":"object","z":1,"a":2.50}"#),
+        output_schema: Some(json(r#"{"type":"array"}"#)),
+        hints: ToolHints { read_only: Some(true), ..ToolHints::default() },
+        icons: vec![Icon {
+            src: "https://x/y.png".to_owned(),
+            mime_type: None,
+            sizes: None,
+            theme: None,
+            extra: Vec::new(),
+        }],
+        meta: vec![("com.example/a".to_owned(), json("1"))],
+        extra: vec![("later".to_owned(), json("true"))],
+    }
+}
+
+fn members(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn a_tool_shows_what_the_revision_knows() {
+    let (tool, name) = (tool(), PublicName::new("p_own").unwrap());
+    let item = ToolItem { name: &name, tool: &tool };
+    let seen = |revision| value(&View::new(&item, revision));
+    assert_eq!(members(&seen(Revision::V2024_11_05)), ["description", "inputSchema", "name"]);
+    assert_eq!(members(&seen(Revision::V2025_03_26)), ["annotations", "description", "inputSchema", "name"]);
+    let june = seen(Revision::V2025_06_18);
+    assert_eq!(
+        members(&june),
+        ["_meta", "annotations", "description", "inputSchema", "name", "outputSchema", "title"]
+    );
+    assert_eq!(june["outputSchema"]["type"], "object", "older clients know only objects: {june}");
+    assert!(seen(Revision::V2025_11_25).get("icons").is_some());
+    let now = seen(Revision::V2026_07_28);
+    assert_eq!((&now["outputSchema"], &now["later"]), (&json!({ "type": "array" }), &json!(true)));
+    assert!(
+        render(&View::new(&item, Revision::V2026_07_28))
+            .get()
+            .contains(r#"{"type":"object","z":1,"a":2.50}"#)
+    );
+}
+
+#[test]
+fn content_that_a_revision_lacks_becomes_text() {
+    let link = Resource {
+        uri: ResourceUri::new("test://a").unwrap(),
+        name: "a".to_owned(),
+        title: None,
+        description: None,
+        mime_type: None,
+        size: Some(3),
+        icons: Vec::new(),
+        annotations: None,
+        meta: Vec::new(),
+        extra: Vec::new(),
+    };
+    let sound = MediaContent {
+        data: vec![1, 2],
+        mime_type: "audio/wav".to_owned(),
+        annotations: None,
+        meta: Vec::new(),
+        extra: Vec::new(),
+    };
+    let block = |content: &Content, revision| value(&View::new(content, revision));
+    let (link, sound) = (Content::Link(Box::new(link)), Content::Audio(sound));
+    assert_eq!(block(&sound, Revision::V2024_11_05)["type"], "text");
+    assert_eq!(
+        block(&sound, Revision::V2025_03_26),
+        json!({ "type": "audio", "data": "AQI=", "mimeType": "audio/wav" })
+    );
+    assert_eq!(block(&link, Revision::V2025_03_26), json!({ "type": "text", "text": "test://a" }));
+    assert_eq!(
+        block(&link, Revision::V2025_06_18),
+        json!({ "type": "resource_link", "uri": "test://a", "name": "a", "size": 3 })
+    );
+    let later = Content::Other("hologram".to_owned(), json(r#"{"type":"hologram"}"#));
+    assert_eq!(
+        block(&later, Revision::V2026_07_28)["type"],
+        "text",
+        "a strict client throws an unknown block out"
+    );
+}
+
+#[test]
+fn annotations_lose_what_came_later() {
+    let annotations = Annotations {
+        audience: Some(vec![Role::User, Role::Assistant]),
+        priority: Some(0.5),
+        last_modified: Some("2026-01-01".to_owned()),
+        extra: Vec::new(),
+    };
+    let seen = |revision| value(&View::new(&annotations, revision));
+    assert_eq!(seen(Revision::V2025_03_26), json!({ "audience": ["user", "assistant"], "priority": 0.5 }));
+    assert_eq!(seen(Revision::V2025_06_18)["lastModified"], "2026-01-01");
+}
+
+#[test]
+fn a_structured_result_is_wrapped_or_left_out_for_older_revisions() {
+    let result = ToolResult { structured: Some(json("[1]")), ..ToolResult::default() };
+    let server = Identity::default();
+    let answer = ToolAnswer { result: &result, wrapping: Wrapping::Always, server: &server };
+    let seen = |revision| value(&View::new(&answer, revision));
+    assert_eq!(seen(Revision::V2025_03_26), json!({ "content": [] }));
+    assert_eq!(seen(Revision::V2025_11_25)["structuredContent"], json!({ "result": [1] }));
+    let now = seen(Revision::V2026_07_28);
+    assert_eq!((&now["structuredContent"], &now["resultType"]), (&json!([1]), &json!("complete")));
+    assert_eq!(now["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "moongate");
+}
+
+#[test]
+fn a_resource_says_how_long_it_may_be_kept_where_the_revision_asks() {
+    let contents = ResourceContents {
+        uri: ResourceUri::new("test://a").unwrap(),
+        mime_type: None,
+        body: ResourceBody::Blob(vec![255; 3]),
+        meta: Vec::new(),
+        extra: Vec::new(),
+    };
+    let mut result = ReadResult { contents: vec![contents], ..ReadResult::default() };
+    let server = Identity::default();
+    let seen = |result: &ReadResult, revision| {
+        value(&View::new(&ReadContents { result, server: &server }, revision))
+    };
+    let old = seen(&result, Revision::V2025_11_25);
+    assert_eq!(old, json!({ "contents": [{ "uri": "test://a", "blob": "////" }] }));
+    let now = seen(&result, Revision::V2026_07_28);
+    assert_eq!((&now["ttlMs"], &now["cacheScope"]), (&json!(0), &json!("private")));
+    result.ttl = Some(Duration::from_millis(1500));
+    result.shareable = true;
+    let now = seen(&result, Revision::V2026_07_28);
+    assert_eq!((&now["ttlMs"], &now["cacheScope"]), (&json!(1500), &json!("public")));
+}
+
+#[test]
+fn a_hundred_suggestions_are_shown_and_the_rest_counted() {
+    let completion =
+        Completion { values: (0..150).map(|at| at.to_string()).collect(), ..Completion::default() };
+    let server = Identity::default();
+    let seen = value(&View::new(
+        &CompletionResult { completion: &completion, server: &server },
+        Revision::V2025_06_18,
+    ));
+    assert_eq!(seen["completion"]["values"].as_array().unwrap().len(), 100);
+    assert_eq!((&seen["completion"]["total"], &seen["completion"]["hasMore"]), (&json!(150), &json!(true)));
+}
+
+fn told(error: &DispatchError, asked: Asked, revision: Revision) -> Value {
+    match tell(error, asked, revision) {
+        Told::Program(error) => {
+            json!({ "code": error.error.code, "status": error.status, "data": error.error.data })
+        }
+        Told::Model(result) => json!({ "isError": result.is_error }),
+    }
+}
+
+#[test]
+fn one_table_says_what_is_told() {
+    let call = |error| DispatchError::Call { plugin: PluginId::new("p").unwrap(), error };
+    let fault = Fault { message: "m".to_owned(), at: Some("/x".to_owned()), data: None };
+    let misfit =
+        DispatchError::InvalidArguments { message: "m".to_owned(), pointer: Some("/city".to_owned()) };
+    let missing = DispatchError::ResourceNotFound("test://a".to_owned());
+    let lacks = call(CallError::Refused(Failure::MissingCapability(vec!["sampling.tools".to_owned()])));
+    let (old, june, november, now) =
+        (Revision::V2024_11_05, Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28);
+    let model = json!({ "isError": true });
+    let code = |code: i32, status: u16, data: Value| json!({ "code": code, "status": status, "data": data });
+    for (error, asked, revision, expected) in [
+        (&misfit, Asked::Tool, june, code(-32602, 200, json!({ "at": "/arguments/city" }))),
+        (&misfit, Asked::Tool, november, model.clone()),
+        (&missing, Asked::Other, old, code(-32002, 200, json!({ "uri": "test://a" }))),
+        (&missing, Asked::Other, now, code(-32602, 200, json!({ "uri": "test://a" }))),
+        (&lacks, Asked::Tool, november, model.clone()),
+        (&lacks, Asked::Other, november, code(-32603, 200, Value::Null)),
+        (
+            &lacks,
+            Asked::Tool,
+            now,
+            code(-32021, 400, json!({ "requiredCapabilities": { "sampling": { "tools": {} } } })),
+        ),
+        (&call(CallError::Timeout(Duration::from_secs(1))), Asked::Tool, old, model.clone()),
+        (
+            &call(CallError::Busy(Busy::Gateway)),
+            Asked::Other,
+            now,
+            code(-32603, 200, json!({ "reason": "busy", "retry": true })),
+        ),
+        (
+            &call(CallError::Refused(Failure::InvalidParams(fault))),
+            Asked::Tool,
+            now,
+            code(-32602, 200, json!({ "at": "/x" })),
+        ),
+        (
+            &call(CallError::Refused(Failure::Custom { code: -32000, message: "m".to_owned(), data: None })),
+            Asked::Tool,
+            now,
+            code(-32603, 200, Value::Null),
+        ),
+        (
+            &call(CallError::Refused(Failure::Custom {
+                code: 7,
+                message: "m".to_owned(),
+                data: Some(json("1")),
+            })),
+            Asked::Tool,
+            now,
+            code(7, 200, json!(1)),
+        ),
+    ] {
+        assert_eq!(told(error, asked, revision), expected, "{error:?} in {revision}");
+    }
+}
+
+#[test]
+fn a_limit_that_was_hit_is_told_with_plugin_and_key() {
+    let error =
+        DispatchError::Call { plugin: PluginId::new("zoo").unwrap(), error: CallError::Memory(64 << 20) };
+    let Told::Model(result) = tell(&error, Asked::Tool, Revision::V2026_07_28) else {
+        panic!("a program was told")
+    };
+    let text = value(&View::new(&result.content[0], Revision::V2026_07_28))["text"].clone();
+    assert_eq!(
+        text,
+        "plugin `zoo`: it needed more than 64.0 MiB of memory (limit `plugins.zoo.limits.memory`)"
+    );
+}
+
+#[test]
+fn a_method_is_found_only_where_it_exists() {
+    for revision in Revision::ALL {
+        let stateless = revision.era() == Era::Stateless;
+        assert_eq!(Method::find("ping", revision).is_some(), !stateless);
+        assert_eq!(Method::find("initialize", revision).is_some(), !stateless);
+        assert_eq!(Method::find("server/discover", revision).is_some(), stateless);
+        assert_eq!(Method::find("tools/call", revision), Some(Method::CallTool));
+        assert_eq!(Method::find("Tools/Call", revision), None);
+        assert_eq!(Revision::from_name(revision.as_str()), Some(revision));
+    }
+}

@@ -1,0 +1,130 @@
+//! The endpoint: which era a message belongs to, in which order it is checked, and who answers it.
+//!
+//! Both eras are served side by side and decided for every message anew. Transports give bytes and what they know of
+//! the peer, and get bytes back; nothing of sockets or HTTP libraries is known here.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+
+use crate::dispatch::Dispatcher;
+use crate::jsonrpc::{self, Id, Malformed, ParseLimits, UnknownId};
+use crate::mcp::{Answer, Begun, CacheScope, Feature, Identity, Protocol, ProtocolError, Revision};
+use crate::session::{Running, Sessions};
+
+mod headers;
+mod http;
+mod stdio;
+
+pub use headers::{Header, Headers};
+pub use http::{HttpReply, Post};
+pub use stdio::{LineReply, StdioConnection};
+
+/// How many messages a batch may hold (2025-03-26 only).
+const LIMITS: ParseLimits = ParseLimits { max_batch: 100 };
+
+/// What an endpoint is made with.
+#[derive(Debug)]
+pub struct ServerOptions {
+    /// How it introduces itself.
+    pub identity: Identity,
+    /// Whether lists may be shared by caches.
+    pub cache_scope: CacheScope,
+    /// How many handshake sessions may be open over HTTP.
+    pub max_sessions: usize,
+    /// When an idle one ends.
+    pub session_idle: std::time::Duration,
+}
+
+/// One endpoint over one catalog, for every transport.
+#[derive(Debug)]
+pub struct Server {
+    protocol: Arc<Protocol>,
+    sessions: Sessions,
+}
+
+impl Server {
+    /// Serves what `dispatcher` reaches.
+    #[must_use]
+    pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
+        let ServerOptions { identity, cache_scope, max_sessions, session_idle } = options;
+        Arc::new(Self {
+            protocol: Arc::new(Protocol::new(dispatcher, identity, cache_scope)),
+            sessions: Sessions::new(max_sessions, session_idle),
+        })
+    }
+
+    /// How many handshake sessions are open over HTTP.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.sessions.count()
+    }
+}
+
+/// Waits for an answer. A bug that panics is an error with the request's id, never silence.
+async fn finish(begun: Begun) -> Answer {
+    match begun {
+        Begun::Now(answer) => answer,
+        Begun::Later(later) => AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!("a request handler panicked");
+            Answer::Error(ProtocolError::internal("the gateway failed; its log says more"))
+        }),
+    }
+}
+
+/// The response message.
+fn response(id: &Id, answer: &Answer) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    match answer {
+        Answer::Result(result) => jsonrpc::write_result(&mut out, id, result),
+        Answer::Error(error) => jsonrpc::write_error(&mut out, Some(id), UnknownId::Null, &error.error),
+    }
+    out
+}
+
+/// The response to what is no message.
+fn malformed(malformed: &Malformed, unknown: UnknownId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    jsonrpc::write_error(&mut out, malformed.id.as_ref(), unknown, &malformed.error);
+    out
+}
+
+/// An error without a request.
+fn stray_error(error: &ProtocolError, unknown: UnknownId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    jsonrpc::write_error(&mut out, None, unknown, &error.error);
+    out
+}
+
+/// What stands for an id that couldn't be read: newer revisions leave it out, JSON-RPC itself says `null`.
+fn unknown_id(revision: Option<Revision>) -> UnknownId {
+    match revision {
+        Some(revision) if revision.has(Feature::OptionalErrorId) => UnknownId::Omit,
+        Some(_) | None => UnknownId::Null,
+    }
+}
+
+/// Several responses in one array.
+fn join_batch(responses: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = vec![b'['];
+    out.extend_from_slice(&responses.join(&b','));
+    out.push(b']');
+    out
+}
+
+/// The answer to a second request of an id that runs already.
+fn duplicate(id: &Id) -> Vec<u8> {
+    response(id, &Answer::Error(ProtocolError::invalid_request("a request of this id runs already")))
+}
+
+/// Finishes a request that is registered as running; none where it was cancelled meanwhile.
+async fn finish_running(begun: Begun, id: Id, running: Running) -> Option<Vec<u8>> {
+    let answer = finish(begun).await;
+    let cancelled = running.is_cancelled();
+    drop(running);
+    (!cancelled).then(|| response(&id, &answer))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,373 @@
+//! Messages over Streamable HTTP, once the transport has checked Host, Origin, token, verb, type and size.
+//!
+//! The order of the checks is the one that clients can tell apart: the message's shape, its era, then for stateless
+//! revisions the envelope, the revision, the headers, the method (2026-07-28, basic/transports/streamable-http).
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use crate::jsonrpc::{self, ErrorObject, Incoming, Malformed, Message, Request, UnknownId};
+use crate::mcp::envelope;
+use crate::mcp::{Answer, Begun, Era, Feature, Greeting, Method, Params, ProtocolError, Revision};
+use crate::names::Principal;
+use crate::session::Session;
+
+use super::headers::{self, Header, Headers, SESSION, VERSION};
+use super::stdio::notified;
+use super::{
+    LIMITS, Server, duplicate, finish, finish_running, join_batch, malformed, response, stray_error,
+    unknown_id,
+};
+
+/// The code that clients know for "this session is gone"; the HTTP status 404 is what counts.
+const SESSION_NOT_FOUND: i32 = -32001;
+
+/// A POST to the endpoint.
+#[derive(Clone, Copy)]
+pub struct Post<'a> {
+    /// Who calls.
+    pub principal: &'a Principal,
+    /// The request's headers.
+    pub headers: &'a dyn Headers,
+    /// The request's body.
+    pub body: &'a [u8],
+}
+
+impl std::fmt::Debug for Post<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Post").field("principal", self.principal).finish_non_exhaustive()
+    }
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpReply {
+    /// The status.
+    pub status: u16,
+    /// Headers beside type and length.
+    pub headers: Vec<(&'static str, String)>,
+    /// One JSON text, or nothing.
+    pub body: Vec<u8>,
+}
+
+impl HttpReply {
+    fn new(status: u16, body: Vec<u8>) -> Self {
+        Self { status, headers: Vec::new(), body }
+    }
+
+    /// An error that belongs to no request.
+    fn stray(error: &ProtocolError, unknown: UnknownId) -> Self {
+        Self::new(error.status, stray_error(error, unknown))
+    }
+
+    /// The message was taken, and there is nothing to say.
+    fn accepted() -> Self {
+        Self::new(202, Vec::new())
+    }
+
+    /// This verb doesn't exist here.
+    fn not_allowed(allow: &str) -> Self {
+        let error = ProtocolError::invalid_request("this method isn't allowed here");
+        Self {
+            status: 405,
+            headers: vec![("allow", allow.to_owned())],
+            body: stray_error(&error, UnknownId::Omit),
+        }
+    }
+}
+
+/// The era that a request's headers speak of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spoken {
+    /// Nothing was said.
+    Nothing,
+    /// A revision that is known.
+    Known(Revision),
+    /// Something else.
+    Unknown,
+}
+
+impl Spoken {
+    fn of(headers: &dyn Headers) -> Self {
+        match headers.get(VERSION) {
+            Header::Absent => Self::Nothing,
+            Header::Invalid => Self::Unknown,
+            Header::Text(text) => Revision::from_name(text).map_or(Self::Unknown, Self::Known),
+        }
+    }
+
+    fn revision(self) -> Option<Revision> {
+        match self {
+            Self::Known(revision) => Some(revision),
+            Self::Nothing | Self::Unknown => None,
+        }
+    }
+
+    fn is_stateless(self) -> bool {
+        self.revision().is_some_and(|revision| revision.era() == Era::Stateless)
+    }
+}
+
+impl Server {
+    /// Serves a POST.
+    ///
+    /// Dropping the future cancels a call of a stateless revision; a call in a session goes on (2025-11-25,
+    /// basic/transports: a lost connection is no cancellation).
+    pub async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpReply {
+        let spoken = Spoken::of(post.headers);
+        let unknown = unknown_id(spoken.revision());
+        match jsonrpc::parse(post.body, LIMITS) {
+            Err(error) => HttpReply::new(400, malformed(&error, unknown)),
+            Ok(Incoming::Single(Message::Request(request))) => {
+                self.post_request(post, spoken, &request).await
+            }
+            Ok(Incoming::Single(Message::Notification(notification))) => {
+                let claimed = Params::read(notification.params).is_ok_and(|params| envelope::claims(&params));
+                if claimed || spoken.is_stateless() {
+                    return HttpReply::accepted();
+                }
+                match self.session(post, spoken) {
+                    Ok(session) => {
+                        notified(&session.in_flight, &notification);
+                        HttpReply::accepted()
+                    }
+                    Err(error) => HttpReply::stray(&error, unknown),
+                }
+            }
+            Ok(Incoming::Single(Message::Response(_))) => {
+                if spoken.is_stateless() {
+                    let error = ProtocolError::invalid_request("a response can't be posted in this revision");
+                    return HttpReply::stray(&error, unknown);
+                }
+                // Nothing was asked of the client, so this answers nothing.
+                self.session(post, spoken)
+                    .map_or_else(|error| HttpReply::stray(&error, unknown), |_| HttpReply::accepted())
+            }
+            Ok(Incoming::Batch(entries)) => self.post_batch(post, spoken, entries).await,
+        }
+    }
+
+    /// Serves a GET: there is no stream of the server's own messages.
+    #[must_use]
+    pub fn get(&self, _principal: &Principal, _headers: &dyn Headers) -> HttpReply {
+        HttpReply::not_allowed("POST, DELETE, OPTIONS")
+    }
+
+    /// Serves a DELETE: ends a session.
+    #[must_use]
+    pub fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {
+        let spoken = Spoken::of(headers);
+        if spoken.is_stateless() {
+            return HttpReply::not_allowed("POST");
+        }
+        match headers.get(SESSION) {
+            Header::Text(id) if self.sessions.end(id, principal) => HttpReply::new(200, Vec::new()),
+            Header::Text(_) => HttpReply::stray(&no_session(), unknown_id(spoken.revision())),
+            Header::Absent | Header::Invalid => {
+                HttpReply::stray(&session_needed(), unknown_id(spoken.revision()))
+            }
+        }
+    }
+
+    async fn post_request(
+        self: &Arc<Self>,
+        post: Post<'_>,
+        spoken: Spoken,
+        request: &Request<'_>,
+    ) -> HttpReply {
+        let refuse =
+            |error: ProtocolError| HttpReply::new(error.status, response(&request.id, &Answer::Error(error)));
+        let params = match Params::read(request.params) {
+            Ok(params) => params,
+            Err(error) => {
+                let status = if spoken.is_stateless() { 400 } else { 200 };
+                return HttpReply::new(status, response(&request.id, &Answer::Error(error)));
+            }
+        };
+        let greets = request.method == Method::Initialize.as_str();
+        if greets && envelope::claimed_version(&params).is_none() {
+            if spoken.is_stateless() {
+                return refuse(ProtocolError::header(
+                    "`initialize` doesn't exist in the revision that the header names",
+                ));
+            }
+            return self.initialize(post, request, &params);
+        }
+        if envelope::claims(&params) || spoken.is_stateless() {
+            return match self.post_stateless(post, request, params) {
+                Ok(begun) => match finish(begun).await {
+                    Answer::Result(result) => {
+                        HttpReply::new(200, response(&request.id, &Answer::Result(result)))
+                    }
+                    Answer::Error(error) => refuse(error),
+                },
+                Err(error) => refuse(error),
+            };
+        }
+        match self.session(post, spoken) {
+            Ok(session) => self.post_in_session(&session, request, params).await,
+            Err(error) => refuse(error),
+        }
+    }
+
+    /// A request of a stateless revision: headers first, then what every transport checks.
+    fn post_stateless(
+        &self,
+        post: Post<'_>,
+        request: &Request<'_>,
+        params: Params,
+    ) -> Result<Begun, ProtocolError> {
+        if let Some(claimed) = envelope::claimed_version(&params) {
+            headers::check_version(post.headers, claimed)?;
+        }
+        let known = envelope::Envelope::read(&params)?;
+        if Revision::from_name(&known.version).is_none_or(|revision| revision.era() != Era::Stateless) {
+            return Err(ProtocolError::unsupported_version(&known.version));
+        }
+        headers::check_standard(post.headers, &request.method, &params)?;
+        self.stateless(&request.method, params, post.principal.clone(), CancellationToken::new())
+    }
+
+    /// Opens a session.
+    fn initialize(&self, post: Post<'_>, request: &Request<'_>, params: &Params) -> HttpReply {
+        let refuse = |status, error| HttpReply::new(status, response(&request.id, &Answer::Error(error)));
+        if let Header::Text(id) = post.headers.get(SESSION)
+            && self.sessions.find(id, post.principal).is_some()
+        {
+            return refuse(400, ProtocolError::invalid_request("this session is initialized already"));
+        }
+        let greeting = match Greeting::read(params) {
+            Ok(greeting) => greeting,
+            Err(error) => return refuse(200, error),
+        };
+        let hello = self.protocol.greet(&greeting);
+        match self.sessions.open(post.principal.clone(), greeting) {
+            Ok(session) => {
+                let mut reply = HttpReply::new(200, response(&request.id, &Answer::Result(hello)));
+                reply.headers.push((SESSION, session.id().to_owned()));
+                reply
+            }
+            Err(error) => refuse(503, ProtocolError::internal(error.to_string())),
+        }
+    }
+
+    /// A request in a session. It goes on when the client goes away, so it runs in a task of its own.
+    async fn post_in_session(
+        &self,
+        session: &Arc<Session>,
+        request: &Request<'_>,
+        params: Params,
+    ) -> HttpReply {
+        let Ok(running) = session.in_flight.begin(&request.id) else {
+            return HttpReply::new(200, duplicate(&request.id));
+        };
+        let body = match self.in_session(session, &request.method, params, &running) {
+            Ok(Begun::Now(answer)) => response(&request.id, &answer),
+            Ok(begun @ Begun::Later(_)) => {
+                let task = tokio::spawn(finish_running(begun, request.id.clone(), running));
+                match task.await {
+                    Ok(Some(body)) => body,
+                    Ok(None) => response(&request.id, &Answer::Error(ProtocolError::cancelled())),
+                    Err(_) => response(
+                        &request.id,
+                        &Answer::Error(ProtocolError::internal("the gateway is stopping")),
+                    ),
+                }
+            }
+            Err(error) => response(&request.id, &Answer::Error(error)),
+        };
+        HttpReply::new(200, body)
+    }
+
+    async fn post_batch(
+        self: &Arc<Self>,
+        post: Post<'_>,
+        spoken: Spoken,
+        entries: Vec<Result<Message<'_>, Malformed>>,
+    ) -> HttpReply {
+        let unknown = unknown_id(spoken.revision());
+        let refuse = |message: &str| HttpReply::stray(&ProtocolError::invalid_request(message), unknown);
+        let stateless = spoken.is_stateless() || entries.iter().any(claims);
+        if stateless {
+            return refuse("this revision has no batches");
+        }
+        if entries.iter().any(greets) {
+            return refuse("`initialize` can't be part of a batch");
+        }
+        let session = match self.session(post, spoken) {
+            Ok(session) => session,
+            Err(error) => return HttpReply::stray(&error, unknown),
+        };
+        if !session.greeting().revision.has(Feature::Batches) {
+            return refuse("the revision of this session has no batches");
+        }
+        let answers = entries.into_iter().map(|entry| {
+            let session = Arc::clone(&session);
+            async move {
+                match entry {
+                    Err(error) => Some(malformed(&error, unknown)),
+                    Ok(Message::Request(request)) => {
+                        let params = match Params::read(request.params) {
+                            Ok(params) => params,
+                            Err(error) => return Some(response(&request.id, &Answer::Error(error))),
+                        };
+                        Some(self.post_in_session(&session, &request, params).await.body)
+                    }
+                    Ok(Message::Notification(notification)) => {
+                        notified(&session.in_flight, &notification);
+                        None
+                    }
+                    Ok(Message::Response(_)) => None,
+                }
+            }
+        });
+        let responses: Vec<_> = join_all(answers.collect::<Vec<_>>()).await.into_iter().flatten().collect();
+        if responses.is_empty() { HttpReply::accepted() } else { HttpReply::new(200, join_batch(&responses)) }
+    }
+
+    /// The session that a request names, if it may be used.
+    fn session(&self, post: Post<'_>, spoken: Spoken) -> Result<Arc<Session>, ProtocolError> {
+        if spoken == Spoken::Unknown {
+            return Err(unknown_revision());
+        }
+        match post.headers.get(SESSION) {
+            Header::Text(id) => self.sessions.find(id, post.principal).ok_or_else(no_session),
+            Header::Invalid => Err(no_session()),
+            Header::Absent => Err(session_needed()),
+        }
+    }
+}
+
+fn claims(entry: &Result<Message<'_>, Malformed>) -> bool {
+    let params = match entry {
+        Ok(Message::Request(request)) => request.params,
+        Ok(Message::Notification(notification)) => notification.params,
+        Ok(Message::Response(_)) | Err(_) => None,
+    };
+    Params::read(params).is_ok_and(|params| envelope::claims(&params))
+}
+
+fn greets(entry: &Result<Message<'_>, Malformed>) -> bool {
+    matches!(entry, Ok(Message::Request(request)) if request.method == Method::Initialize.as_str())
+}
+
+fn unknown_revision() -> ProtocolError {
+    let known: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
+    ProtocolError::invalid_request(format!(
+        "the `MCP-Protocol-Version` header names no known revision; known are {}",
+        known.join(", ")
+    ))
+}
+
+fn no_session() -> ProtocolError {
+    let message = "no such session; `initialize` again".to_owned();
+    ProtocolError { error: ErrorObject { code: SESSION_NOT_FOUND, message, data: None }, status: 404 }
+}
+
+fn session_needed() -> ProtocolError {
+    ProtocolError::invalid_request(
+        "this needs a session that `initialize` opened (the `Mcp-Session-Id` header), or the headers and the `_meta` of a stateless revision",
+    )
+}

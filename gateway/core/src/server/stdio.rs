@@ -1,0 +1,239 @@
+//! Messages over stdio: both eras in one process and one id space.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::join_all;
+
+use crate::json;
+use crate::jsonrpc::{self, Id, Incoming, Message, Notification, Request};
+use crate::mcp::envelope::{self, Envelope};
+use crate::mcp::{Answer, Begun, Era, Exchange, Feature, Greeting, Method, Params, ProtocolError, Revision};
+use crate::names::Principal;
+use crate::session::{InFlight, Running, Session};
+
+use super::{
+    LIMITS, Server, duplicate, finish_running, join_batch, malformed, response, stray_error, unknown_id,
+};
+
+/// One stdio peer: the session it opened, if any, and what it has running.
+#[derive(Debug, Default)]
+pub struct StdioConnection {
+    session: Mutex<Option<Arc<Session>>>,
+    in_flight: Arc<InFlight>,
+}
+
+impl StdioConnection {
+    /// A peer that said nothing yet.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Tells everything that runs that nobody waits for it any more.
+    pub fn close(&self) {
+        self.in_flight.cancel_all();
+    }
+
+    fn session(&self) -> Option<Arc<Session>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn revision(&self) -> Option<Revision> {
+        self.session().map(|session| session.greeting().revision)
+    }
+}
+
+/// A response that takes a while; none where the request was cancelled.
+type PendingLine = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+
+/// What a line comes to. Messages are given without the line end.
+pub enum LineReply {
+    /// Nothing is to be written.
+    None,
+    /// A message, ready.
+    Ready(Vec<u8>),
+    /// A message that takes a while.
+    Pending(PendingLine),
+}
+
+impl std::fmt::Debug for LineReply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Ready(_) => "Ready",
+            Self::Pending(_) => "Pending",
+        })
+    }
+}
+
+impl Server {
+    /// Takes one line, without its end. Lines are given in the order in which they came; what is pending may be
+    /// awaited in any order and all at once.
+    pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
+        let unknown = unknown_id(connection.revision());
+        match jsonrpc::parse(line, LIMITS) {
+            Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown)),
+            Err(_) => LineReply::None,
+            Ok(Incoming::Single(message)) => self.stdio_message(connection, message),
+            Ok(Incoming::Batch(entries)) => {
+                let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
+                let greets = entries.iter().any(|entry| {
+                    matches!(entry, Ok(Message::Request(request)) if request.method == Method::Initialize.as_str())
+                });
+                if !allowed || greets {
+                    let error = ProtocolError::invalid_request("a batch can't stand here");
+                    return LineReply::Ready(stray_error(&error, unknown));
+                }
+                let replies = entries.into_iter().map(|entry| match entry {
+                    Ok(message) => self.stdio_message(connection, message),
+                    Err(error) => LineReply::Ready(malformed(&error, unknown)),
+                });
+                batch(replies.collect())
+            }
+        }
+    }
+
+    /// The answer to a line that is longer than the transport reads.
+    #[must_use]
+    pub fn line_too_long(&self, connection: &Arc<StdioConnection>, most: usize) -> Vec<u8> {
+        let error = ProtocolError::invalid_request(format!("the line is longer than {most} bytes"));
+        stray_error(&error, unknown_id(connection.revision()))
+    }
+
+    fn stdio_message(&self, connection: &Arc<StdioConnection>, message: Message<'_>) -> LineReply {
+        match message {
+            Message::Request(request) => self.stdio_request(connection, &request),
+            Message::Notification(notification) => {
+                notified(&connection.in_flight, &notification);
+                LineReply::None
+            }
+            // Nothing was asked of the client, so this answers nothing.
+            Message::Response(_) => LineReply::None,
+        }
+    }
+
+    fn stdio_request(&self, connection: &Arc<StdioConnection>, request: &Request<'_>) -> LineReply {
+        let Ok(running) = connection.in_flight.begin(&request.id) else {
+            return LineReply::Ready(duplicate(&request.id));
+        };
+        match self.stdio_begin(connection, request, &running) {
+            Ok(Begun::Now(answer)) => LineReply::Ready(response(&request.id, &answer)),
+            Ok(begun @ Begun::Later(_)) => {
+                LineReply::Pending(Box::pin(finish_running(begun, request.id.clone(), running)))
+            }
+            Err(error) => LineReply::Ready(response(&request.id, &Answer::Error(error))),
+        }
+    }
+
+    /// Finds out which era a request belongs to and begins it.
+    fn stdio_begin(
+        &self,
+        connection: &Arc<StdioConnection>,
+        request: &Request<'_>,
+        running: &Running,
+    ) -> Result<Begun, ProtocolError> {
+        let params = Params::read(request.params)?;
+        let session = connection.session();
+        let greets = request.method == Method::Initialize.as_str();
+        if envelope::claims(&params) && !(greets && envelope::claimed_version(&params).is_none()) {
+            return self.stateless(&request.method, params, Principal::Local, running.token());
+        }
+        if greets {
+            if session.is_some() {
+                return Err(ProtocolError::invalid_request("this connection is initialized already"));
+            }
+            let greeting = Greeting::read(&params)?;
+            let hello = self.protocol.greet(&greeting);
+            let session = Session::unlisted(Principal::Local, greeting, Arc::clone(&connection.in_flight));
+            *connection.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(session));
+            return Ok(Begun::Now(Answer::Result(hello)));
+        }
+        let Some(session) = session else { return self.before_handshake(&request.method, params, running) };
+        self.in_session(&session, &request.method, params, running)
+    }
+
+    /// Before the handshake there is only `ping`, and methods that have no handshake but need an envelope.
+    fn before_handshake(
+        &self,
+        method: &str,
+        params: Params,
+        running: &Running,
+    ) -> Result<Begun, ProtocolError> {
+        if method == Method::Ping.as_str() {
+            let exchange = Exchange {
+                revision: Revision::LATEST_HANDSHAKE,
+                principal: Principal::Local,
+                client: None,
+                capabilities: Arc::default(),
+                cancel: running.token(),
+            };
+            return Ok(self.protocol.begin(exchange, Method::Ping, params));
+        }
+        if method == Method::Discover.as_str() {
+            Envelope::read(&params)?;
+        }
+        Err(ProtocolError::invalid_request(format!(
+            "`{}` came before `initialize`, and without the `_meta` of a stateless revision",
+            method.escape_debug()
+        )))
+    }
+
+    /// A request of a handshake session, on any transport.
+    pub(super) fn in_session(
+        &self,
+        session: &Session,
+        method: &str,
+        params: Params,
+        running: &Running,
+    ) -> Result<Begun, ProtocolError> {
+        let method = Method::find(method, session.greeting().revision)
+            .ok_or_else(|| ProtocolError::unknown_method(method))?;
+        if method == Method::Initialize {
+            return Err(ProtocolError::invalid_request("this session is initialized already"));
+        }
+        Ok(self.protocol.begin(session.exchange(running.token()), method, params))
+    }
+
+    /// A request of a stateless revision, on any transport; headers were checked before.
+    pub(super) fn stateless(
+        &self,
+        method: &str,
+        params: Params,
+        principal: Principal,
+        cancel: tokio_util::sync::CancellationToken,
+    ) -> Result<Begun, ProtocolError> {
+        let Envelope { version, client, capabilities } = Envelope::read(&params)?;
+        let revision = Revision::from_name(&version)
+            .filter(|revision| revision.era() == Era::Stateless)
+            .ok_or_else(|| ProtocolError::unsupported_version(&version))?;
+        let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
+        let exchange = Exchange { revision, principal, client, capabilities, cancel };
+        Ok(self.protocol.begin(exchange, method, params))
+    }
+}
+
+/// What a notification changes. Unknown and malformed ones change nothing, and none is ever answered.
+pub(super) fn notified(in_flight: &InFlight, notification: &Notification<'_>) {
+    if notification.method == "notifications/cancelled" {
+        let id = notification.params.and_then(|params| json::member(params.get(), "requestId"));
+        if let Some(id) = id.and_then(|raw| Id::from_raw(raw).ok()) {
+            in_flight.cancel(&id);
+        }
+    }
+}
+
+fn batch(replies: Vec<LineReply>) -> LineReply {
+    let pending = replies.into_iter().map(|reply| async {
+        match reply {
+            LineReply::None => None,
+            LineReply::Ready(message) => Some(message),
+            LineReply::Pending(pending) => pending.await,
+        }
+    });
+    let all = join_all(pending.collect::<Vec<_>>());
+    LineReply::Pending(Box::pin(async move {
+        let responses: Vec<_> = all.await.into_iter().flatten().collect();
+        (!responses.is_empty()).then(|| join_batch(&responses))
+    }))
+}

@@ -1,0 +1,222 @@
+//! Messages in, messages out, over a fake plugin: the order of checks on each transport, and what a bug or a lost
+//! connection does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::*;
+use crate::call::{CallError, Outcome, ToolResult};
+use crate::catalog::fake::{Fake, catalog, ready};
+use crate::gate::Gate;
+use crate::names::Principal;
+
+/// Headers from pairs.
+struct Pairs(Vec<(&'static str, String)>);
+
+impl Headers for Pairs {
+    fn get(&self, name: &str) -> Header<'_> {
+        let mut all = self.0.iter().filter(|(key, _)| *key == name);
+        match (all.next(), all.next()) {
+            (None, _) => Header::Absent,
+            (Some((_, value)), None) => Header::Text(value),
+            (Some(_), Some(_)) => Header::Invalid,
+        }
+    }
+
+    fn starting_with(&self, prefix: &str) -> Vec<(String, Header<'_>)> {
+        let all = self.0.iter().filter(|(key, _)| key.starts_with(prefix));
+        all.map(|(key, value)| ((*key).to_owned(), Header::Text(value))).collect()
+    }
+}
+
+fn none() -> Pairs {
+    Pairs(Vec::new())
+}
+
+fn server() -> Arc<Server> {
+    let object = json!({ "type": "object" });
+    let mut fake =
+        ["fine", "panics", "hangs"].iter().fold(Fake::new("a"), |fake, name| fake.tool(name, &object, None));
+    fake.on_tool = Some(Box::new(|context, (name, text)| match name.as_str() {
+        "fine" => ready(Ok(Outcome::Done(ToolResult {
+            content: vec![crate::call::Content::text(text)],
+            ..ToolResult::default()
+        }))),
+        "panics" => panic!("a bug"),
+        _ => Box::pin(async move {
+            context.cancel.cancelled().await;
+            Err(CallError::Cancelled)
+        }),
+    }));
+    let (_keep, seen) = watch::channel(catalog(vec![fake.member(|_| {})]));
+    let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
+    let options = ServerOptions {
+        identity: Identity::default(),
+        cache_scope: CacheScope::Public,
+        max_sessions: 8,
+        session_idle: Duration::from_secs(60),
+    };
+    Server::new(dispatcher, options)
+}
+
+fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string().into_bytes()
+}
+
+fn call(id: u64, tool: &str) -> Vec<u8> {
+    request(id, "tools/call", &json!({ "name": tool }))
+}
+
+fn hello() -> Vec<u8> {
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    request(0, "initialize", &params)
+}
+
+async fn line(server: &Arc<Server>, connection: &Arc<StdioConnection>, line: &[u8]) -> Option<Value> {
+    let text = match server.stdio_line(connection, line) {
+        LineReply::None => None,
+        LineReply::Ready(text) => Some(text),
+        LineReply::Pending(pending) => pending.await,
+    };
+    text.map(|text| serde_json::from_slice(&text).unwrap())
+}
+
+async fn post(server: &Arc<Server>, headers: &Pairs, body: &[u8]) -> HttpReply {
+    server.post(Post { principal: &Principal::Anonymous, headers, body }).await
+}
+
+fn body(reply: &HttpReply) -> Value {
+    serde_json::from_slice(&reply.body).unwrap()
+}
+
+async fn session(server: &Arc<Server>) -> Pairs {
+    let reply = post(server, &none(), &hello()).await;
+    let (_, id) = reply.headers.into_iter().find(|(name, _)| *name == "mcp-session-id").unwrap();
+    Pairs(vec![("mcp-session-id", id)])
+}
+
+#[tokio::test]
+async fn a_panic_is_an_answer_with_the_requests_id_and_the_next_call_works() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    let answer = line(&server, &connection, &call(1, "a_panics")).await.unwrap();
+    assert_eq!(answer["id"], 1);
+    assert!(answer["result"]["isError"] == true || answer["error"]["code"] == -32603, "{answer}");
+    let answer = line(&server, &connection, &call(2, "a_fine")).await.unwrap();
+    assert_eq!(answer["result"]["content"][0]["text"], "{}");
+}
+
+#[tokio::test]
+async fn a_cancelled_line_has_no_answer_and_its_id_is_free_again() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    let LineReply::Pending(pending) = server.stdio_line(&connection, &call(1, "a_hangs")) else {
+        panic!("ready")
+    };
+    let again = line(&server, &connection, &call(1, "a_fine")).await.unwrap();
+    assert_eq!(again["error"]["code"], -32600);
+    let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    assert!(line(&server, &connection, cancel).await.is_none());
+    assert_eq!(pending.await, None);
+    assert!(line(&server, &connection, &call(1, "a_fine")).await.unwrap().get("result").is_some());
+}
+
+#[tokio::test]
+async fn closing_a_connection_cancels_what_runs() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    let LineReply::Pending(pending) = server.stdio_line(&connection, &call(1, "a_hangs")) else {
+        panic!("ready")
+    };
+    connection.close();
+    assert_eq!(pending.await, None);
+}
+
+#[tokio::test]
+async fn a_cancelled_post_is_answered_because_http_has_to_answer() {
+    let server = server();
+    let headers = session(&server).await;
+    let hanging = {
+        let (server, headers) = (Arc::clone(&server), Pairs(headers.0.clone()));
+        tokio::spawn(async move { post(&server, &headers, &call(1, "a_hangs")).await })
+    };
+    let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    while !hanging.is_finished() {
+        assert_eq!(post(&server, &headers, cancel).await.status, 202);
+        tokio::task::yield_now().await;
+    }
+    let reply = hanging.await.unwrap();
+    assert_eq!((reply.status, &body(&reply)["error"]["code"]), (200, &json!(-32800)));
+}
+
+#[tokio::test]
+async fn a_call_in_a_session_outlives_its_connection() {
+    let server = server();
+    let headers = session(&server).await;
+    let body_of_hanging = call(1, "a_hangs");
+    {
+        let hanging = std::pin::pin!(post(&server, &headers, &body_of_hanging));
+        assert!(futures_util::poll!(hanging).is_pending());
+    }
+    let again = post(&server, &headers, &call(1, "a_fine")).await;
+    assert_eq!(body(&again)["error"]["code"], -32600, "the first one still runs");
+    assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 200);
+}
+
+#[tokio::test]
+async fn an_unreadable_id_is_null_or_absent_as_the_revision_has_it() {
+    let server = server();
+    let reply = post(&server, &none(), b"{").await;
+    assert_eq!((reply.status, body(&reply).get("id")), (400, Some(&Value::Null)));
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let headers = Pairs(vec![("mcp-protocol-version", revision.to_owned())]);
+        let reply = post(&server, &headers, b"{").await;
+        assert_eq!((reply.status, body(&reply).get("id")), (400, None), "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn duplicate_keys_are_refused_before_the_plugin_is_asked() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    let twice = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_fine","arguments":{"x":{"a":1,"a":2}}}}"#;
+    let answer = line(&server, &connection, twice).await.unwrap();
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("`a`"), "{answer}");
+}
+
+#[tokio::test]
+async fn arguments_reach_the_plugin_as_they_were_written() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    let exact = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_fine","arguments":{"z":1.50,"a":123456789012345678901}}}"#;
+    let answer = line(&server, &connection, exact).await.unwrap();
+    assert_eq!(answer["result"]["content"][0]["text"], r#"{"z":1.50,"a":123456789012345678901}"#);
+    for (arguments, code) in [(json!(null), None), (json!([]), Some(-32602)), (json!("x"), Some(-32602))] {
+        let params = json!({ "name": "a_fine", "arguments": arguments });
+        let answer = line(&server, &connection, &request(2, "tools/call", &params)).await.unwrap();
+        assert_eq!(answer["error"]["code"].as_i64(), code, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_that_nobody_gave_out_is_refused() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+        let answer =
+            line(&server, &connection, &request(1, method, &json!({ "cursor": "x" }))).await.unwrap();
+        assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+        let answer = line(&server, &connection, &request(1, method, &json!({}))).await.unwrap();
+        assert!(answer["result"].get("nextCursor").is_none(), "{answer}");
+    }
+}
