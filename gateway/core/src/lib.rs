@@ -24,6 +24,6 @@ pub mod dispatch;
 // The Model Context Protocol in every revision.
 pub mod mcp;
 // Sessions of the handshake revisions.
-/// The endpoint: which era a message belongs to, in which order it is checked, and who answers it.
-pub mod server;
 pub mod session;
+// The endpoint: which era a message belongs to, in which order it is checked, and who answers it.
+pub mod server;
