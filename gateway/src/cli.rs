@@ -10,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::telemetry::{LogFormat, Verbosity};
 
+mod call;
 mod check;
 mod configuration;
 mod list;
@@ -23,15 +24,14 @@ pub enum Exit {
     Success,
     /// It failed for a reason that isn't below.
     Failure,
+    /// The command line doesn't read; clap's own code.
+    Usage,
     /// The tool reported an error, or there is no such tool.
     Tool,
     /// The configuration or one of its plugins can't be used (`EX_CONFIG` of sysexits.h: a service manager
     /// shouldn't try again).
     Configuration,
 }
-
-/// The exit code of a command line that doesn't read; clap's own.
-pub const USAGE: u8 = 2;
 
 impl Exit {
     /// The number.
@@ -40,6 +40,7 @@ impl Exit {
         match self {
             Self::Success => 0,
             Self::Failure => 1,
+            Self::Usage => 2,
             Self::Tool => 5,
             Self::Configuration => 78,
         }
@@ -107,6 +108,7 @@ enum Format {
 enum Verb {
     Check(check::Check),
     List(list::List),
+    Call(call::Call),
 }
 
 impl Cli {
@@ -129,7 +131,7 @@ impl Cli {
     #[must_use]
     pub fn verbosity(&self) -> Verbosity {
         let looks = match self.verb {
-            Verb::Check(_) | Verb::List(_) => true,
+            Verb::Check(_) | Verb::List(_) | Verb::Call(_) => true,
         };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -146,6 +148,7 @@ impl Cli {
         let done = match verb {
             Verb::Check(check) => check.run(&common).await,
             Verb::List(list) => list.run(&common).await,
+            Verb::Call(call) => call.run(&common).await,
         };
         done.unwrap_or_else(|error| {
             fail(&error);

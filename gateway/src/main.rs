@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         Ok(telemetry) => telemetry,
         Err(error) => {
             cli::fail(&error.into());
-            return ExitCode::from(cli::USAGE);
+            return Exit::Usage.into();
         }
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

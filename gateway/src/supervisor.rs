@@ -8,19 +8,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt as _};
 use moongate_core::catalog::{Build, Catalog, Member, Plugin};
 use moongate_core::config::{Config, PluginConfig, Problem};
+use moongate_core::dispatch::Dispatcher;
+use moongate_core::gate::Gate;
 use moongate_core::names::PluginId;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use crate::host::{Gauges, HostError, HostOptions, LoadError, WasmHost};
 
+/// How many plugins are loaded at once: each runs to describe itself, and the pool of instances has so many slots to
+/// spare.
+const LOADED_AT_ONCE: usize = 4;
+
 /// The plugins of one configuration, and what they offer together.
 #[derive(Debug)]
 pub struct Supervisor {
     host: WasmHost,
+    gate: Arc<Gate>,
     catalog: watch::Sender<Arc<Catalog>>,
     problems: Vec<Problem>,
     refused: BTreeSet<PluginId>,
@@ -52,7 +59,8 @@ impl Supervisor {
         let options =
             HostOptions { cache: config.cache.clone(), concurrency: config.concurrency, events: None };
         let host = WasmHost::new(options)?;
-        let loads = join_all(config.plugins.iter().map(|plugin| load(&host, plugin))).await;
+        let loads = stream::iter(config.plugins.iter().map(|plugin| load(&host, plugin)));
+        let loads: Vec<_> = loads.buffered(LOADED_AT_ONCE).collect().await;
         let mut problems = Vec::new();
         let mut refused = BTreeSet::new();
         let mut members = Vec::new();
@@ -76,7 +84,13 @@ impl Supervisor {
         }
         problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
         let (catalog, _) = watch::channel(Arc::new(catalog));
-        Ok(Self { host, catalog, problems, refused })
+        Ok(Self { host, gate: Arc::new(Gate::new(config.concurrency)), catalog, problems, refused })
+    }
+
+    /// What calls the plugins by their public names.
+    #[must_use]
+    pub fn dispatcher(&self) -> Dispatcher {
+        Dispatcher::new(self.catalog(), Arc::clone(&self.gate))
     }
 
     /// What is served, now and later.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use moongate_core::config::{self, Config, Loaded, Problem, ProcessEnvironment, Source};
+use moongate_core::config::{self, Loaded, Problem, ProcessEnvironment, Source};
 
 use crate::cli::{Common, print};
 use crate::supervisor::Supervisor;
@@ -39,11 +39,11 @@ fn missing(usual: &[PathBuf]) -> Loaded {
 
 /// Reads the configuration and loads the plugins, says what is wrong, and gives what can be used: nothing, if the
 /// configuration can't.
-pub(super) async fn load(common: &Common) -> Result<Option<(Config, Supervisor)>> {
+pub(super) async fn load(common: &Common) -> Result<Option<Supervisor>> {
     let Loaded { source, config, problems } = read(common.config.as_deref());
     print::problems(&problems, &source);
     let Some(config) = config else { return Ok(None) };
     let supervisor = Supervisor::start(&config).await?;
     print::problems(supervisor.problems(), &source);
-    Ok(Some((config, supervisor)))
+    Ok(Some(supervisor))
 }

@@ -65,7 +65,7 @@ impl Kind {
 
 impl List {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let Some((_, supervisor)) = configuration::load(common).await? else {
+        let Some(supervisor) = configuration::load(common).await? else {
             return Ok(Exit::Configuration);
         };
         let catalog = Arc::clone(&supervisor.catalog().borrow());

@@ -14,6 +14,24 @@ pub(super) fn data(text: &str) -> Result<()> {
     }
 }
 
+/// Prints what a plugin wrote: as it is, but for what would play tricks on a terminal.
+pub(super) fn foreign(text: &str) -> Result<()> {
+    if !io::stdout().is_terminal() {
+        return data(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if plays_tricks(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    data(&shown)
+}
+
+/// Control characters, and those that turn the direction of writing or hide.
+fn plays_tricks(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+}
+
 /// Prints a JSON document, indented.
 pub(super) fn json(value: &serde_json::Value) -> Result<()> {
     data(&format!("{value:#}\n"))
