@@ -8,8 +8,9 @@ use proc_macro::TokenStream;
 mod completion; // `#[complete]`
 mod docs; // doc comments as descriptions
 mod method; // the signature of one function, and what is wrong with it
+mod offers; // what the functions of a block offer, together
 mod options; // `key = value` inside an attribute
-mod plugin; // the whole block
+mod plugin; // the whole block, or what is wrong with it
 mod prompt; // `#[prompt]`
 mod resource; // `#[resource]`
 mod tool; // `#[tool]`

@@ -1,283 +1,76 @@
-//! `#[plugin]`: reads the block, gathers everything that is wrong with it, and writes the implementation of `Plugin`.
+//! `#[plugin]`: reads the block, and writes either the plugin or everything that is wrong with it.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Result, Type};
+use syn::{Error, ItemImpl, Result};
 
-use crate::completion::Complete;
 use crate::docs;
-use crate::method::{Kind, Method};
+use crate::offers::Offers;
 use crate::options::Options;
-use crate::prompt::Prompt;
-use crate::resource::Resource;
-use crate::tool::Tool;
 
 const OPTIONS: &[&str] =
     &["name", "version", "title", "description", "website_url", "instructions", "config"];
 
-/// What the functions of a block offer, in their order.
-#[derive(Default)]
-struct Offers {
-    tools: Vec<Tool>,
-    resources: Vec<Resource>,
-    prompts: Vec<Prompt>,
-    completions: Vec<Complete>,
+/// A block that the macro can't make a plugin of.
+struct Refused {
+    /// The block without the marks.
+    block: TokenStream,
+    /// All that is wrong with it.
+    errors: Vec<Error>,
 }
 
 /// `#[plugin(options)] block`.
 pub(crate) fn expand(options: TokenStream, block: &TokenStream) -> TokenStream {
-    let mut item: ItemImpl = match syn::parse2(block.clone()) {
-        Ok(item) => item,
-        Err(_) => return refuse(block, "`#[plugin]` stands above an `impl` block"),
-    };
-    let mut errors = Vec::new();
-    if let Some((_, path, _)) = &item.trait_ {
-        errors.push(Error::new_spanned(
-            path,
-            "`#[plugin]` stands above a plain `impl` block, not one of a trait",
-        ));
-    }
-    if !item.generics.params.is_empty() {
-        errors.push(Error::new_spanned(&item.generics, "a plugin can't be generic: it is one component"));
-    }
-    let offers = read_offers(&mut item, &mut errors);
-    let info = info(options, &item).unwrap_or_else(|error| {
-        errors.push(error);
-        TokenStream::new()
-    });
-    if errors.is_empty() && offers.is_empty() {
-        errors.push(Error::new_spanned(
-            &item.self_ty,
-            "the plugin offers nothing; mark a function `#[tool]`, `#[resource]` or `#[prompt]`",
-        ));
-    }
-    let errors: Vec<TokenStream> = errors.iter().map(Error::to_compile_error).collect();
-    if !errors.is_empty() {
-        // The block goes with them, so that the author isn't told of missing functions too.
-        return quote!(#item #(#errors)*);
-    }
-    let implementation = offers.implementation(&item.self_ty, &info);
-    quote!(#item #implementation)
+    read(options, block).unwrap_or_else(|Refused { block, errors }| {
+        let errors = errors.iter().map(Error::to_compile_error);
+        quote!(#block #(#errors)*)
+    })
 }
 
 /// What an attribute says that stands outside of a block.
 pub(crate) fn misplaced(name: &str, item: &TokenStream) -> TokenStream {
     let message = format!("`#[{name}]` works inside an `impl` block marked `#[plugin]`");
-    let error = refuse(item, &message);
+    let error = Error::new_spanned(item, message).to_compile_error();
     quote!(#item #error)
 }
 
-fn refuse(tokens: &TokenStream, message: &str) -> TokenStream {
-    Error::new_spanned(tokens, message).to_compile_error()
-}
-
-/// Reads the functions that are marked, and takes the marks away.
-fn read_offers(item: &mut ItemImpl, errors: &mut Vec<Error>) -> Offers {
-    let mut offers = Offers::default();
-    for function in item.items.iter_mut() {
-        let ImplItem::Fn(function) = function else { continue };
-        let (marks, rest): (Vec<Attribute>, Vec<Attribute>) = std::mem::take(&mut function.attrs)
-            .into_iter()
-            .partition(|attribute| Kind::of(attribute).is_some());
-        function.attrs = rest;
-        match marks.as_slice() {
-            [] => {}
-            [mark] => {
-                if let Err(error) = offers.read(mark, function, errors) {
-                    errors.push(error);
-                }
-            }
-            [_, second, ..] => {
-                errors.push(Error::new_spanned(second, "a function has one of these attributes"))
-            }
-        }
+fn read(options: TokenStream, block: &TokenStream) -> std::result::Result<TokenStream, Refused> {
+    let Ok(mut item) = syn::parse2::<ItemImpl>(block.clone()) else {
+        let error = Error::new_spanned(block, "`#[plugin]` stands above an `impl` block");
+        return Err(Refused { block: block.clone(), errors: vec![error] });
+    };
+    let mut errors = Vec::new();
+    if let Some((_, path, _)) = &item.trait_ {
+        let message = "`#[plugin]` stands above a plain `impl` block, not one of a trait";
+        errors.push(Error::new_spanned(path, message));
     }
-    for names in [
-        offers.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
-        offers.prompts.iter().map(|prompt| &prompt.name).collect(),
-        offers.resources.iter().map(|resource| &resource.uri).collect(),
-    ] {
-        refuse_twice(&names, errors);
+    if !item.generics.params.is_empty() {
+        errors.push(Error::new_spanned(&item.generics, "a plugin can't be generic: it is one component"));
     }
-    offers
-}
-
-/// Two of a kind can't have the same name, unless `#[cfg]` keeps them apart, which rustc will see.
-fn refuse_twice(names: &[&LitStr], errors: &mut Vec<Error>) {
-    for (index, name) in names.iter().enumerate() {
-        if names[..index].iter().any(|earlier| earlier.value() == name.value()) {
-            errors.push(Error::new(
-                name.span(),
-                format!("`{}` is already another one's; choose another name", name.value()),
-            ));
-        }
+    let can_be_plugin = errors.is_empty();
+    let offers = Offers::read(&mut item, &mut errors);
+    let info = info(options, &item).unwrap_or_else(|error| {
+        errors.push(error);
+        TokenStream::new()
+    });
+    if errors.is_empty() && offers.is_empty() {
+        let message = "the plugin offers nothing; mark a function `#[tool]`, `#[resource]` or `#[prompt]`";
+        errors.push(Error::new_spanned(&item.self_ty, message));
     }
-}
-
-impl Offers {
-    fn read(&mut self, mark: &Attribute, function: &mut ImplItemFn, errors: &mut Vec<Error>) -> Result<()> {
-        let Some(kind) = Kind::of(mark) else { return Ok(()) };
-        let tokens = match &mark.meta {
-            Meta::Path(_) => TokenStream::new(),
-            Meta::List(list) => list.tokens.clone(),
-            Meta::NameValue(other) => return Err(Error::new_spanned(other, "options stand in parentheses")),
-        };
-        let method = Method::read(function, kind, errors);
-        match kind {
-            Kind::Tool => self.tools.push(Tool::read(method, tokens)?),
-            Kind::Resource => self.resources.push(Resource::read(method, tokens)?),
-            Kind::Prompt => self.prompts.push(Prompt::read(method, tokens)?),
-            Kind::Completion => self.completions.push(Complete::read(method, tokens)?),
-        }
-        Ok(())
+    let plugin = &item.self_ty;
+    if errors.is_empty() {
+        let implementation = offers.implementation(plugin, &info);
+        return Ok(quote!(#item #implementation));
     }
-
-    fn is_empty(&self) -> bool {
-        self.tools.is_empty() && self.resources.is_empty() && self.prompts.is_empty()
-    }
-
-    /// The implementation of `Plugin` and its export.
-    fn implementation(&self, plugin: &Type, info: &TokenStream) -> TokenStream {
-        let arguments = self.tools.iter().map(Tool::arguments);
-        let functions = [
-            self.tool_functions(),
-            self.resource_functions(),
-            self.prompt_functions(),
-            self.complete_function(),
-        ];
-        let mut interfaces = Vec::new();
-        for (has, name) in [
-            (!self.tools.is_empty(), quote!(tools)),
-            (!self.resources.is_empty(), quote!(resources)),
-            (!self.prompts.is_empty(), quote!(prompts)),
-            (!self.completions.is_empty(), quote!(completions)),
-        ] {
-            interfaces.extend(has.then_some(name));
-        }
+    // An empty implementation goes with the block, so that the author isn't told of its absence too.
+    let stand_in = can_be_plugin.then(|| {
         quote! {
-            const _: () = {
-                #(#arguments)*
-
-                #[automatically_derived]
-                impl ::moongate_sdk::Plugin for #plugin {
-                    fn info() -> ::moongate_sdk::PluginInfo { #info }
-                    #(#functions)*
-                }
-
-                ::moongate_sdk::export!(#plugin: #(#interfaces),*);
-            };
-        }
-    }
-
-    fn tool_functions(&self) -> Option<TokenStream> {
-        if self.tools.is_empty() {
-            return None;
-        }
-        let (entries, arms) = (self.tools.iter().map(Tool::entry), self.tools.iter().map(Tool::arm));
-        let list = list(&quote!(tools), &quote!(Tool), entries);
-        Some(quote! {
-            #list
-
-            fn call_tool(
-                &self,
-                ctx: &::moongate_sdk::Context,
-                name: &str,
-                args: &str,
-            ) -> ::core::result::Result<::moongate_sdk::CallOutcome, ::moongate_sdk::Failure> {
-                let _ = (ctx, args);
-                match name {
-                    #(#arms)*
-                    _ => ::moongate_sdk::expansion::no_tool(name),
-                }
+            impl ::moongate_sdk::Plugin for #plugin {
+                fn info() -> ::moongate_sdk::PluginInfo { ::core::unreachable!() }
             }
-        })
-    }
-
-    fn resource_functions(&self) -> Option<TokenStream> {
-        if self.resources.is_empty() {
-            return None;
         }
-        let (templates, resources): (Vec<&Resource>, Vec<&Resource>) =
-            self.resources.iter().partition(|resource| resource.is_template());
-        // An exact URI goes before a template that it fits.
-        let steps = resources.iter().chain(&templates).map(|resource| resource.step());
-        let resources =
-            list(&quote!(resources), &quote!(ResourceInfo), resources.iter().map(|one| one.entry()));
-        let templates =
-            list(&quote!(templates), &quote!(ResourceTemplate), templates.iter().map(|one| one.entry()));
-        Some(quote! {
-            #resources
-            #templates
-
-            fn read_resource(
-                &self,
-                ctx: &::moongate_sdk::Context,
-                uri: &str,
-            ) -> ::core::result::Result<::moongate_sdk::ReadOutcome, ::moongate_sdk::Failure> {
-                let _ = ctx;
-                #(#steps)*
-                ::moongate_sdk::expansion::no_resource(uri)
-            }
-        })
-    }
-
-    fn prompt_functions(&self) -> Option<TokenStream> {
-        if self.prompts.is_empty() {
-            return None;
-        }
-        let (entries, arms) = (self.prompts.iter().map(Prompt::entry), self.prompts.iter().map(Prompt::arm));
-        let list = list(&quote!(prompts), &quote!(Prompt), entries);
-        Some(quote! {
-            #list
-
-            fn get_prompt(
-                &self,
-                ctx: &::moongate_sdk::Context,
-                name: &str,
-                args: &[(::std::string::String, ::std::string::String)],
-            ) -> ::core::result::Result<::moongate_sdk::PromptOutcome, ::moongate_sdk::Failure> {
-                let _ = (ctx, args);
-                match name {
-                    #(#arms)*
-                    _ => ::moongate_sdk::expansion::no_prompt(name),
-                }
-            }
-        })
-    }
-
-    fn complete_function(&self) -> Option<TokenStream> {
-        if self.completions.is_empty() {
-            return None;
-        }
-        let steps = self.completions.iter().map(Complete::step);
-        Some(quote! {
-            fn complete(
-                &self,
-                target: &::moongate_sdk::CompletionTarget,
-                argument: &str,
-                typed: &str,
-                others: &[(::std::string::String, ::std::string::String)],
-            ) -> ::core::result::Result<::moongate_sdk::Completion, ::moongate_sdk::Failure> {
-                let _ = (typed, others);
-                #(#steps)*
-                ::core::result::Result::Ok(::core::convert::From::from(::std::vec::Vec::<::std::string::String>::new()))
-            }
-        })
-    }
-}
-
-/// A function that gives a list.
-fn list(function: &TokenStream, ty: &TokenStream, entries: impl Iterator<Item = TokenStream>) -> TokenStream {
-    quote! {
-        fn #function(
-            &self,
-        ) -> ::core::result::Result<::std::vec::Vec<::moongate_sdk::#ty>, ::moongate_sdk::Failure> {
-            #[allow(unused_mut, clippy::vec_init_then_push, reason = "an entry may be left out by `#[cfg]`")]
-            let mut list = ::std::vec::Vec::new();
-            #(#entries)*
-            ::core::result::Result::Ok(list)
-        }
-    }
+    });
+    Err(Refused { block: quote!(#item #stand_in), errors })
 }
 
 /// What the plugin says of itself.
@@ -312,3 +105,6 @@ fn info(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

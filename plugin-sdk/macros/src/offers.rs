@@ -1,0 +1,234 @@
+//! What the functions of a block offer, and the implementation of `Plugin` that offers it.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Result, Type};
+
+use crate::completion::Complete;
+use crate::method::{Kind, Method};
+use crate::prompt::Prompt;
+use crate::resource::Resource;
+use crate::tool::Tool;
+
+/// What the functions of a block offer, in their order.
+#[derive(Default)]
+pub(crate) struct Offers {
+    tools: Vec<Tool>,
+    resources: Vec<Resource>,
+    prompts: Vec<Prompt>,
+    completions: Vec<Complete>,
+}
+
+impl Offers {
+    /// Reads the functions that are marked, and takes the marks away.
+    pub(crate) fn read(item: &mut ItemImpl, errors: &mut Vec<Error>) -> Self {
+        let mut offers = Self::default();
+        for function in item.items.iter_mut() {
+            let ImplItem::Fn(function) = function else { continue };
+            let (marks, rest): (Vec<Attribute>, Vec<Attribute>) = std::mem::take(&mut function.attrs)
+                .into_iter()
+                .partition(|attribute| Kind::of(attribute).is_some());
+            function.attrs = rest;
+            match marks.as_slice() {
+                [] => {}
+                [mark] => {
+                    if let Err(error) = offers.read_one(mark, function, errors) {
+                        errors.push(error);
+                    }
+                }
+                [_, second, ..] => {
+                    errors.push(Error::new_spanned(second, "a function has one of these attributes"))
+                }
+            }
+        }
+        for names in [
+            offers.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
+            offers.prompts.iter().map(|prompt| &prompt.name).collect(),
+            offers.resources.iter().map(|resource| &resource.uri).collect(),
+        ] {
+            refuse_twice(&names, errors);
+        }
+        offers
+    }
+
+    fn read_one(
+        &mut self,
+        mark: &Attribute,
+        function: &mut ImplItemFn,
+        errors: &mut Vec<Error>,
+    ) -> Result<()> {
+        let Some(kind) = Kind::of(mark) else { return Ok(()) };
+        let tokens = match &mark.meta {
+            Meta::Path(_) => TokenStream::new(),
+            Meta::List(list) => list.tokens.clone(),
+            Meta::NameValue(other) => return Err(Error::new_spanned(other, "options stand in parentheses")),
+        };
+        let method = Method::read(function, kind, errors);
+        match kind {
+            Kind::Tool => self.tools.push(Tool::read(method, tokens)?),
+            Kind::Resource => self.resources.push(Resource::read(method, tokens)?),
+            Kind::Prompt => self.prompts.push(Prompt::read(method, tokens)?),
+            Kind::Completion => self.completions.push(Complete::read(method, tokens)?),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tools.is_empty() && self.resources.is_empty() && self.prompts.is_empty()
+    }
+
+    /// The implementation of `Plugin` and its export.
+    pub(crate) fn implementation(&self, plugin: &Type, info: &TokenStream) -> TokenStream {
+        let arguments = self.tools.iter().map(Tool::arguments);
+        let functions = [
+            self.tool_functions(),
+            self.resource_functions(),
+            self.prompt_functions(),
+            self.complete_function(),
+        ];
+        let mut interfaces = Vec::new();
+        for (has, name) in [
+            (!self.tools.is_empty(), quote!(tools)),
+            (!self.resources.is_empty(), quote!(resources)),
+            (!self.prompts.is_empty(), quote!(prompts)),
+            (!self.completions.is_empty(), quote!(completions)),
+        ] {
+            interfaces.extend(has.then_some(name));
+        }
+        quote! {
+            const _: () = {
+                #(#arguments)*
+
+                #[automatically_derived]
+                impl ::moongate_sdk::Plugin for #plugin {
+                    fn info() -> ::moongate_sdk::PluginInfo { #info }
+                    #(#functions)*
+                }
+
+                ::moongate_sdk::export!(#plugin: #(#interfaces),*);
+            };
+        }
+    }
+
+    fn tool_functions(&self) -> Option<TokenStream> {
+        if self.tools.is_empty() {
+            return None;
+        }
+        let (entries, arms) = (self.tools.iter().map(Tool::entry), self.tools.iter().map(Tool::arm));
+        let list = list(&quote!(tools), &quote!(Tool), entries);
+        Some(quote! {
+            #list
+
+            fn call_tool(
+                &self,
+                ctx: &::moongate_sdk::Context,
+                name: &str,
+                args: &str,
+            ) -> ::core::result::Result<::moongate_sdk::CallOutcome, ::moongate_sdk::Failure> {
+                let _ = (ctx, args);
+                match name {
+                    #(#arms)*
+                    _ => ::moongate_sdk::expansion::no_tool(name),
+                }
+            }
+        })
+    }
+
+    fn resource_functions(&self) -> Option<TokenStream> {
+        if self.resources.is_empty() {
+            return None;
+        }
+        let (templates, resources): (Vec<&Resource>, Vec<&Resource>) =
+            self.resources.iter().partition(|resource| resource.is_template());
+        // An exact URI goes before a template that it fits.
+        let steps = resources.iter().chain(&templates).map(|resource| resource.step());
+        let resources =
+            list(&quote!(resources), &quote!(ResourceInfo), resources.iter().map(|one| one.entry()));
+        let templates =
+            list(&quote!(templates), &quote!(ResourceTemplate), templates.iter().map(|one| one.entry()));
+        Some(quote! {
+            #resources
+            #templates
+
+            fn read_resource(
+                &self,
+                ctx: &::moongate_sdk::Context,
+                uri: &str,
+            ) -> ::core::result::Result<::moongate_sdk::ReadOutcome, ::moongate_sdk::Failure> {
+                let _ = ctx;
+                #(#steps)*
+                ::moongate_sdk::expansion::no_resource(uri)
+            }
+        })
+    }
+
+    fn prompt_functions(&self) -> Option<TokenStream> {
+        if self.prompts.is_empty() {
+            return None;
+        }
+        let (entries, arms) = (self.prompts.iter().map(Prompt::entry), self.prompts.iter().map(Prompt::arm));
+        let list = list(&quote!(prompts), &quote!(Prompt), entries);
+        Some(quote! {
+            #list
+
+            fn get_prompt(
+                &self,
+                ctx: &::moongate_sdk::Context,
+                name: &str,
+                args: &[(::std::string::String, ::std::string::String)],
+            ) -> ::core::result::Result<::moongate_sdk::PromptOutcome, ::moongate_sdk::Failure> {
+                let _ = (ctx, args);
+                match name {
+                    #(#arms)*
+                    _ => ::moongate_sdk::expansion::no_prompt(name),
+                }
+            }
+        })
+    }
+
+    fn complete_function(&self) -> Option<TokenStream> {
+        if self.completions.is_empty() {
+            return None;
+        }
+        let steps = self.completions.iter().map(Complete::step);
+        Some(quote! {
+            fn complete(
+                &self,
+                target: &::moongate_sdk::CompletionTarget,
+                argument: &str,
+                typed: &str,
+                others: &[(::std::string::String, ::std::string::String)],
+            ) -> ::core::result::Result<::moongate_sdk::Completion, ::moongate_sdk::Failure> {
+                let _ = (typed, others);
+                #(#steps)*
+                ::core::result::Result::Ok(::core::convert::From::from(::std::vec::Vec::<::std::string::String>::new()))
+            }
+        })
+    }
+}
+
+/// Two of a kind can't have the same name, unless `#[cfg]` keeps them apart, which rustc will see.
+fn refuse_twice(names: &[&LitStr], errors: &mut Vec<Error>) {
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].iter().any(|earlier| earlier.value() == name.value()) {
+            errors.push(Error::new(
+                name.span(),
+                format!("`{}` is already another one's; choose another name", name.value()),
+            ));
+        }
+    }
+}
+
+/// A function that gives a list.
+fn list(function: &TokenStream, ty: &TokenStream, entries: impl Iterator<Item = TokenStream>) -> TokenStream {
+    quote! {
+        fn #function(
+            &self,
+        ) -> ::core::result::Result<::std::vec::Vec<::moongate_sdk::#ty>, ::moongate_sdk::Failure> {
+            #[allow(unused_mut, clippy::vec_init_then_push, reason = "an entry may be left out by `#[cfg]`")]
+            let mut list = ::std::vec::Vec::new();
+            #(#entries)*
+            ::core::result::Result::Ok(list)
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What authors are told, and where: each mistake that is easy to make.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+
+use super::{Refused, read};
+
+/// The errors for an `impl` block: the source they point to, and what they say.
+fn errors_with(options: &str, block: &str) -> Vec<(String, String)> {
+    let parse = |text: &str| text.parse::<TokenStream>().unwrap();
+    let Err(Refused { errors, .. }) = read(parse(options), &parse(block)) else {
+        panic!("no error for {block}")
+    };
+    errors.iter().map(|error| (error.span().source_text().unwrap_or_default(), error.to_string())).collect()
+}
+
+/// The one error for a plugin with this function.
+#[track_caller]
+fn error(function: &str) -> (String, String) {
+    let mut errors = errors_with("", &format!("impl Mine {{ {function} }}"));
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    errors.remove(0)
+}
+
+#[track_caller]
+fn assert_error(function: &str, place: &str, beginning: &str) {
+    let (at, message) = error(function);
+    assert!(message.starts_with(beginning), "{message}");
+    assert_eq!(at, place, "{message}");
+}
+
+#[test]
+fn a_tool_is_no_method_that_changes_or_waits() {
+    assert_error(
+        "#[tool] /// A.\nfn a(&mut self) {}",
+        "&mut self",
+        "a tool can't take `&mut self`: every call gets a plugin of its own",
+    );
+    assert_error("#[tool] /// A.\nfn a(self) {}", "self", "a tool takes `&self`");
+    assert_error(
+        "#[tool] /// A.\nasync fn a(&self) {}",
+        "async",
+        "a tool can't be `async`: every call has a sandbox of its own",
+    );
+    assert_error("#[tool] /// A.\nfn a<T>(&self, t: T) {}", "<T>", "a tool can't be generic");
+    assert_error(
+        "#[tool] /// A.\nfn a(&self) -> impl Sized {}",
+        "impl Sized",
+        "name the type that the tool returns",
+    );
+}
+
+#[test]
+fn a_description_is_needed() {
+    assert_error("#[tool] fn a(&self) {}", "a", "this tool needs a doc comment");
+    assert_error("#[prompt] /// \nfn a(&self) -> String {}", "a", "this prompt needs a doc comment");
+    assert_error(
+        "#[resource(uri = \"a://b\")] fn a(&self) -> String {}",
+        "a",
+        "this resource needs a doc comment",
+    );
+}
+
+#[test]
+fn a_name_fits_hosts_and_is_there_once() {
+    assert_error("#[tool(name = \"a b\")] /// A.\nfn a(&self) {}", "\"a b\"", "`a b` holds ' '");
+    assert_error("#[tool(name = \"\")] /// A.\nfn a(&self) {}", "\"\"", "the name is empty");
+    let long = "a".repeat(65);
+    assert_error(
+        &format!("#[tool] /// A.\nfn {long}(&self) {{}}"),
+        &long,
+        &format!("`{long}` is 65 characters long"),
+    );
+    assert_error(
+        "#[tool] /// A.\nfn a(&self) {} #[tool(name = \"a\")] /// B.\nfn b(&self) {}",
+        "\"a\"",
+        "`a` is already another one's",
+    );
+}
+
+#[test]
+fn an_option_is_known_and_has_the_right_form() {
+    assert_error(
+        "#[tool(readonly)] /// A.\nfn a(&self) {}",
+        "readonly",
+        "unknown option `readonly`; known here: `name`",
+    );
+    assert_error("#[tool(title)] /// A.\nfn a(&self) {}", "title", "`title` needs a value");
+    assert_error("#[tool(title = 1)] /// A.\nfn a(&self) {}", "1", "`title` is written out");
+    assert_error("#[tool(read_only = 1)] /// A.\nfn a(&self) {}", "1", "`read_only` is `true` or `false`");
+    assert_error(
+        "#[tool(read_only, read_only)] /// A.\nfn a(&self) {}",
+        "read_only",
+        "`read_only` stands here twice",
+    );
+    assert_error("#[tool = 1] /// A.\nfn a(&self) {}", "tool = 1", "options stand in parentheses");
+    assert_error(
+        "#[tool] #[prompt] /// A.\nfn a(&self) {}",
+        "#[prompt]",
+        "a function has one of these attributes",
+    );
+}
+
+#[test]
+fn arguments_are_one_object_or_named() {
+    assert_error(
+        "#[tool] /// A.\nfn a(&self, args: Args, more: u8) {}",
+        "more",
+        "`args` is the whole object of arguments, so `more` can't be another one",
+    );
+    assert_error("#[tool] /// A.\nfn a(&self, _: u8) {}", "_", "an argument needs a name");
+    assert_error(
+        "#[tool] /// A.\nfn a(&self, #[inline] b: u8) {}",
+        "#[inline]",
+        "a parameter can have doc comments",
+    );
+}
+
+#[test]
+fn a_uri_is_absolute_and_its_variables_are_parameters() {
+    let resource = |uri: &str, params: &str| {
+        format!("#[resource(uri = \"{uri}\")] /// A.\nfn a(&self{params}) -> String {{}}")
+    };
+    assert_error("#[resource] /// A.\nfn a(&self) -> String {}", "a", "`uri = \"…\"` is missing");
+    assert_error(&resource("notes/today", ""), "\"notes/today\"", "`notes/today` is no absolute URI");
+    assert_error(&resource("a://{b}", ""), "\"a://{b}\"", "the function has no parameter `b` for `{b}`");
+    assert_error(&resource("a://b", ", c: String"), "c", "`uri` has no variable `{c}`");
+    assert_error(&resource("a://{b", ""), "\"a://{b\"", "a `{` in `a://{b` is never closed");
+    assert_error(&resource("a://{b*}", ""), "\"a://{b*}\"", "`{b*}` isn't supported");
+    assert_error(&resource("a://{b}/{b}", ", b: String"), "\"a://{b}/{b}\"", "`{b}` stands in");
+}
+
+#[test]
+fn a_completion_says_whose_it_is() {
+    let tool = "#[tool] /// T.\nfn t(&self) {}";
+    assert_error(
+        &format!("{tool} #[complete(argument = \"b\")] fn a(&self, typed: &str) -> Vec<String> {{}}"),
+        "a",
+        "say whose argument it is",
+    );
+    assert_error(
+        &format!("{tool} #[complete(prompt = \"p\", argument = \"b\")] fn a(&self) -> Vec<String> {{}}"),
+        "a",
+        "take what was typed as `&str`",
+    );
+}
+
+#[test]
+fn a_block_is_a_plain_one_that_offers_something() {
+    let message = |block: &str| errors_with("", block).remove(0).1;
+    assert!(message("struct Mine;").starts_with("`#[plugin]` stands above an `impl` block"));
+    assert!(message("impl Trait for Mine {}").starts_with("`#[plugin]` stands above a plain `impl` block"));
+    assert!(message("impl<T> Mine<T> {}").starts_with("a plugin can't be generic"));
+    assert!(message("impl Mine { fn a(&self) {} }").starts_with("the plugin offers nothing"));
+    let unknown = errors_with("nane = \"x\"", "impl Mine { #[tool] /// A.\nfn a(&self) {} }").remove(0);
+    assert!(unknown.1.starts_with("unknown option `nane`"), "{unknown:?}");
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let block = "impl Mine { #[tool] fn a(&mut self) {} #[prompt(name = \"?\")] /// B.\nasync fn b(&self) -> String {} }";
+    let places: Vec<String> = errors_with("", block).into_iter().map(|(place, _)| place).collect();
+    assert_eq!(places, ["a", "&mut self", "async", "\"?\""]);
+}
+
+#[test]
+fn a_block_with_mistakes_comes_back_without_the_marks() {
+    let block: TokenStream = "impl Mine { #[tool] fn a(&self) {} }".parse().unwrap();
+    let Err(Refused { block, .. }) = read(TokenStream::new(), &block) else { panic!() };
+    let text = block.to_token_stream().to_string();
+    assert!(!text.contains("tool"), "{text}");
+    assert!(text.contains("Plugin for Mine"), "{text}");
+}
