@@ -3,4 +3,5 @@
 
 mod contract; // the two copies of the WIT
 mod hello; // the smallest plugin
+mod mcp; // the contract against MCP
 mod offers; // everything that a block can offer
