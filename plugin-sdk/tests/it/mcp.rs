@@ -239,12 +239,9 @@ fn no_name_is_a_reserved_word() {
             names.extend(function.params.iter().map(|param| param.name.clone()));
         }
         for id in interface.types.values() {
-            match &resolve.types[*id].kind {
-                TypeDefKind::Record(record) => {
-                    names.extend(record.fields.iter().map(|field| field.name.clone()))
-                }
-                // Cases are qualified by their type in every language.
-                _ => {}
+            // The cases of the others are qualified by their type in every language.
+            if let TypeDefKind::Record(record) = &resolve.types[*id].kind {
+                names.extend(record.fields.iter().map(|field| field.name.clone()));
             }
         }
     }
