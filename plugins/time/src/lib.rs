@@ -2,7 +2,7 @@
 //!
 //! Its tools take the same arguments and give the same answers as those of the Python package `mcp-server-time`, so it
 //! can stand in for that one. The zones are built in; nothing is read from the machine but its clock. The times
-//! themselves are worked out in [`clock`], which never asks what time it is.
+//! themselves are worked out in `clock`, which never asks what time it is.
 #![forbid(unsafe_code)]
 
 use jiff::Timestamp;
