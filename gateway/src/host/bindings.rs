@@ -18,8 +18,8 @@ mod generated {
         exports: { default: async },
         with: {
             "wasi:io/poll": wasmtime_wasi::p2::bindings::io::poll,
-            "wasi:keyvalue/store.bucket": crate::host::imports::Bucket,
-            "wasi:keyvalue/atomics.cas": crate::host::imports::Cas,
+            "wasi:keyvalue/store.bucket": crate::host::imports::stores::Bucket,
+            "wasi:keyvalue/atomics.cas": crate::host::imports::stores::Cas,
         },
     });
 }

@@ -164,10 +164,8 @@ impl LoadError {
             Self::NoExports { .. } => {
                 "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that".to_owned()
             }
-            Self::Describe { error, .. } => return error.config_key().map(|key| match error {
-                CallError::Timeout(_) => "raise `limits.describe_timeout`".to_owned(),
-                _ => format!("raise `limits.{key}`"),
-            }),
+            Self::Describe { error: CallError::Timeout(_), .. } => "raise `limits.describe_timeout`".to_owned(),
+            Self::Describe { error, .. } => format!("raise `limits.{}`", error.config_key()?),
             Self::Read { .. } | Self::Grant { .. } | Self::Manifest { .. } | Self::Internal(_) => return None,
         };
         Some(hint)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use moongate_core::config::PluginConfig;
 use moongate_core::names::PluginId;
 
-use super::{HostOptions, WasmHost, WasmPlugin};
+use super::{Gauges, HostOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
 
 pub(super) use guest::{Guest, component};
 
@@ -36,4 +36,21 @@ pub(super) async fn load(
     let mut config = config(dir, &guest.build());
     change(&mut config);
     host.load(Arc::new(config)).await.unwrap()
+}
+
+#[test]
+fn the_version_that_is_told_is_the_one_that_is_pinned() {
+    let manifest = include_str!("../../../Cargo.toml");
+    assert!(manifest.contains(&format!("wasmtime = {{ version = \"={WASMTIME_VERSION}\"")));
+}
+
+#[tokio::test]
+async fn without_room_for_a_pool_plugins_serve_all_the_same() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let options = HostOptions { cache: dir.path().join("cache"), concurrency: 10_000_000, events: None };
+    let host = WasmHost::new(options).unwrap();
+    assert!(host.loader.linker.engine().pooling_allocator_metrics().is_none());
+    let plugin = load(&host, dir.path(), &Guest::default(), |_| {}).await;
+    assert_eq!(plugin.manifest.tools.len(), 1);
+    assert_eq!(host.gauges(), Gauges::default());
 }

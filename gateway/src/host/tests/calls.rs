@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use moongate_core::call::{Busy, CallContext, CallError, Content, Outcome, ToolResult};
 use moongate_core::catalog::Plugin as _;
-use moongate_core::config::PluginConfig;
+use moongate_core::config::{DirGrant, DirMode, PluginConfig};
 use moongate_core::names::{Principal, ToolName};
 use tempfile::TempDir;
 
@@ -251,4 +251,27 @@ async fn a_guest_that_watches_for_it_may_end_by_itself() {
     // Whether it was quick enough to answer as well is open.
     assert!(matches!(result, Ok(_) | Err(CallError::Cancelled)));
     assert_eq!(events.try_recv().unwrap().change, Change::Prompts);
+}
+
+#[tokio::test]
+async fn a_granted_directory_that_is_gone_is_told_without_its_place() {
+    let dir = TempDir::new().unwrap();
+    let granted = dir.path().join("granted");
+    std::fs::create_dir(&granted).unwrap();
+    let grant = DirGrant {
+        place: 0..0,
+        host: granted.clone(),
+        named: granted.clone(),
+        guest: "/notes".to_owned(),
+        mode: DirMode::ReadOnly,
+    };
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &Guest::default(), |config| config.allow.dirs = vec![grant]).await;
+    assert!(call(&plugin).await.is_ok());
+    std::fs::remove_dir(&granted).unwrap();
+    let said = "the granted directory `/notes` can't be opened";
+    assert_eq!(call(&plugin).await.unwrap_err(), CallError::Internal(said.to_owned()));
+    // Whoever loads it is the operator, who needs to know which one it is.
+    let error = host.load(Arc::clone(&plugin.sandbox.config)).await.unwrap_err();
+    assert!(error.to_string().contains(&granted.display().to_string()), "{error}");
 }
