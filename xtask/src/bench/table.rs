@@ -65,6 +65,7 @@ fn alone(out: &mut String, figures: &Value) {
         ("first list of tools, compiled code cached", number(f(&["cold", "cached_ms"]), 1), "ms"),
         ("the same for rmcp", number(f(&["cold", "rmcp_ms"]), 1), "ms"),
         ("a call through dispatch alone, p50", number(f(&["inside", "dispatch_p50_us"]), 1), "µs"),
+        ("the same with 64 KiB of text", number(f(&["inside", "dispatch_64kib_p50_us"]), 1), "µs"),
         ("a call over HTTP, one connection, p50", number(http.and_then(|e| e["p50_us"].as_f64()), 1), "µs"),
         (
             "how late a 2 ms timer is, nothing running, p50",
