@@ -75,7 +75,7 @@ impl<P: Plugin> completions::Guest for Exported<P> {
 /// moongate_sdk::export!(MyPlugin: tools, prompts);
 /// ```
 ///
-/// It does nothing in a native build.
+/// It exports nothing in a native build.
 #[macro_export]
 macro_rules! export {
     ($Plugin:ty: $($interface:ident),* $(,)?) => {
@@ -85,6 +85,10 @@ macro_rules! export {
             $crate::bindings::lifecycle::export_lifecycle!(Exported with_types_in $crate::bindings::lifecycle);
             $($crate::export_interface!($interface Exported);)*
         };
+
+        // Nothing calls a plugin in a native build, and rustc would call it dead.
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() -> $Plugin = <$Plugin as ::core::default::Default>::default;
     };
 }
 

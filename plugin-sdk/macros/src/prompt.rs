@@ -1,7 +1,7 @@
 //! `#[prompt]`: one entry of the list, and one arm of getting it.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{LitStr, Result};
 
@@ -62,9 +62,11 @@ impl Prompt {
             let name = ident.unraw().to_string();
             quote!(::moongate_sdk::expansion::prompt_value::<#ty>(args, #name)?)
         });
+        let output = &method.output;
+        let prompted = quote_spanned!(method.output_span=> ::moongate_sdk::expansion::prompted::<#output>);
         quote! {
             #(#cfgs)*
-            #name => ::moongate_sdk::expansion::prompted(
+            #name => #prompted(
                 (|| ::core::result::Result::<_, ::moongate_sdk::ToolError>::Ok(#call))()
             ),
         }

@@ -1,7 +1,7 @@
 //! `#[resource]`: one entry of the list of resources or templates, and one step of reading.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Error, LitStr, Result};
 
@@ -96,7 +96,9 @@ impl Resource {
         let value = quote! {
             (|| ::core::result::Result::<_, ::moongate_sdk::ToolError>::Ok(#call))()
         };
-        let read = quote!(return ::moongate_sdk::expansion::read(uri, #mime_type, #value););
+        let output = &method.output;
+        let read = quote_spanned!(method.output_span=> ::moongate_sdk::expansion::read::<#output>);
+        let read = quote!(return #read(uri, #mime_type, #value););
         if variables.is_empty() {
             return quote!(#(#cfgs)* if uri == #uri { #read });
         }

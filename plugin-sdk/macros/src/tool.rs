@@ -128,7 +128,9 @@ impl Tool {
             Some(ty) => quote!(::moongate_sdk::expansion::arguments::<#ty>(args).map(|values| #call)),
             None => quote!(::core::result::Result::Ok(#call)),
         };
-        quote!(#(#cfgs)* #name => ::moongate_sdk::expansion::called(#value),)
+        let output = &method.output;
+        let called = quote_spanned!(method.output_span=> ::moongate_sdk::expansion::called::<#output>);
+        quote!(#(#cfgs)* #name => #called(#value),)
     }
 
     fn struct_ident(&self) -> syn::Ident {
