@@ -62,7 +62,12 @@ fn trapped(trap: Trap, state: &State, limits: &Limits) -> CallError {
         }
         Trap::IntegerDivisionByZero => "it divided by zero".to_owned(),
         Trap::UnreachableCodeReached => match state.output.panic_message() {
-            Some(message) => format!("it {message}"),
+            Some(message) => {
+                // Paths and values of the plugin's inside are for its author, who reads the log.
+                let message = text::line(&message, text::SENTENCE);
+                tracing::warn!(plugin = %state.config.id, "the plugin {message}");
+                "it panicked; the gateway's log says where and why".to_owned()
+            }
             None => "it stopped itself (`unreachable`) and didn't say why".to_owned(),
         },
         other => other.to_string().trim_start_matches("wasm trap: ").to_owned(),
