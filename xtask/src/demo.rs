@@ -14,7 +14,8 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     crate::no_more("demo", &rest)?;
     // With --stdio, stdout carries nothing but JSON-RPC: whatever is built talks on stderr.
     build_plugins::build(project)?;
-    project.cargo(&["build", "-p", "moongate"]).quiet_stdout().done()?;
+    // Chosen from the whole workspace, so that its features, and with them its dependencies, are those of the tests.
+    project.cargo(&["build", "--workspace", "--bin", "moongate"]).quiet_stdout().done()?;
 
     let mut gateway = Command::new(project.gateway());
     gateway.arg("serve").arg("-c").arg(project.root().join("gateway.toml"));
