@@ -15,6 +15,7 @@ mod check;
 mod configuration;
 mod list;
 mod print;
+mod serve;
 mod version;
 
 /// What the process says at its end, for scripts and service managers.
@@ -106,6 +107,7 @@ enum Format {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Serve(serve::Serve),
     Check(check::Check),
     List(list::List),
     Call(call::Call),
@@ -131,6 +133,7 @@ impl Cli {
     #[must_use]
     pub fn verbosity(&self) -> Verbosity {
         let looks = match self.verb {
+            Verb::Serve(_) => false,
             Verb::Check(_) | Verb::List(_) | Verb::Call(_) => true,
         };
         match (self.common.quiet, self.common.verbose) {
@@ -146,6 +149,7 @@ impl Cli {
     pub async fn run(self) -> Exit {
         let Self { common, verb } = self;
         let done = match verb {
+            Verb::Serve(serve) => serve.run(&common).await,
             Verb::Check(check) => check.run(&common).await,
             Verb::List(list) => list.run(&common).await,
             Verb::Call(call) => call.run(&common).await,

@@ -3,6 +3,8 @@
 //! The modules stand in reading order, which is also the order of the floors: a module uses those above it and
 //! nothing below.
 
+/// From a configuration to a running gateway and back to nothing.
+pub mod app;
 /// The command line: one struct per verb. Nothing else prints.
 pub mod cli;
 /// From a component's file to a plugin that answers calls. The only place that knows of Wasm.

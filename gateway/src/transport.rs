@@ -1,19 +1,17 @@
 //! How bytes come in and go out: lines over stdio, requests over HTTP.
 //!
 //! A transport frames, limits and (over HTTP) finds out who calls; what the messages mean it leaves to a
-//! [`Protocol`]. The gateway's is `core::mcp::Server`, tests bring their own of a few lines. `app` starts the
+//! [`Protocol`]. The gateway's is [`Server`], tests bring their own of a few lines. `app` starts the
 //! transports and ends them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use moongate_core::names::Principal;
+use moongate_core::server::{Headers, HttpReply, LineReply, Post, Server, StdioConnection};
 
 pub mod http;
-mod seam;
 pub mod stdio;
-
-pub use seam::{Header, Headers, HttpReply, LineReply, Post};
 
 /// What answers the messages that a transport brings.
 pub trait Protocol: Send + Sync + 'static {
@@ -27,14 +25,49 @@ pub trait Protocol: Send + Sync + 'static {
     fn disconnect(&self, connection: &Self::Connection);
 
     /// A peer over stdio sent a line. Called in the order of arrival, and never waits.
-    fn line(self: &Arc<Self>, connection: &Arc<Self::Connection>, line: &[u8]) -> LineReply;
+    fn line(&self, connection: &Arc<Self::Connection>, line: &[u8]) -> LineReply;
+
+    /// The answer to a line of more than `most` bytes, which was thrown away.
+    fn line_too_long(&self, connection: &Arc<Self::Connection>, most: usize) -> Vec<u8>;
 
     /// Somebody posted a message. Dropping the future tells that they have gone.
-    fn post(&self, post: Post<'_>) -> impl Future<Output = HttpReply> + Send;
+    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = HttpReply> + Send;
 
     /// Somebody asked for the stream of a session.
     fn get(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply;
 
     /// Somebody ends a session.
     fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply;
+}
+
+impl Protocol for Server {
+    type Connection = StdioConnection;
+
+    fn connect(&self) -> Arc<StdioConnection> {
+        StdioConnection::new()
+    }
+
+    fn disconnect(&self, connection: &StdioConnection) {
+        connection.close();
+    }
+
+    fn line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
+        self.stdio_line(connection, line)
+    }
+
+    fn line_too_long(&self, connection: &Arc<StdioConnection>, most: usize) -> Vec<u8> {
+        Self::line_too_long(self, connection, most)
+    }
+
+    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = HttpReply> + Send {
+        Self::post(self, post)
+    }
+
+    fn get(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {
+        Self::get(self, principal, headers)
+    }
+
+    fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {
+        Self::delete(self, principal, headers)
+    }
 }

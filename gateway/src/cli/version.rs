@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use moongate_core::mcp::Revision;
+
 use crate::host;
 
 /// The version alone.
@@ -15,5 +17,5 @@ pub(super) fn long() -> &'static str {
 }
 
 fn revisions() -> String {
-    String::new()
+    Revision::ALL.map(Revision::as_str).join(", ")
 }

@@ -8,13 +8,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use moongate_core::server::LineReply;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::{LineReply, Protocol};
+use crate::transport::Protocol;
 
 pub mod fds;
 mod lines;
@@ -132,7 +133,7 @@ impl<P: Protocol> Peer<P> {
     async fn frame(&mut self, frame: Frame) -> Option<()> {
         let reply = match frame {
             Frame::Line(line) => self.protocol.line(&self.connection, &line),
-            Frame::TooLong => LineReply::Ready(writer::too_long()),
+            Frame::TooLong => LineReply::Ready(self.protocol.line_too_long(&self.connection, MAX_LINE)),
         };
         match reply {
             LineReply::None => Some(()),

@@ -13,15 +13,16 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_core::config::HttpConfig;
+use moongate_core::server::{Header, Headers, HttpReply, Post};
 
+use crate::transport::Protocol;
 use crate::transport::http::auth::Tokens;
 use crate::transport::http::body;
 use crate::transport::http::origin::{self, Origins};
 use crate::transport::http::refusal::Refusal;
-use crate::transport::{Header, Headers, HttpReply, Post, Protocol};
 
-/// The verbs that the endpoint knows.
-pub(super) const VERBS: &str = "GET, POST, DELETE, OPTIONS";
+/// The verbs that lead to something. GET will, once there are streams to get.
+pub(super) const VERBS: &str = "POST, DELETE, OPTIONS";
 
 /// What every request is checked against, and what answers it.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use moongate_core::config::{Secret, Token};
 use moongate_core::names::Principal;
+use moongate_core::server::{Header, Headers, HttpReply, LineReply, Post};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::transport::{Header, Headers, HttpReply, LineReply, Post};
 
 /// Answers a post with who called and what was sent; `wait` is answered never, and `large` with much.
 #[derive(Debug, Default)]
@@ -36,11 +36,15 @@ impl Protocol for Fake {
 
     fn disconnect(&self, (): &()) {}
 
-    fn line(self: &Arc<Self>, _: &Arc<()>, _: &[u8]) -> LineReply {
+    fn line(&self, _: &Arc<()>, _: &[u8]) -> LineReply {
         unreachable!("nothing comes over stdio here")
     }
 
-    async fn post(&self, post: Post<'_>) -> HttpReply {
+    fn line_too_long(&self, _: &Arc<()>, _: usize) -> Vec<u8> {
+        unreachable!("nothing comes over stdio here")
+    }
+
+    async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpReply {
         let body = match post.body {
             b"\"wait\"" => {
                 let _on_drop = OnDrop(Arc::clone(&self.dropped));
@@ -175,11 +179,7 @@ async fn verbs_and_paths_that_are_not_known_are_refused() {
     let gateway = start(config()).await;
     for verb in ["PUT", "PATCH", "TRACE"] {
         let answer = gateway.send(&format!("{verb} /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
-        assert_eq!(
-            (answer.status, answer.header("allow")),
-            (405, Some("GET, POST, DELETE, OPTIONS")),
-            "{verb}"
-        );
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("POST, DELETE, OPTIONS")), "{verb}");
     }
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.write_all(b"HEAD /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();

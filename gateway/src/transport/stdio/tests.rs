@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use moongate_core::names::Principal;
+use moongate_core::server::{Headers, HttpReply, Post};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use super::*;
-use crate::transport::{Headers, HttpReply, Post};
 
 /// Answers `echo …` at once, `later …` from a task, `long N` with that many bytes; `never` isn't answered, and
 /// anything else is a notification.
@@ -27,7 +27,7 @@ impl Protocol for Fake {
         self.disconnected.store(true, Ordering::SeqCst);
     }
 
-    fn line(self: &Arc<Self>, _: &Arc<()>, line: &[u8]) -> LineReply {
+    fn line(&self, _: &Arc<()>, line: &[u8]) -> LineReply {
         let line = String::from_utf8(line.to_vec()).unwrap();
         match line.split_once(' ').unwrap_or((&line, "")) {
             ("echo", text) => LineReply::Ready(text.as_bytes().to_vec()),
@@ -47,7 +47,11 @@ impl Protocol for Fake {
         }
     }
 
-    async fn post(&self, _: Post<'_>) -> HttpReply {
+    fn line_too_long(&self, _: &Arc<()>, most: usize) -> Vec<u8> {
+        format!("longer than {most}").into_bytes()
+    }
+
+    async fn post(self: &Arc<Self>, _: Post<'_>) -> HttpReply {
         unreachable!("nothing comes over HTTP here")
     }
 
@@ -186,6 +190,6 @@ async fn a_line_over_the_limit_gets_an_error_and_the_next_one_its_answer() {
     let mut host = start(1 << 20);
     host.to.write_all(&vec![b'z'; MAX_LINE + 10]).await.unwrap();
     host.to.write_all(b"\necho next\n").await.unwrap();
-    assert!(host.line().await.contains("longer than 10 MiB"));
+    assert_eq!(host.line().await, "longer than 10485760");
     assert_eq!(host.line().await, "next");
 }

@@ -2,11 +2,8 @@
 
 use std::io;
 
-use moongate_core::jsonrpc::{ErrorObject, UnknownId, write_error};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-
-use crate::transport::stdio::MAX_LINE;
 
 /// How many answers are taken from the queue at once.
 const BATCH: usize = 64;
@@ -60,12 +57,4 @@ async fn write<W: AsyncWrite + Unpin>(output: &mut W, buffer: &mut Vec<u8>) -> i
         *buffer = Vec::new();
     }
     Ok(())
-}
-
-/// The answer to a line that was thrown away: its id isn't known.
-pub(super) fn too_long() -> Vec<u8> {
-    let message = format!("the message is longer than {} MiB", MAX_LINE / (1024 * 1024));
-    let mut text = Vec::new();
-    write_error(&mut text, None, UnknownId::Null, &ErrorObject::invalid_request(message));
-    text
 }

@@ -19,7 +19,9 @@ fn values_are_json_where_they_read_as_json() {
 #[test]
 fn values_are_text_where_the_tool_wants_text() {
     let schema = json!({ "type": "object", "properties": { "zip": { "type": "string" }, "n": { "type": "integer" } } });
-    assert_eq!(typed(&["zip=01234", "n=5"], Some(&schema)).unwrap().get(), r#"{"n":5,"zip":"01234"}"#);
+    assert_eq!(typed(&["zip=01234"], Some(&schema)).unwrap().get(), r#"{"zip":"01234"}"#);
+    assert_eq!(typed(&["zip=5"], Some(&schema)).unwrap().get(), r#"{"zip":"5"}"#);
+    assert_eq!(typed(&["n=5"], Some(&schema)).unwrap().get(), r#"{"n":5}"#);
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! `serve`: the gateway at work, until a signal or the end of its host.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use moongate_core::config::{Config, Loaded};
+
+use crate::app::{App, Options, Signals, StartError};
+use crate::cli::{Common, Exit, check, configuration, print, version};
+use crate::supervisor::Totals;
+use crate::transport::http::PATH;
+use crate::transport::stdio::fds::Stdio;
+
+mod example;
+
+use example::example;
+
+/// Serve the plugins: over HTTP, or with --stdio to the host that started the process
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate serve                           over HTTP, at `listen` under `[http]`
+  moongate serve --http 127.0.0.1:8080     over HTTP, at this address
+  moongate serve --stdio                   to a host such as Claude Desktop
+  moongate serve --stdio --http            both")]
+pub(super) struct Serve {
+    /// Serve MCP over stdin and stdout, and end with the host
+    #[arg(long)]
+    stdio: bool,
+    /// Serve MCP over HTTP: at ADDR (`IP:PORT`, or a port of 127.0.0.1), or at `listen` under `[http]`. On by
+    /// default without --stdio
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
+    http: Option<Option<SocketAddr>>,
+}
+
+/// `IP:PORT`, or the port alone.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let text = text.strip_prefix("localhost").map_or(text.to_owned(), |port| format!("127.0.0.1{port}"));
+    if let Ok(port) = text.trim_start_matches(':').parse() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    text.parse().map_err(|_| "write an IP address and a port, such as 127.0.0.1:8931".to_owned())
+}
+
+impl Serve {
+    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+        let Loaded { source, config, problems } = configuration::read(common.config.as_deref());
+        print::problems(&problems, &source);
+        let Some(config) = config else { return Ok(Exit::Configuration) };
+        let mut signals = Signals::listen().context("signals can't be taken over")?;
+        let started = tokio::select! {
+            started = App::start(&config, self.options(&config)) => started,
+            signal = signals.next() => {
+                tracing::info!(signal, "stopped before it served");
+                return Ok(Exit::Success);
+            }
+        };
+        let mut app = match started {
+            Ok(app) => app,
+            Err(error) => {
+                print::error(&error.to_string(), error.hint().as_deref());
+                return Ok(match error {
+                    StartError::Open(_) => Exit::Configuration,
+                    StartError::Bind(_) | StartError::Host(_) => Exit::Failure,
+                });
+            }
+        };
+        print::problems(app.supervisor().problems(), &source);
+        print::note(&self.banner(&config, &app, common.config.as_deref()));
+        tokio::select! {
+            () = app.ended() => {}
+            signal = signals.next() => tracing::info!(signal, "stopping; once more to stop at once"),
+        }
+        let dropped = app.stop(signals.next()).await;
+        if dropped > 0 {
+            tracing::warn!(dropped, "stopped with requests still running");
+        }
+        Ok(Exit::Success)
+    }
+
+    fn options(&self, config: &Config) -> Options {
+        let http = match self.http {
+            Some(address) => Some(address.unwrap_or(config.http.listen)),
+            None if self.stdio => None,
+            None => Some(config.http.listen),
+        };
+        Options { http, stdio: self.stdio.then(Stdio::open) }
+    }
+
+    /// What was started, in at most six lines.
+    fn banner(&self, config: &Config, app: &App, named: Option<&Path>) -> String {
+        let mut lines =
+            vec![format!("moongate {}", version::SHORT), format!("config    {}", config.file.display())];
+        if let Some(address) = app.address() {
+            lines.push(format!("endpoint  http://{address}{PATH}"));
+        }
+        if self.stdio {
+            lines.push("endpoint  stdio".to_owned());
+        }
+        let totals = app.supervisor().totals();
+        let Totals { refused, .. } = totals;
+        let failed = if refused == 0 {
+            String::new()
+        } else {
+            format!("; {} refused", print::count(refused, "plugin"))
+        };
+        lines.push(format!("serving   {}{failed}", check::summary(totals)));
+        let program = std::env::args().next().unwrap_or("moongate".to_owned());
+        if !self.stdio
+            && let Some(call) = example(&app.supervisor().catalog().borrow(), &program, named)
+        {
+            lines.push(format!("try       {call}"));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests;

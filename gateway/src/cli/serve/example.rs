@@ -1,0 +1,63 @@
+//! One call to paste, made up from what is served. Used by `serve` only.
+
+use std::path::Path;
+
+use moongate_core::catalog::{Catalog, ToolEntry};
+use serde_json::Value;
+
+/// A command line that calls one of the tools: one that needs no arguments if there is one, else one whose schema
+/// names values.
+pub(super) fn example(catalog: &Catalog, program: &str, config: Option<&Path>) -> Option<String> {
+    let calls = catalog.tools().iter().filter_map(|tool| Some((tool, arguments(tool)?)));
+    let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
+    let mut words = vec![quoted(program), "call".to_owned()];
+    if let Some(config) = config {
+        words.extend(["-c".to_owned(), quoted(&config.to_string_lossy())]);
+    }
+    words.push(tool.public().to_string());
+    words.extend(arguments.iter().map(|argument| quoted(argument)));
+    Some(words.join(" "))
+}
+
+/// Values for all that the tool can't do without; none if there is no telling what it takes.
+fn arguments(tool: &ToolEntry) -> Option<Vec<String>> {
+    let schema = tool.tool().input_schema.to_value().ok()?;
+    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    let argument = |name: &Value| {
+        let name = name.as_str()?;
+        let value = sample(&schema["properties"][name])?;
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Some(format!("{name}={text}"))
+    };
+    required.iter().map(argument).collect()
+}
+
+/// A value that the schema names, or its description: `such as 'Asia/Tokyo'`.
+fn sample(schema: &Value) -> Option<Value> {
+    let named = [&schema["examples"][0], &schema["default"], &schema["const"], &schema["enum"][0]];
+    if let Some(value) = named.into_iter().find(|value| !value.is_null()) {
+        return Some(value.clone());
+    }
+    match schema["type"].as_str()? {
+        "string" => {
+            let (_, said) = schema["description"].as_str()?.split_once("such as ")?;
+            let mark = said.chars().next().filter(|c| "'\"`".contains(*c))?;
+            said[1..].split_once(mark).map(|(value, _)| Value::from(value))
+        }
+        "integer" | "number" => Some(schema.get("minimum").cloned().unwrap_or(Value::from(1))),
+        "boolean" => Some(Value::from(true)),
+        _ => None,
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests;
