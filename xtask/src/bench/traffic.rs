@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::binaries::Binaries;
 use super::config::{CACHE_VARIABLE, Scratch};
-use super::subject::Subject;
+use super::subject::{Era, Subject};
 use crate::report;
 use crate::server::Server;
 
@@ -59,6 +59,8 @@ type Cell = (Load, Subject, Vec<Value>);
 /// Runs everything; a list with one entry for each load and subject, those of one load side by side.
 pub(super) fn all(binaries: &Binaries, scratch: &Scratch, rounds: usize, time: Duration) -> Result<Value> {
     let config = scratch.echo(binaries)?;
+    // Compiled once beforehand, so that no subject carries a compiler's memory along.
+    drop(Server::start(Subject::Moongate(Era::Stateless).http(binaries, &config))?);
     let mut cells: Vec<Cell> = Vec::new();
     for round in 0..rounds {
         report::note(&format!("round {} of {rounds}", round + 1));
