@@ -1,6 +1,7 @@
 """Sends the same calls to `mcp-server-time` and to the gateway's `time`, and compares what comes back.
 
-Both are started over stdio and spoken to by one SDK, so a difference is a difference between the servers.
+Both are started over stdio and spoken to by one SDK, so a difference is a difference between the servers. Each knows
+the zones from a package of its own, of a pinned version; the two versions hold the same release of the zone data.
 
 What is compared, the normal form:
 - the list of tools: names without the gateway's prefix, each with its arguments' names, types and which are required,
@@ -165,8 +166,11 @@ async def main() -> int:
     parser.add_argument("--stdio", nargs=argparse.REMAINDER, required=True, help="our command (must come last)")
     options = parser.parse_args()
     command, *rest = options.stdio
+    # With an empty PYTHONTZPATH it reads the zone data of the package `tzdata`, not whatever the machine has.
     reference = StdioServerParameters(
-        command=sys.executable, args=["-m", "mcp_server_time", "--local-timezone", "UTC"], env=dict(os.environ)
+        command=sys.executable,
+        args=["-m", "mcp_server_time", "--local-timezone", "UTC"],
+        env={**os.environ, "PYTHONTZPATH": ""},
     )
     gateway = StdioServerParameters(command=command, args=rest, env=dict(os.environ))
 
