@@ -62,6 +62,17 @@ impl StartError {
     }
 }
 
+/// How a gateway stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// Every request was answered.
+    Clean,
+    /// So many requests took too long and were dropped.
+    Dropped(usize),
+    /// Nobody wanted to wait.
+    AtOnce,
+}
+
 /// A running gateway. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct App {
@@ -131,8 +142,7 @@ impl App {
     }
 
     /// Takes no more requests, and lets those that run end: for thirty seconds at most, and not after `hurry`.
-    /// Gives how many were dropped.
-    pub async fn stop(mut self, hurry: impl Future) -> usize {
+    pub async fn stop(mut self, hurry: impl Future) -> Stopped {
         self.stop.cancel();
         let (http, stdio) = (self.http.take(), self.stdio.take());
         let abort: Vec<_> = http
@@ -141,20 +151,21 @@ impl App {
             .chain(stdio.iter().map(JoinHandle::abort_handle))
             .collect();
         let all = async {
-            let mut dropped = 0;
-            if let Some(http) = http {
-                dropped += joined(http.await).unwrap_or(0);
-            }
-            if let Some(stdio) = stdio {
-                dropped += joined(stdio.await).map_or(0, |served| served.abandoned);
-            }
-            dropped
+            let over_http = match http {
+                Some(http) => joined(http.await).unwrap_or(0),
+                None => 0,
+            };
+            let over_stdio = match stdio {
+                Some(stdio) => joined(stdio.await).map_or(0, |served| served.abandoned),
+                None => 0,
+            };
+            over_http + over_stdio
         };
         tokio::select! {
-            dropped = all => dropped,
+            dropped = all => if dropped == 0 { Stopped::Clean } else { Stopped::Dropped(dropped) },
             _ = hurry => {
                 abort.iter().for_each(tokio::task::AbortHandle::abort);
-                0
+                Stopped::AtOnce
             }
         }
     }
@@ -188,3 +199,6 @@ impl Drop for App {
         self.stop.cancel();
     }
 }
+
+#[cfg(test)]
+mod tests;

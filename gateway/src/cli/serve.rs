@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use moongate_core::config::{Config, Loaded};
 
-use crate::app::{App, Options, Signals, StartError};
+use crate::app::{App, Options, Signals, StartError, Stopped};
 use crate::cli::{Common, Exit, check, configuration, print, version};
 use crate::supervisor::Totals;
 use crate::transport::http::PATH;
@@ -73,9 +73,12 @@ impl Serve {
             () = app.ended() => {}
             signal = signals.next() => tracing::info!(signal, "stopping; once more to stop at once"),
         }
-        let dropped = app.stop(signals.next()).await;
-        if dropped > 0 {
-            tracing::warn!(dropped, "stopped with requests still running");
+        match app.stop(signals.next()).await {
+            Stopped::Clean => tracing::info!("stopped"),
+            Stopped::Dropped(requests) => {
+                tracing::warn!(requests, "stopped; some requests took too long and were dropped");
+            }
+            Stopped::AtOnce => tracing::warn!("stopped at once; requests that ran were dropped"),
         }
         Ok(Exit::Success)
     }

@@ -19,9 +19,20 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
+/// What an answer is sent as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// `application/json`.
+    Json,
+    /// One event of a `text/event-stream`.
+    Event,
+}
+
+/// Checks what the body is, and finds out what the sender takes in return.
+///
 /// # Errors
-/// The body is no plain JSON, or the sender takes none in return.
-pub(super) fn check_types(headers: &HeaderMap) -> Result<(), Refusal> {
+/// The body is no plain JSON, or the sender takes nothing that there is.
+pub(super) fn check_types(headers: &HeaderMap) -> Result<Shape, Refusal> {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let (Some(content_type), None) = (types.next(), types.next()) else { return Err(Refusal::ContentType) };
     if !content_type.to_str().is_ok_and(is_json) {
@@ -31,12 +42,16 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.get_all(CONTENT_ENCODING).iter().any(|value| value.to_str().map_or(true, encoded)) {
         return Err(Refusal::ContentEncoding);
     }
-    if headers.contains_key(ACCEPT)
-        && !headers.get_all(ACCEPT).iter().any(|value| value.to_str().is_ok_and(accepts))
-    {
-        return Err(Refusal::Accept);
+    let accepted: Vec<&str> =
+        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
+    let accepts = |types: &[&str]| accepted.iter().any(|value| accepts(value, types));
+    if !headers.contains_key(ACCEPT) || accepts(&["application/json", "application/*", "*/*"]) {
+        Ok(Shape::Json)
+    } else if accepts(&["text/event-stream", "text/*"]) {
+        Ok(Shape::Event)
+    } else {
+        Err(Refusal::Accept)
     }
-    Ok(())
 }
 
 /// `application/json`, with no character set or UTF-8.
@@ -53,16 +68,15 @@ fn is_json(value: &str) -> bool {
     })
 }
 
-/// Does it name something that MCP answers with? Clients were seen to send only one of the two types, or `*/*`.
-fn accepts(value: &str) -> bool {
-    const TAKEN: [&str; 5] = ["application/json", "text/event-stream", "*/*", "application/*", "text/*"];
+/// Does it name one of `types`? Clients were seen to send only one of MCP's two, or `*/*`.
+fn accepts(value: &str, types: &[&str]) -> bool {
     value.split(',').any(|range| {
         let mut parts = range.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default();
         let refused = parts.any(|it| {
             it.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|quality| quality <= 0.0)
         });
-        !refused && TAKEN.iter().any(|it| it.eq_ignore_ascii_case(name))
+        !refused && types.iter().any(|it| it.eq_ignore_ascii_case(name))
     })
 }
 

@@ -17,7 +17,7 @@ use moongate_core::server::{Header, Headers, HttpReply, Post};
 
 use crate::transport::Protocol;
 use crate::transport::http::auth::Tokens;
-use crate::transport::http::body;
+use crate::transport::http::body::{self, Shape};
 use crate::transport::http::origin::{self, Origins};
 use crate::transport::http::refusal::Refusal;
 
@@ -51,17 +51,17 @@ impl<P: Protocol> Endpoint<P> {
         }
         let principal = self.tokens.principal(&head.headers)?;
         let fields = Fields(&head.headers);
-        let reply = match head.method {
+        match head.method {
             Method::POST => {
-                body::check_types(&head.headers)?;
+                let shape = body::check_types(&head.headers)?;
                 let body = body::read(&head.headers, body, self.max_body).await?;
-                self.protocol.post(Post { principal: &principal, headers: &fields, body: &body }).await
+                let post = Post { principal: &principal, headers: &fields, body: &body };
+                Ok(respond(self.protocol.post(post).await, shape))
             }
-            Method::GET => self.protocol.get(&principal, &fields),
-            Method::DELETE => self.protocol.delete(&principal, &fields),
-            _ => return Err(Refusal::Method),
-        };
-        Ok(respond(reply))
+            Method::GET => Ok(respond(self.protocol.get(&principal, &fields), Shape::Json)),
+            Method::DELETE => Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json)),
+            _ => Err(Refusal::Method),
+        }
     }
 }
 
@@ -86,14 +86,21 @@ pub(super) async fn elsewhere<P: Protocol>(
     endpoint.origins.check(&head).err().unwrap_or(Refusal::Path).respond()
 }
 
-fn respond(reply: HttpReply) -> Response {
+fn respond(reply: HttpReply, shape: Shape) -> Response {
     let HttpReply { status, headers, body } = reply;
-    let has_body = !body.is_empty();
-    let mut response = Response::new(Body::from(body));
+    let content_type = match (body.is_empty(), shape) {
+        (true, _) => None,
+        (false, Shape::Json) => Some("application/json"),
+        (false, Shape::Event) => Some("text/event-stream"),
+    };
+    let mut response = Response::new(Body::from(match shape {
+        Shape::Event if !body.is_empty() => event(&body),
+        Shape::Event | Shape::Json => body,
+    }));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let fields = response.headers_mut();
-    if has_body {
-        fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(content_type) = content_type {
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
     for (name, value) in headers {
         match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value)) {
@@ -107,6 +114,11 @@ fn respond(reply: HttpReply) -> Response {
         fields.insert(ALLOW, HeaderValue::from_static(VERBS));
     }
     response
+}
+
+/// A message as the only event of a stream. It has no line breaks.
+fn event(message: &[u8]) -> Vec<u8> {
+    [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
 /// A request's headers as the protocol sees them.

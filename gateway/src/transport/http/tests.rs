@@ -285,6 +285,16 @@ async fn types_that_are_not_json_are_refused() {
 }
 
 #[tokio::test]
+async fn a_client_that_takes_only_events_gets_its_answer_as_one() {
+    let gateway = start(config()).await;
+    let answer = gateway.post("Accept: text/event-stream\r\n", "1").await;
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert_eq!(answer.body, "event: message\ndata: [\"anonymous\",\"absent\",1]\n\n");
+    let answer = gateway.post("Accept: text/event-stream\r\n", "\"nothing\"").await;
+    assert_eq!((answer.status, answer.header("content-type")), (202, None));
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_takes_its_call_along() {
     let gateway = start(config()).await;
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();

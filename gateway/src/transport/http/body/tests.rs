@@ -4,7 +4,7 @@ use axum::http::{HeaderName, HeaderValue};
 
 use super::*;
 
-fn check(headers: &[(HeaderName, &str)]) -> Result<(), Refusal> {
+fn check(headers: &[(HeaderName, &str)]) -> Result<Shape, Refusal> {
     let headers = headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()));
     check_types(&headers.collect())
 }
@@ -18,7 +18,7 @@ fn json_is_taken_with_no_charset_or_utf_8() {
         "application/json;charset=\"UTF-8\"",
         "application/json; profile=x",
     ] {
-        assert_eq!(check(&[(CONTENT_TYPE, fine)]), Ok(()), "{fine}");
+        assert_eq!(check(&[(CONTENT_TYPE, fine)]), Ok(Shape::Json), "{fine}");
     }
     for bad in
         ["text/plain", "application/jsonx", "application/json; charset=latin1", "", "json", "text/json"]
@@ -32,7 +32,7 @@ fn json_is_taken_with_no_charset_or_utf_8() {
 fn compressed_bodies_are_refused() {
     let json = (CONTENT_TYPE, "application/json");
     assert_eq!(check(&[json.clone(), (CONTENT_ENCODING, "gzip")]), Err(Refusal::ContentEncoding));
-    assert_eq!(check(&[json, (CONTENT_ENCODING, "identity")]), Ok(()));
+    assert_eq!(check(&[json, (CONTENT_ENCODING, "identity")]), Ok(Shape::Json));
 }
 
 #[test]
@@ -41,12 +41,14 @@ fn accept_is_read_as_clients_write_it() {
     for fine in [
         "application/json, text/event-stream",
         "application/json",
-        "text/event-stream",
         "*/*",
         "text/html, */*;q=0.1",
         "application/*",
     ] {
-        assert_eq!(check(&[json.clone(), (ACCEPT, fine)]), Ok(()), "{fine}");
+        assert_eq!(check(&[json.clone(), (ACCEPT, fine)]), Ok(Shape::Json), "{fine}");
+    }
+    for events in ["text/event-stream", "text/*", "application/json;q=0, text/event-stream"] {
+        assert_eq!(check(&[json.clone(), (ACCEPT, events)]), Ok(Shape::Event), "{events}");
     }
     for bad in ["text/html", "image/png, application/xml", "application/json;q=0"] {
         assert_eq!(check(&[json.clone(), (ACCEPT, bad)]), Err(Refusal::Accept), "{bad}");

@@ -1,0 +1,68 @@
+//! A gateway without plugins, in this process: what it listens on, and how it ends.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use moongate_core::config::from_text;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+fn config(folder: &TempDir) -> Config {
+    let cache = folder.path().join("cache").display().to_string();
+    let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
+    let text = "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n".to_owned();
+    let loaded = from_text(Path::new("gateway.toml"), text, &variables);
+    loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems))
+}
+
+fn over_http(address: &str) -> Options {
+    Options { http: Some(address.parse().unwrap()), stdio: None }
+}
+
+#[tokio::test]
+async fn it_listens_until_it_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = App::start(&config(&folder), over_http("127.0.0.1:0")).await.unwrap();
+    let address = app.address().unwrap();
+    assert!(TcpStream::connect(address).await.is_ok());
+    assert_eq!(app.stop(std::future::pending::<()>()).await, Stopped::Clean);
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_found_before_anything_is_started() {
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let error = App::start(&config(&folder), over_http(&address)).await.unwrap_err();
+    assert!(matches!(error, StartError::Bind(_)), "{error:?}");
+    assert!(!folder.path().join("cache").exists());
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_needs_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = App::start(&config(&folder), over_http("0.0.0.0:0")).await.unwrap_err();
+    assert_eq!(error.to_string(), "others can reach 0.0.0.0:0, and nobody is asked for a token");
+    assert!(error.hint().unwrap().contains("[http.auth]"));
+}
+
+#[tokio::test]
+async fn it_ends_with_its_peer_over_stdio() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut to, input) = duplex(1024);
+    let (output, from) = duplex(1024);
+    let stdio = Some(Stdio::of(Box::new(input), Box::new(output)));
+    let mut app = App::start(&config(&folder), Options { http: None, stdio }).await.unwrap();
+    assert_eq!(app.address(), None);
+    to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
+    let mut line = String::new();
+    BufReader::new(from).read_line(&mut line).await.unwrap();
+    assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    drop(to);
+    app.ended().await;
+    assert_eq!(app.stop(std::future::pending::<()>()).await, Stopped::Clean);
+}
