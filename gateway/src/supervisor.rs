@@ -156,3 +156,6 @@ fn problem(config: &PluginConfig, error: &LoadError) -> Problem {
         None => problem,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,9 +46,11 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 impl Serve {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let Loaded { source, config, problems } = configuration::read(common.config.as_deref());
-        print::problems(&problems, &source);
-        let Some(config) = config else { return Ok(Exit::Configuration) };
+        let Loaded { source, config, mut problems } = configuration::read(common.config.as_deref());
+        let Some(config) = config else {
+            print::problems(&problems, &source);
+            return Ok(Exit::Configuration);
+        };
         let mut signals = Signals::listen().context("signals can't be taken over")?;
         let started = tokio::select! {
             started = App::start(&config, self.options(&config)) => started,
@@ -67,7 +69,8 @@ impl Serve {
                 });
             }
         };
-        print::problems(app.supervisor().problems(), &source);
+        problems.extend_from_slice(app.supervisor().problems());
+        print::problems(&problems, &source);
         print::note(&self.banner(&config, &app, common.config.as_deref()));
         tokio::select! {
             () = app.ended() => {}

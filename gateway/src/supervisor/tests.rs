@@ -1,0 +1,35 @@
+//! Plugins that can't be used; what can is tested with real components.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use moongate_core::config::load;
+
+use super::*;
+
+#[tokio::test]
+async fn every_plugin_that_cannot_be_used_is_told_of_where_the_file_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, content: &[u8]| fs::write(folder.path().join(name), content).unwrap();
+    write("text.wasm", b"this is no component");
+    write("core.wasm", b"\0asm\x01\0\0\0");
+    write(
+        "gateway.toml",
+        b"version = 1\n[plugins.b]\nsource = \"text.wasm\"\n[plugins.a]\nsource = \"core.wasm\"\n",
+    );
+    let cache = folder.path().join("cache").display().to_string();
+    let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
+    let loaded = load(&folder.path().join("gateway.toml"), &variables);
+    let supervisor = Supervisor::start(&loaded.config.unwrap()).await.unwrap();
+
+    let told: Vec<(&str, &str)> = supervisor
+        .problems()
+        .iter()
+        .map(|problem| (problem.message.as_str(), &loaded.source.text[problem.place.clone().unwrap()]))
+        .collect();
+    let [(first, at_first), (second, at_second)] = told.as_slice() else { panic!("{told:?}") };
+    assert!(first.starts_with("plugin `b` can't be loaded: "), "{first}");
+    assert!(second.starts_with("plugin `a` can't be loaded: "), "{second}");
+    assert_eq!((*at_first, *at_second), ("\"text.wasm\"", "\"core.wasm\""));
+    assert_eq!(supervisor.totals(), Totals { refused: 2, ..Totals::default() });
+}
