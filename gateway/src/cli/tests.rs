@@ -31,3 +31,10 @@ fn serving_is_told_of_in_the_log_and_looking_is_not() {
     assert_eq!(read("moongate -vv serve").verbosity(), Verbosity::Debugging);
     assert_eq!(read("moongate serve -q").verbosity(), Verbosity::Quiet);
 }
+
+#[test]
+fn the_version_names_the_engine_that_is_built_in() {
+    let engine = version::long().lines().find_map(|line| line.strip_prefix("wasmtime ")).unwrap();
+    let pinned = format!("wasmtime = {{ version = \"={engine}\"");
+    assert!(include_str!("../../../Cargo.toml").contains(&pinned), "{engine}");
+}
