@@ -14,7 +14,7 @@ use moongate_core::server::{Server, ServerOptions};
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::host::HostError;
+use crate::host::{Gauges, HostError};
 use crate::supervisor::Supervisor;
 use crate::transport::http::{BindError, Bound};
 use crate::transport::stdio::fds::{Restore, Stdio};
@@ -161,13 +161,17 @@ impl App {
             };
             over_http + over_stdio
         };
-        tokio::select! {
+        let stopped = tokio::select! {
             dropped = all => if dropped == 0 { Stopped::Clean } else { Stopped::Dropped(dropped) },
             _ = hurry => {
                 abort.iter().for_each(tokio::task::AbortHandle::abort);
                 Stopped::AtOnce
             }
-        }
+        };
+        // Anything but zero after a clean stop is a leak.
+        let Gauges { calls, instances, memories, tables, stacks } = self.supervisor.gauges();
+        tracing::debug!(calls, instances, memories, tables, stacks, "what the pool still holds");
+        stopped
     }
 }
 

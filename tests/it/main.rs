@@ -1,4 +1,22 @@
 //! The whole gateway, as its users see it. One test binary; each module says what belongs there.
 
+/// Names and resources that two plugins claim.
+mod conflicts;
 /// The order of modules, and which of them may speak of which library.
 mod floors;
+/// Nothing reaches a guest that wasn't granted.
+mod grants;
+/// The revisions with a handshake.
+mod handshake;
+/// What HTTP refuses before a message is read.
+mod http_checks;
+/// Every limit, hit by a tool of the zoo.
+mod limits;
+/// Files that are no usable plugin.
+mod load_cases;
+/// Several gateways on one `gateway.toml` at once.
+mod many_gateways;
+/// 2026-07-28.
+mod stateless;
+/// One message a line, nothing else on stdout.
+mod stdio;

@@ -1,0 +1,108 @@
+//! Nothing reaches a guest that wasn't granted.
+
+use moongate_tests::{Stdio, Workspace, text};
+use serde_json::{Value, json};
+
+#[test]
+fn no_variable_argument_folder_or_address_reaches_a_guest() {
+    let workspace = Workspace::with_plugin("zoo");
+    workspace.write("secret.txt", "do not read");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let around = stdio.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
+    assert_eq!(around["variables"], json!({}), "{around}");
+    assert_eq!(around["arguments"], json!([]), "{around}");
+    assert_eq!(stdio.call("zoo_list_dirs", json!({}))["result"]["content"], json!([]));
+    let secret = workspace.path().join("secret.txt").display().to_string();
+    for (tool, arguments) in [
+        ("read_file", json!({ "path": secret })),
+        ("read_file", json!({ "path": "/etc/hostname" })),
+        ("read_file", json!({ "path": "../../../etc/hostname" })),
+        ("write_file", json!({ "path": "/tmp/moongate-zoo", "text": "x" })),
+        ("list_dir", json!({ "path": "/" })),
+        ("connect", json!({ "address": "127.0.0.1:80" })),
+        ("resolve_name", json!({ "name": "localhost" })),
+    ] {
+        let answer = stdio.call(&format!("zoo_{tool}"), arguments);
+        assert!(text(&answer).starts_with("refused"), "{tool}: {answer}");
+    }
+}
+
+#[test]
+fn a_granted_folder_can_be_read_or_written_as_it_was_granted_and_no_further() {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\ndirs = [\n  { host = \"notes\", guest = \"/notes\", mode = \"ro\" },\n  { host = \"drafts\", guest = \"/drafts\", mode = \"rw\" },\n]\nenv = [\"HOME\"]\n",
+    );
+    workspace.write("notes/a.txt", "hello");
+    workspace.write("drafts/b.txt", "draft");
+    workspace.write("outside.txt", "out of reach");
+    std::os::unix::fs::symlink(workspace.path().join("outside.txt"), workspace.path().join("drafts/link"))
+        .unwrap();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut ask =
+        |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
+    assert_eq!(ask("read_file", json!({ "path": "/notes/a.txt" })), "hello");
+    assert_eq!(ask("list_dir", json!({ "path": "/drafts" })), "b.txt\nlink");
+    for (path, text) in [
+        ("/notes/a.txt", "x"),
+        ("/notes/new.txt", "x"),
+        ("/drafts/../outside.txt", "x"),
+        ("/drafts/link", "x"),
+    ] {
+        let said = ask("write_file", json!({ "path": path, "text": text }));
+        assert!(said.starts_with("refused"), "{path}: {said}");
+    }
+    for path in ["/notes/../outside.txt", "/drafts/link", "/outside.txt", "outside.txt"] {
+        let said = ask("read_file", json!({ "path": path }));
+        assert!(said.starts_with("refused"), "{path}: {said}");
+    }
+    assert!(!ask("write_file", json!({ "path": "/drafts/new.txt", "text": "kept" })).starts_with("refused"));
+    assert_eq!(std::fs::read_to_string(workspace.path().join("drafts/new.txt")).unwrap(), "kept");
+    assert_eq!(std::fs::read_to_string(workspace.path().join("outside.txt")).unwrap(), "out of reach");
+    let around = stdio.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
+    assert_eq!(around["variables"], json!({ "HOME": workspace.path().display().to_string() }), "{around}");
+}
+
+#[test]
+fn settings_reach_the_plugin_they_are_for() {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.config]\ncity = \"Oslo\"\nlist = [1, \"two\"]\ntoken = { file = \"token\" }\n",
+    );
+    workspace.write("token", "a-long-secret-of-the-zoo\n");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut ask = |key: &str| stdio.call("zoo_config_get", json!({ "key": key }));
+    assert_eq!(text(&ask("city")), "Oslo");
+    assert_eq!(text(&ask("list")), r#"[1,"two"]"#);
+    assert_eq!(text(&ask("token")), "a-long-secret-of-the-zoo");
+    let (_, _, log) = stdio.finish();
+    assert!(!log.contains("a-long-secret"), "a secret was logged: {log}");
+}
+
+#[test]
+fn settings_reach_no_other_plugin() {
+    let workspace = Workspace::new(
+        "[plugins.one]\nsource = \"@time@\"\nconfig = { local_timezone = \"Europe/Oslo\" }\n[plugins.two]\nsource = \"@time@\"\n",
+    );
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let list = stdio.ask("tools/list", json!({}));
+    let tools = list["result"]["tools"].as_array().unwrap();
+    for (tool, its, others) in
+        [(&tools[0], "'Europe/Oslo' as", "'UTC' as"), (&tools[2], "'UTC' as", "'Europe/Oslo' as")]
+    {
+        let said = tool.to_string();
+        assert!(said.contains(its) && !said.contains(others), "{said}");
+    }
+}
+
+#[test]
+fn a_grant_over_the_gateways_own_files_is_refused() {
+    for (host, word) in [(".", "gateway.toml"), ("plugins", "component"), ("..", "gateway.toml")] {
+        let workspace = Workspace::new(&format!(
+            "[plugins.zoo]\nsource = \"plugins/zoo.wasm\"\n[plugins.zoo.allow]\ndirs = [{{ host = \"{host}\", guest = \"/x\", mode = \"rw\" }}]\n"
+        ));
+        workspace.write("plugins/zoo.wasm", std::fs::read(moongate_tests::component("zoo")).unwrap());
+        let output = workspace.run(&["check"]);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{host}: {message}");
+        assert!(message.contains(word), "{host}: {message}");
+    }
+}

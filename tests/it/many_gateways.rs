@@ -1,0 +1,49 @@
+//! Several gateways on one `gateway.toml` at once: each host starts its own.
+
+use std::fs;
+
+use moongate_tests::{Http, Stdio, Workspace, text};
+use serde_json::json;
+
+#[test]
+fn two_over_stdio_and_one_over_http_share_the_code_cache() {
+    let workspace = Workspace::with_plugin("time");
+    let mut one = Stdio::greeted(&workspace, "2025-11-25");
+    let mut two = Stdio::greeted(&workspace, "2024-11-05");
+    let http = Http::start(&workspace);
+    for _ in 0..3 {
+        for answer in [
+            one.call("time_get_current_time", json!({ "timezone": "UTC" })),
+            two.call("time_get_current_time", json!({ "timezone": "UTC" })),
+            http.call("time_get_current_time", json!({ "timezone": "UTC" })),
+        ] {
+            assert!(text(&answer).contains("UTC"), "{answer}");
+        }
+    }
+}
+
+#[test]
+fn a_code_cache_that_starts_empty_is_filled_once() {
+    let workspace = Workspace::with_plugin("time");
+    let cache = workspace.path().join("cache");
+    let start = || workspace.command(&["list"]).env("MOONGATE_CACHE_DIR", &cache).spawn().unwrap();
+    let mut running: Vec<_> = (0..3).map(|_| start()).collect();
+    for process in &mut running {
+        assert!(process.wait().unwrap().success());
+    }
+    let files = || {
+        let mut names: Vec<_> =
+            fs::read_dir(&cache).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
+    };
+    let filled = files();
+    assert_eq!(
+        filled.iter().filter(|name| name.to_string_lossy().ends_with(".cwasm")).count(),
+        1,
+        "{filled:?}"
+    );
+    assert!(!filled.iter().any(|name| name.to_string_lossy().contains("tmp")), "{filled:?}");
+    assert!(start().wait().unwrap().success());
+    assert_eq!(files(), filled);
+}

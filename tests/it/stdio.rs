@@ -1,0 +1,169 @@
+//! stdio: one message a line, nothing else on stdout, and an end when the input ends.
+
+use std::time::{Duration, Instant};
+
+use moongate_tests::{Stdio, Workspace, request, text};
+use serde_json::{Value, json};
+
+/// The zoo with limits short enough for a test and long enough for a busy machine.
+fn zoo() -> Workspace {
+    Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.time]\nsource = \"@time@\"\n")
+}
+
+#[test]
+fn lines_that_are_no_message_are_answered_and_the_next_one_is_read() {
+    let workspace = Workspace::with_plugin("time");
+    let mut stdio = Stdio::greeted(&workspace, "2025-06-18");
+    for (line, code) in [
+        (&b"{\n"[..], -32700),
+        (b"\xff\xfe\n", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} x\n", -32700),
+        (b"42\n", -32600),
+        (b"[]\n", -32600),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}\n", -32600),
+    ] {
+        stdio.send_raw(line);
+        let answer = stdio.receive();
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert_eq!(answer.get("id"), Some(&Value::Null), "{answer}");
+    }
+    stdio.send_raw(b"\r\n   \n\n{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"ping\"}\r\n");
+    assert_eq!(stdio.receive(), json!({ "jsonrpc": "2.0", "id": "x", "result": {} }));
+}
+
+#[test]
+fn ids_come_back_exactly_as_they_were_written() {
+    let workspace = Workspace::with_plugin("time");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for id in ["0", "-7", "9007199254740993", "18446744073709551615", "\"\"", "\"a\\u00e9\\n\"", "\"1\""] {
+        stdio.send_raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n").as_bytes());
+        let answer = stdio.receive();
+        assert_eq!(answer["id"], serde_json::from_str::<Value>(id).unwrap());
+        assert_eq!(answer["result"], json!({}));
+    }
+}
+
+#[test]
+fn a_line_too_long_is_refused_without_losing_the_next() {
+    let workspace = Workspace::with_plugin("time");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut line = vec![b'x'; 11 << 20];
+    line.push(b'\n');
+    stdio.send_raw(&line);
+    assert!(stdio.receive()["error"]["code"].is_i64());
+    assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
+}
+
+#[test]
+fn the_last_line_needs_no_line_end() {
+    let workspace = Workspace::with_plugin("time");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    stdio.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"ping\"}");
+    let (left, status, log) = stdio.finish();
+    assert_eq!(left, [json!({ "jsonrpc": "2.0", "id": 77, "result": {} })]);
+    assert!(status.success(), "{status}: {log}");
+}
+
+#[test]
+fn notifications_and_responses_are_never_answered() {
+    let workspace = Workspace::with_plugin("time");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for message in [
+        json!({ "jsonrpc": "2.0", "method": "notifications/unknown" }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": [] } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 99 } }),
+        json!({ "jsonrpc": "2.0", "method": "tools/call", "params": { "name": "time_get_current_time" } }),
+        json!({ "jsonrpc": "2.0", "id": 5, "result": {} }),
+        json!({ "jsonrpc": "2.0", "id": null, "error": { "code": 1, "message": "x" } }),
+    ] {
+        stdio.send(&message);
+    }
+    assert_eq!(
+        stdio.ask("ping", json!({}))["result"],
+        json!({}),
+        "the first answer is the one to the only request"
+    );
+}
+
+#[test]
+fn stdout_holds_only_messages_whatever_a_guest_prints() {
+    let workspace = zoo();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for tool in
+        ["print_json_rpc", "stdout_flood", "stderr_flood", "log_flood", "panic", "structured_with_newlines"]
+    {
+        let answer = stdio.call(&format!("zoo_{tool}"), json!({}));
+        assert!(answer["result"]["content"].is_array(), "{tool}: {answer}");
+    }
+    let (left, status, log) = stdio.finish();
+    assert_eq!(left, Vec::<Value>::new(), "a guest wrote a message of its own");
+    assert!(status.success());
+    assert!(log.contains("zoo"), "what a guest prints is in the log under its name: {log}");
+}
+
+#[test]
+fn thirty_two_calls_of_64_kib_at_once_are_all_answered() {
+    let workspace = zoo();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let payload = |id: u64| format!("{id:>5}{}", "x".repeat(64 * 1024));
+    let mut bytes = Vec::new();
+    for id in 100..132 {
+        let call = json!({ "name": "zoo_echo", "arguments": { "text": payload(id) } });
+        bytes.extend_from_slice(request(id, "tools/call", call).to_string().as_bytes());
+        bytes.push(b'\n');
+    }
+    stdio.send_raw(&bytes);
+    for id in 100..132 {
+        assert_eq!(text(&stdio.response(id)), payload(id), "answer {id} belongs to another call");
+    }
+}
+
+#[test]
+fn two_calls_of_the_same_id_at_once_are_not_mixed_up() {
+    let workspace = zoo();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let call = |id| request(id, "tools/call", json!({ "name": "zoo_sleep_forever", "arguments": {} }));
+    stdio.send(&call(50));
+    stdio.send(&call(50));
+    let refused = stdio.response(50);
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    stdio.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 50 } }),
+    );
+    assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
+}
+
+#[test]
+fn a_cancelled_call_is_stopped_and_not_answered() {
+    let workspace = zoo();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for id in [60, 61] {
+        stdio.send(&request(id, "tools/call", json!({ "name": "zoo_spin_forever", "arguments": {} })));
+    }
+    for id in [60, 61] {
+        stdio.send(
+            &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
+        );
+    }
+    let echo = stdio.call("zoo_echo", json!({ "text": "still here" }));
+    assert_eq!(text(&echo), "still here");
+    let (left, status, _) = stdio.finish();
+    assert_eq!(left, Vec::<Value>::new(), "a cancelled call was answered");
+    assert!(status.success());
+}
+
+#[test]
+fn a_looping_tool_blocks_neither_lists_nor_neighbours_nor_the_end() {
+    let workspace = zoo();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for id in 70..74 {
+        stdio.send(&request(id, "tools/call", json!({ "name": "zoo_spin_forever", "arguments": {} })));
+    }
+    assert!(stdio.ask("tools/list", json!({}))["result"]["tools"].is_array());
+    let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
+    assert!(time["result"]["isError"].is_null(), "{time}");
+    let begun = Instant::now();
+    let (_, status, log) = stdio.finish();
+    assert!(status.success(), "{status}: {log}");
+    assert!(begun.elapsed() < Duration::from_secs(25), "it waited for the tools' own limit");
+}
