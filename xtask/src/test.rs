@@ -54,12 +54,25 @@ fn steps(project: &Project, depth: Depth) -> Report {
         report.step("clippy", || {
             one(project.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         });
-        report.step("docs", || {
-            let docs = project.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
-            one(docs.env("RUSTDOCFLAGS", "-D warnings"))
-        });
+        report.step("docs", || docs(project));
     }
     report
+}
+
+/// Builds the documentation with every warning an error: what authors read with public items only, the rest, which is
+/// read by those who work on it, with all.
+fn docs(project: &Project) -> Result<Tally> {
+    let published = ["moongate-sdk", "moongate-sdk-macros"];
+    let mut inner = project.cargo(&["doc", "--workspace", "--no-deps", "--lib", "--document-private-items"]);
+    let mut outer = project.cargo(&["doc", "--no-deps", "--lib"]);
+    for package in published {
+        inner = inner.args(["--exclude", package]);
+        outer = outer.args(["-p", package]);
+    }
+    for docs in [inner, outer] {
+        docs.env("RUSTDOCFLAGS", "-D warnings").done()?;
+    }
+    Ok(Tally::PASS)
 }
 
 /// Builds everything that the tests and the judges start, with the features that they all share, so that nothing is

@@ -3,7 +3,6 @@
 //! This is the only place that reads the WIT. Nothing is decided here: imports are implemented in `imports`,
 //! exports are found in `exports`, and `conv` turns the contract's types into the core's.
 
-#[expect(clippy::allow_attributes_without_reason, reason = "generated code")]
 mod generated {
     wasmtime::component::bindgen!({
         path: "../wit",

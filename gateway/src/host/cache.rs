@@ -126,7 +126,7 @@ impl Cache {
                 Some("tmp") => UNFINISHED,
                 _ => continue,
             };
-            let age = entry.metadata().and_then(|meta| meta.modified()).map(|time| age(time));
+            let age = entry.metadata().and_then(|meta| meta.modified()).map(age);
             if age.is_ok_and(|age| age > keep) {
                 let _ = fs::remove_file(&path);
             }

@@ -49,7 +49,7 @@ macro_rules! probe {
 impl Exports {
     /// Finds the interfaces by name.
     pub(super) fn find(pre: &InstancePre<State>) -> Result<Self, LoadError> {
-        let has = |interface| pre.component().get_export_index(None, &full(interface)).is_some();
+        let has = |interface| pre.component().get_export_index(None, full(interface)).is_some();
         let wrong = |interface: &str| {
             let interface = interface.to_owned();
             move |error: wasmtime::Error| LoadError::Export {
@@ -84,14 +84,14 @@ impl Exports {
     pub(super) fn check(&self, store: &mut Store<State>, instance: &Instance) -> Result<(), LoadError> {
         if let Err(error) = self.lifecycle.load(&mut *store, instance) {
             let found = probe!(store, instance, "lifecycle", ["describe": () -> lifecycle::PluginInfo]);
-            return Err(misfit("lifecycle", found, &error));
+            return Err(misfit("lifecycle", &found, &error));
         }
         if let Some(Err(error)) = self.tools.as_ref().map(|tools| tools.load(&mut *store, instance)) {
             let found = probe!(store, instance, "tools", [
                 "list-tools": () -> Said<Vec<tools::Tool>>,
                 "call-tool": (String, String) -> Said<tools::CallOutcome>,
             ]);
-            return Err(misfit("tools", found, &error));
+            return Err(misfit("tools", &found, &error));
         }
         if let Some(Err(error)) =
             self.resources.as_ref().map(|resources| resources.load(&mut *store, instance))
@@ -101,21 +101,21 @@ impl Exports {
                 "list-templates": () -> Said<Vec<resources::ResourceTemplate>>,
                 "read-resource": (String) -> Said<resources::ReadOutcome>,
             ]);
-            return Err(misfit("resources", found, &error));
+            return Err(misfit("resources", &found, &error));
         }
         if let Some(Err(error)) = self.prompts.as_ref().map(|prompts| prompts.load(&mut *store, instance)) {
             let found = probe!(store, instance, "prompts", [
                 "list-prompts": () -> Said<Vec<prompts::Prompt>>,
                 "get-prompt": (String, Vec<(String, String)>) -> Said<prompts::PromptOutcome>,
             ]);
-            return Err(misfit("prompts", found, &error));
+            return Err(misfit("prompts", &found, &error));
         }
         if let Some(Err(error)) = self.completions.as_ref().map(|its| its.load(&mut *store, instance)) {
             let found = probe!(store, instance, "completions", [
                 "complete": (completions::CompletionTarget, String, String, Vec<(String, String)>)
                     -> Said<completions::Completion>,
             ]);
-            return Err(misfit("completions", found, &error));
+            return Err(misfit("completions", &found, &error));
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ fn function(
 }
 
 /// The error for an interface that doesn't fit.
-fn misfit(interface: &str, found: Vec<String>, otherwise: &wasmtime::Error) -> LoadError {
+fn misfit(interface: &str, found: &[String], otherwise: &wasmtime::Error) -> LoadError {
     let found = if found.is_empty() { format!("{otherwise:#}") } else { found.join("; ") };
     LoadError::Export { interface: interface.to_owned(), found: text::line(&found, 4 * text::SENTENCE) }
 }

@@ -4,6 +4,8 @@
 //! speak MCP as a client would. Components come from `plugins/dist`, where `cargo xtask build-plugins` puts them, and
 //! all tests share one cache of compiled code.
 
+#![expect(clippy::needless_pass_by_value, reason = "a test hands over the `json!` it wrote in place")]
+
 mod floors;
 mod http;
 mod stdio;

@@ -16,7 +16,7 @@ impl Workspace {
     #[must_use]
     pub fn new(gateway: &str) -> Self {
         let workspace = Self { folder: tempfile::tempdir().expect("a temporary folder") };
-        workspace.write("gateway.toml", &Self::expand(gateway));
+        workspace.write("gateway.toml", Self::expand(gateway));
         workspace
     }
 

@@ -161,7 +161,7 @@ pub(in crate::host) fn failure(given: types::Failure) -> Failure {
         }
         types::Failure::Internal(given) => Failure::Internal(fault(given)),
         types::Failure::Custom(types::CustomFault { code, message, data }) => {
-            let (message, data) = (sentence(message), data.map(lenient));
+            let (message, data) = (sentence(message), data.as_deref().map(lenient));
             // The codes that JSON-RPC and MCP give a meaning to would say something else to the client.
             if (-32768..=-32000).contains(&code) {
                 return Failure::Internal(Fault { message, at: None, data });
@@ -176,7 +176,7 @@ fn fault(given: types::Fault) -> Fault {
     Fault {
         message: sentence(message),
         at: at.map(|pointer| text::line(&pointer, text::NAME)),
-        data: data.map(lenient),
+        data: data.as_deref().map(lenient),
     }
 }
 
@@ -186,6 +186,6 @@ fn sentence(message: String) -> String {
 }
 
 /// Data of a failure: what isn't JSON is passed on as a string, so that the failure itself isn't lost.
-fn lenient(data: String) -> Json {
-    Json::parse(text::json(data.clone())).unwrap_or_else(|_| Json::string(&data))
+fn lenient(data: &str) -> Json {
+    Json::parse(text::json(data.to_owned())).unwrap_or_else(|_| Json::string(data))
 }
