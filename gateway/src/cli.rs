@@ -83,7 +83,7 @@ pub struct Cli {
 #[derive(Debug, Args)]
 struct Common {
     /// The configuration [default: ./gateway.toml, then moongate/gateway.toml in $XDG_CONFIG_HOME or ~/.config]
-    #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env = false)]
+    #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env_values = true, hide_env = false)]
     config: Option<PathBuf>,
     /// Log more; twice for everything. MOONGATE_LOG and RUST_LOG go before it
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
@@ -92,7 +92,7 @@ struct Common {
     #[arg(short, long, global = true)]
     quiet: bool,
     /// How log lines look
-    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", env = "MOONGATE_LOG_FORMAT")]
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", env = "MOONGATE_LOG_FORMAT", hide_env_values = true)]
     log_format: Format,
 }
 

@@ -17,7 +17,7 @@ fn no_variable_argument_folder_or_address_reaches_a_guest() {
         ("read_file", json!({ "path": secret })),
         ("read_file", json!({ "path": "/etc/hostname" })),
         ("read_file", json!({ "path": "../../../etc/hostname" })),
-        ("write_file", json!({ "path": "/tmp/moongate-zoo", "text": "x" })),
+        ("write_file", json!({ "path": "/var/moongate-zoo", "text": "x" })),
         ("list_dir", json!({ "path": "/" })),
         ("connect", json!({ "address": "127.0.0.1:80" })),
         ("resolve_name", json!({ "name": "localhost" })),

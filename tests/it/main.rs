@@ -1,5 +1,9 @@
 //! The whole gateway, as its users see it. One test binary; each module says what belongs there.
 
+/// Bad input to the binary.
+mod bad_input;
+/// The verbs that look and call.
+mod commands;
 /// Names and resources that two plugins claim.
 mod conflicts;
 /// The order of modules, and which of them may speak of which library.

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio as Pipe};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio as Pipe};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -42,7 +43,23 @@ impl Stdio {
     #[must_use]
     pub fn start_with(workspace: &Workspace, arguments: &[&str]) -> Self {
         let mut command = workspace.command(&["serve", "--stdio"]);
-        command.args(arguments).stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
+        command.args(arguments);
+        Self::spawn(command)
+    }
+
+    /// Starts the gateway with a code cache of its own.
+    ///
+    /// # Panics
+    /// It can't be started.
+    #[must_use]
+    pub fn start_in(workspace: &Workspace, cache: &Path) -> Self {
+        let mut command = workspace.command(&["serve", "--stdio"]);
+        command.env("MOONGATE_CACHE_DIR", cache);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         let mut child = command.spawn().expect("the gateway starts");
         let stdin = child.stdin.take();
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
