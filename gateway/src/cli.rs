@@ -83,7 +83,7 @@ pub struct Cli {
 #[derive(Debug, Args)]
 struct Common {
     /// The configuration [default: ./gateway.toml, then moongate/gateway.toml in $XDG_CONFIG_HOME or ~/.config]
-    #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env_values = true, hide_env = false)]
+    #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
     /// Log more; twice for everything. MOONGATE_LOG and RUST_LOG go before it
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
