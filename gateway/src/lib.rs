@@ -3,15 +3,15 @@
 //! The modules stand in reading order, which is also the order of the floors: a module uses those above it and
 //! nothing below.
 
-/// Log lines: on stderr, structured, and never in anybody's way.
+// Log lines: on stderr, structured, and never in anybody's way.
 pub mod telemetry;
-/// From a component's file to a plugin that answers calls. The only place that knows of Wasm.
+// From a component's file to a plugin that answers calls. The only place that knows of Wasm.
 pub mod host;
-/// From a configuration to a catalog that serves.
+// From a configuration to a catalog that serves.
 pub mod supervisor;
-/// How bytes come in and go out: stdio and HTTP.
+// How bytes come in and go out: stdio and HTTP.
 pub mod transport;
-/// From a configuration to a running gateway and back to nothing.
+// From a configuration to a running gateway and back to nothing.
 pub mod app;
-/// The command line: one struct per verb. Nothing else prints.
+// The command line: one struct per verb. Nothing else prints.
 pub mod cli;

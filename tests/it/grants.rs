@@ -13,11 +13,12 @@ fn no_variable_argument_folder_or_address_reaches_a_guest() {
     assert_eq!(around["arguments"], json!([]), "{around}");
     assert_eq!(stdio.call("zoo_list_dirs", json!({}))["result"]["content"], json!([]));
     let secret = workspace.path().join("secret.txt").display().to_string();
+    let fresh = workspace.path().join("fresh.txt").display().to_string();
     for (tool, arguments) in [
         ("read_file", json!({ "path": secret })),
         ("read_file", json!({ "path": "/etc/hostname" })),
         ("read_file", json!({ "path": "../../../etc/hostname" })),
-        ("write_file", json!({ "path": "/var/moongate-zoo", "text": "x" })),
+        ("write_file", json!({ "path": fresh, "text": "x" })),
         ("list_dir", json!({ "path": "/" })),
         ("connect", json!({ "address": "127.0.0.1:80" })),
         ("resolve_name", json!({ "name": "localhost" })),

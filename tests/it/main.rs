@@ -1,5 +1,7 @@
 //! The whole gateway, as its users see it. One test binary; each module says what belongs there.
 
+#![expect(clippy::unwrap_used, reason = "a test says by panicking what went wrong")]
+
 /// Bad input to the binary.
 mod bad_input;
 /// The verbs that look and call.

@@ -3,27 +3,27 @@
 //! The modules stand in reading order, which is also the order of the floors: a module uses those above it and
 //! nothing below. A test in `tests/it` reads the `use crate::` lines and fails otherwise.
 
-/// Exact JSON text, and the strict reading of it that refuses duplicate keys.
+// Exact JSON text, and the strict reading of it that refuses duplicate keys.
 pub mod json;
-/// Names as types: plugins, tools, prompts, resources, digests, principals.
+// Names as types: plugins, tools, prompts, resources, digests, principals.
 pub mod names;
-/// JSON-RPC 2.0 messages, knowing nothing of MCP.
+// JSON-RPC 2.0 messages, knowing nothing of MCP.
 pub mod jsonrpc;
-/// What a plugin says of itself, as plain values.
+// What a plugin says of itself, as plain values.
 pub mod manifest;
-/// One call: its context, its outcome, and how it can fail.
+// One call: its context, its outcome, and how it can fail.
 pub mod call;
-/// `gateway.toml`: from text to a `Config` in which nothing can be wrong any more.
+// `gateway.toml`: from text to a `Config` in which nothing can be wrong any more.
 pub mod config;
-/// What all plugins offer together, immutable once built.
+// What all plugins offer together, immutable once built.
 pub mod catalog;
-/// Permits: how many calls run at once, for each plugin and in all.
+// Permits: how many calls run at once, for each plugin and in all.
 pub mod gate;
-/// The way of a call from a public name to a plugin and back.
+// The way of a call from a public name to a plugin and back.
 pub mod dispatch;
-/// The Model Context Protocol in every revision.
+// The Model Context Protocol in every revision.
 pub mod mcp;
-/// Sessions of the handshake revisions.
+// Sessions of the handshake revisions.
 pub mod session;
-/// The endpoint: which era a message belongs to, in which order it is checked, and who answers it.
+// The endpoint: which era a message belongs to, in which order it is checked, and who answers it.
 pub mod server;
