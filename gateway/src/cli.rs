@@ -92,7 +92,14 @@ struct Common {
     #[arg(short, long, global = true)]
     quiet: bool,
     /// How log lines look
-    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", env = "MOONGATE_LOG_FORMAT", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        default_value = "text",
+        env = "MOONGATE_LOG_FORMAT",
+        hide_env_values = true
+    )]
     log_format: Format,
 }
 
