@@ -56,7 +56,7 @@ impl ProtocolError {
     #[must_use]
     pub fn unsupported_version(requested: &str) -> Self {
         let supported: Vec<_> = Revision::STATELESS.iter().map(|revision| revision.as_str()).collect();
-        let message = format!("unsupported protocol version `{}`", requested.escape_debug());
+        let message = format!("unsupported protocol version `{}`", shown(requested));
         let data = json!({ "supported": supported, "requested": requested });
         Self::new(400, UNSUPPORTED_VERSION, message, Some(&data))
     }
@@ -64,8 +64,7 @@ impl ProtocolError {
     /// The revision has no such method, or it isn't served.
     #[must_use]
     pub fn unknown_method(name: &str) -> Self {
-        let shown: String = name.chars().take(100).flat_map(char::escape_debug).collect();
-        Self::new(404, jsonrpc::METHOD_NOT_FOUND, format!("unknown method `{shown}`"), None)
+        Self::new(404, jsonrpc::METHOD_NOT_FOUND, format!("unknown method `{}`", shown(name)), None)
     }
 
     /// The message can't stand here.
@@ -85,6 +84,16 @@ impl ProtocolError {
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(200, jsonrpc::INTERNAL_ERROR, message, None)
     }
+}
+
+/// What a caller wrote, as it may stand in a message: its beginning, on one line.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().take(100).flat_map(char::escape_debug).collect()
+}
+
+/// A key as a step of a JSON pointer (RFC 6901).
+pub(super) fn step(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// What a failed request comes to.
@@ -113,7 +122,7 @@ pub(super) fn tell(error: &DispatchError, asked: Asked, revision: Revision) -> T
         | DispatchError::UnknownPrompt(_)
         | DispatchError::UnknownTemplate(_) => ProtocolError::params("", &message),
         DispatchError::MissingArgument { argument, .. } => {
-            ProtocolError::params(&format!("/arguments/{argument}"), &message)
+            ProtocolError::params(&format!("/arguments/{}", step(argument)), &message)
         }
         DispatchError::InvalidArguments { .. }
             if asked == Asked::Tool && revision.has(Feature::InputErrorsAsResults) =>

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::json::{self, Json};
 
-use super::errors::ProtocolError;
+use super::errors::{ProtocolError, shown, step};
 
 /// The parameters of one request: an object, by name.
 #[derive(Debug, Clone, Default)]
@@ -76,8 +76,8 @@ impl Params {
                 .map(|(key, value)| match value {
                     Value::String(text) => Ok((key.clone(), text.clone())),
                     _ => Err(ProtocolError::params(
-                        &format!("{at}/{key}"),
-                        &format!("`{key}` must be a string"),
+                        &format!("{at}/{}", step(key)),
+                        &format!("`{}` must be a string", shown(key)),
                     )),
                 })
                 .collect(),

@@ -57,6 +57,8 @@ pub enum Feature {
     OptionalErrorId,
     /// `structuredContent` of any JSON type.
     AnyStructured,
+    /// `true` and `false` as the schema of a property.
+    BooleanSchemas,
     /// `resultType` and caching hints.
     ResultTypes,
 }
@@ -115,7 +117,7 @@ impl Feature {
                 (Revision::V2025_06_18, NOW)
             }
             Self::Icons | Self::InputErrorsAsResults | Self::OptionalErrorId => (Revision::V2025_11_25, NOW),
-            Self::AnyStructured | Self::ResultTypes => (NOW, NOW),
+            Self::AnyStructured | Self::BooleanSchemas | Self::ResultTypes => (NOW, NOW),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Structured results for revisions that know only objects.
+//! Schemas and structured results for revisions that know only objects.
 //!
 //! 2025-06-18 and 2025-11-25 allow an output schema only with an object at its root. A schema of any other root is
-//! shown to them as an object with the one member `result`, and so is the value.
+//! shown to them as an object with the one member `result`, and so is the value. And until then a property's schema
+//! is an object too: `true` and `false` are spelt out, because strict clients throw the whole list away.
 
 use serde_json::{Map, Value, json};
 
@@ -35,10 +36,27 @@ impl Wrapping {
     }
 }
 
-/// The schema as older revisions see it: its root is an object.
+/// An output schema as older revisions see it: its root is an object.
 pub(super) fn object_schema(schema: &Json) -> Json {
-    let Ok(value) = schema.to_value() else { return schema.clone() };
-    if has_object_root(&value) { schema.clone() } else { Json::from_value(&wrap(value)) }
+    match schema.to_value() {
+        Ok(value) if !has_object_root(&value) => plain_properties(&Json::from_value(&wrap(value))),
+        Ok(_) | Err(_) => plain_properties(schema),
+    }
+}
+
+/// A schema as older revisions see it: `true` and `false` for a property are spelt out. Any other schema stays as it
+/// is, to the letter.
+pub(super) fn plain_properties(schema: &Json) -> Json {
+    let Ok(mut value) = schema.to_value() else { return schema.clone() };
+    let Some(Value::Object(properties)) = value.get_mut("properties") else { return schema.clone() };
+    let mut changed = false;
+    for property in properties.values_mut() {
+        if let Value::Bool(anything) = *property {
+            *property = if anything { json!({}) } else { json!({ "not": {} }) };
+            changed = true;
+        }
+    }
+    if changed { Json::from_value(&value) } else { schema.clone() }
 }
 
 fn has_object_root(schema: &Value) -> bool {

@@ -273,3 +273,35 @@ fn a_method_is_found_only_where_it_exists() {
         assert_eq!(Revision::from_name(revision.as_str()), Some(revision));
     }
 }
+
+#[test]
+fn no_revision_sees_a_schema_that_it_forbids() {
+    let boolean = r#"{"type":"object","properties":{"x":true}}"#;
+    let tool = Tool { input_schema: json(boolean), output_schema: Some(json(boolean)), ..tool() };
+    let name = PublicName::new("p_own").unwrap();
+    let item = ToolItem { name: &name, tool: &tool };
+    for revision in Revision::ALL {
+        let shown = value(&View::new(&item, revision));
+        let expected = if revision.era() == Era::Stateless { json!(true) } else { json!({}) };
+        assert_eq!(shown["inputSchema"]["properties"]["x"], expected, "{revision}");
+        if revision.has(Feature::Structured) {
+            assert_eq!(shown["outputSchema"]["properties"]["x"], expected, "{revision}");
+        }
+    }
+}
+
+#[test]
+fn a_pointer_to_a_strange_key_can_be_followed() {
+    let arguments = json!({ "a/b~c": 1 });
+    let error = Params::strings(Some(&arguments), "/arguments").unwrap_err();
+    assert_eq!(error.error.data.unwrap().to_value().unwrap(), json!({ "at": "/arguments/a~1b~0c" }));
+}
+
+#[test]
+fn what_a_caller_wrote_is_not_repeated_at_length() {
+    let long = "x".repeat(1_000_000);
+    let error = ProtocolError::unsupported_version(&long).error;
+    assert!(error.message.len() < 200);
+    let arguments = Value::Object([(long, json!(1))].into_iter().collect());
+    assert!(Params::strings(Some(&arguments), "").unwrap_err().error.message.len() < 200);
+}

@@ -36,7 +36,11 @@ impl Serialize for View<'_, ToolItem<'_>> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", name.as_str())?;
         map.serialize_entry("description", description)?;
-        map.serialize_entry("inputSchema", input_schema)?;
+        if self.revision.has(Feature::BooleanSchemas) {
+            map.serialize_entry("inputSchema", input_schema)?;
+        } else {
+            map.serialize_entry("inputSchema", &structured::plain_properties(input_schema))?;
+        }
         if self.revision.has(Feature::AnyStructured) {
             optional(&mut map, "outputSchema", output_schema.as_ref())?;
         } else if self.revision.has(Feature::Structured) {

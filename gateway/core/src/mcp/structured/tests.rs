@@ -42,3 +42,18 @@ fn a_schema_with_its_own_base_keeps_its_references() {
     let shown = object_schema(&schema).to_value().unwrap();
     assert_eq!(shown["properties"]["result"]["items"]["$ref"], "#/$defs/a");
 }
+
+#[test]
+fn older_revisions_see_an_object_for_each_property() {
+    let schema =
+        json(r#"{"type":"object","properties":{"any":true,"none":false,"some":{"items":true}},"not":false}"#);
+    let shown = json!({
+        "type": "object", "not": false,
+        "properties": { "any": {}, "none": { "not": {} }, "some": { "items": true } },
+    });
+    assert_eq!(plain_properties(&schema).to_value().unwrap(), shown);
+    assert_eq!(object_schema(&schema).to_value().unwrap(), shown);
+    assert_eq!(object_schema(&json("true")).to_value().unwrap()["properties"], json!({ "result": {} }));
+    let exact = json(r#"{"type":"object","properties":{"a":{"maximum":1.50}}}"#);
+    assert_eq!(plain_properties(&exact).get(), exact.get(), "nothing else is rewritten");
+}
