@@ -20,7 +20,6 @@ pub struct Session {
     id: String,
     principal: Principal,
     greeting: Greeting,
-    touched: Mutex<Instant>,
     /// The requests that run.
     pub in_flight: Arc<InFlight>,
 }
@@ -29,7 +28,7 @@ impl Session {
     /// A session that no store knows: the one of a stdio process.
     #[must_use]
     pub fn unlisted(principal: Principal, greeting: Greeting, in_flight: Arc<InFlight>) -> Self {
-        Self { id: String::new(), principal, greeting, touched: Mutex::new(Instant::now()), in_flight }
+        Self { id: String::new(), principal, greeting, in_flight }
     }
 
     /// Its unguessable name: 32 hexadecimal digits, empty for an unlisted one.
@@ -95,18 +94,15 @@ impl Sessions {
         let mut open = self.lock();
         self.drop_idle(&mut open);
         if open.len() >= self.most {
-            let silent = |session: &&Arc<Session>| session.in_flight.is_empty();
-            let oldest = open
-                .values()
-                .filter(silent)
-                .min_by_key(|session| (session.principal != principal, session.last_touched()))
-                .map(|session| session.id.clone())
+            let silent =
+                open.values().filter_map(|session| Some((session, session.in_flight.silent_since()?)));
+            let oldest = silent
+                .min_by_key(|(session, since)| (session.principal != principal, *since))
+                .map(|(session, _)| session.id.clone())
                 .ok_or(OpenError::Full)?;
             open.remove(&oldest);
         }
-        let touched = Mutex::new(Instant::now());
-        let session =
-            Arc::new(Session { id: id.clone(), principal, greeting, touched, in_flight: Arc::default() });
+        let session = Arc::new(Session { id: id.clone(), principal, greeting, in_flight: Arc::default() });
         open.insert(id, Arc::clone(&session));
         Ok(session)
     }
@@ -117,7 +113,7 @@ impl Sessions {
         let mut open = self.lock();
         self.drop_idle(&mut open);
         let session = open.get(id).filter(|session| session.principal == *principal)?;
-        *session.touched.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        session.in_flight.touch();
         Some(Arc::clone(session))
     }
 
@@ -146,7 +142,7 @@ impl Sessions {
 
     fn drop_idle(&self, open: &mut HashMap<String, Arc<Session>>) {
         open.retain(|_, session| {
-            !session.in_flight.is_empty() || session.last_touched().elapsed() < self.idle
+            session.in_flight.silent_since().is_none_or(|since| since.elapsed() < self.idle)
         });
     }
 
@@ -155,20 +151,34 @@ impl Sessions {
     }
 }
 
-impl Session {
-    fn last_touched(&self) -> Instant {
-        *self.touched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The requests of one session or connection that run.
+#[derive(Debug, Default)]
+pub struct InFlight(Mutex<Requests>);
+
+/// What runs, and what its ids stand for.
+#[derive(Debug)]
+struct Requests {
+    /// By a number of our own, because a peer may use the id of a cancelled request anew while that one still ends.
+    running: HashMap<u64, CancellationToken>,
+    /// Which of them an id stands for.
+    ids: HashMap<Id, u64>,
+    /// How many there were.
+    count: u64,
+    /// When the peer was last heard of, or a request ended.
+    touched: Instant,
 }
 
-/// The requests of one session or connection that run, by their id.
-#[derive(Debug, Default)]
-pub struct InFlight(Mutex<HashMap<Id, CancellationToken>>);
+impl Default for Requests {
+    fn default() -> Self {
+        Self { running: HashMap::new(), ids: HashMap::new(), count: 0, touched: Instant::now() }
+    }
+}
 
 /// A request that runs; it counts as running until this is dropped.
 #[derive(Debug)]
 pub struct Running {
     all: Arc<InFlight>,
+    number: u64,
     id: Id,
     cancel: CancellationToken,
 }
@@ -185,33 +195,43 @@ impl InFlight {
     /// One of the same id runs already.
     pub fn begin(self: &Arc<Self>, id: &Id) -> Result<Running, Duplicate> {
         let cancel = CancellationToken::new();
-        let mut running = self.lock();
-        if running.contains_key(id) {
+        let mut requests = self.lock();
+        if requests.ids.contains_key(id) {
             return Err(Duplicate);
         }
-        running.insert(id.clone(), cancel.clone());
-        Ok(Running { all: Arc::clone(self), id: id.clone(), cancel })
+        requests.count += 1;
+        let number = requests.count;
+        requests.ids.insert(id.clone(), number);
+        requests.running.insert(number, cancel.clone());
+        Ok(Running { all: Arc::clone(self), number, id: id.clone(), cancel })
     }
 
-    /// Tells a request that nobody waits for it any more; one that doesn't run is nothing to tell.
+    /// Tells a request that nobody waits for it any more, and frees its id; one that doesn't run is nothing to tell.
     pub fn cancel(&self, id: &Id) {
-        if let Some(cancel) = self.lock().get(id) {
+        let mut requests = self.lock();
+        let number = requests.ids.remove(id);
+        if let Some(cancel) = number.and_then(|number| requests.running.get(&number)) {
             cancel.cancel();
         }
     }
 
     /// Tells all of them.
     pub fn cancel_all(&self) {
-        self.lock().values().for_each(CancellationToken::cancel);
+        self.lock().running.values().for_each(CancellationToken::cancel);
     }
 
-    /// Does nothing run?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+    /// Since when nothing runs and nothing was heard; none while something runs.
+    fn silent_since(&self) -> Option<Instant> {
+        let requests = self.lock();
+        requests.running.is_empty().then_some(requests.touched)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
+    /// The peer was heard of.
+    fn touch(&self) {
+        self.lock().touched = Instant::now();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Requests> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -232,7 +252,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.all.lock().remove(&self.id);
+        let mut requests = self.all.lock();
+        requests.running.remove(&self.number);
+        requests.touched = Instant::now();
+        if requests.ids.get(&self.id) == Some(&self.number) {
+            requests.ids.remove(&self.id);
+        }
     }
 }
 

@@ -70,3 +70,14 @@ fn an_id_runs_once_at_a_time() {
     drop(one);
     assert!(all.begin(&Id::from(1)).is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_idle_from_the_end_of_its_last_request_on() {
+    let sessions = Sessions::new(10, Duration::from_secs(60));
+    let session = sessions.open(Principal::Anonymous, greeting()).unwrap();
+    let running = session.in_flight.begin(&Id::from(1)).unwrap();
+    tokio::time::advance(Duration::from_secs(100)).await;
+    drop(running);
+    tokio::time::advance(Duration::from_secs(59)).await;
+    assert!(sessions.find(session.id(), &Principal::Anonymous).is_some(), "it ended right after a long call");
+}
