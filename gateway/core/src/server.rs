@@ -9,8 +9,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use crate::dispatch::Dispatcher;
-use crate::jsonrpc::{self, Id, Malformed, ParseLimits, UnknownId};
-use crate::mcp::{Answer, Begun, CacheScope, Feature, Identity, Protocol, ProtocolError, Revision};
+use crate::jsonrpc::{self, Id, Malformed, Message, ParseLimits, UnknownId};
+use crate::mcp::envelope;
+use crate::mcp::{
+    Answer, Begun, CacheScope, Feature, Identity, Method, Params, Protocol, ProtocolError, Revision,
+};
 use crate::session::{Running, Sessions};
 
 mod headers;
@@ -103,6 +106,24 @@ fn unknown_id(revision: Option<Revision>) -> UnknownId {
         Some(revision) if revision.has(Feature::OptionalErrorId) => UnknownId::Omit,
         Some(_) | None => UnknownId::Null,
     }
+}
+
+/// Why a batch is refused where its revision has none.
+const NO_BATCHES: &str = "this revision has no batches";
+
+/// Why a batch is refused as a whole, though its revision has batches: it would change what is spoken.
+fn unfit(entries: &[Result<Message<'_>, Malformed>]) -> Option<&'static str> {
+    entries.iter().flatten().find_map(|message| {
+        let params = match message {
+            Message::Request(request) if request.method == Method::Initialize.as_str() => {
+                return Some("`initialize` can't be part of a batch");
+            }
+            Message::Request(request) => request.params,
+            Message::Notification(notification) => notification.params,
+            Message::Response(_) => None,
+        };
+        Params::read(params).is_ok_and(|params| envelope::claims(&params)).then_some(NO_BATCHES)
+    })
 }
 
 /// Several responses in one array.

@@ -188,8 +188,8 @@ impl<'a> Envelope<'a> {
     ) -> Result<Message<'a>, Malformed> {
         let outcome = match (self.result, self.error) {
             (Some(result), None) => Ok(result),
-            (None, Some(error)) => Err(error_object(error).map_err(|why| {
-                bad(Shape::Response, format!("`error` must hold an integer `code` and a `message`: {why}"))
+            (None, Some(error)) => Err(error_object(error).map_err(|_| {
+                bad(Shape::Response, "`error` must hold an integer `code` and a text `message`".to_owned())
             })?),
             (Some(_), Some(_)) => {
                 let why = "a response has either `result` or `error`, not both".to_owned();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use crate::jsonrpc::{self, ErrorObject, Incoming, Malformed, Message, Request, UnknownId};
+use crate::jsonrpc::{self, ErrorObject, Incoming, Malformed, Message, Request, Shape, UnknownId};
 use crate::mcp::envelope;
 use crate::mcp::{Answer, Begun, Era, Feature, Greeting, Method, Params, ProtocolError, Revision};
 use crate::names::Principal;
@@ -17,8 +17,8 @@ use crate::session::Session;
 use super::headers::{self, Header, Headers, SESSION, VERSION};
 use super::stdio::notified;
 use super::{
-    LIMITS, Server, duplicate, finish, finish_running, join_batch, malformed, response, stray_error,
-    unknown_id,
+    LIMITS, NO_BATCHES, Server, duplicate, finish, finish_running, join_batch, malformed, response,
+    stray_error, unfit, unknown_id,
 };
 
 /// The code that clients know for "this session is gone"; the HTTP status 404 is what counts.
@@ -60,6 +60,19 @@ impl HttpReply {
     /// An error that belongs to no request.
     fn stray(error: &ProtocolError, unknown: UnknownId) -> Self {
         Self::new(error.status, stray_error(error, unknown))
+    }
+
+    /// What is no message. A broken notification is taken and ignored; a broken response is refused without its id,
+    /// which is one of ours and would look like the client's own.
+    fn malformed(error: &Malformed, unknown: UnknownId) -> Self {
+        match error.shape {
+            Shape::Unknown | Shape::Request => Self::new(400, malformed(error, unknown)),
+            Shape::Notification => Self::accepted(),
+            Shape::Response => {
+                let nameless = Malformed { id: None, ..error.clone() };
+                Self::new(400, malformed(&nameless, UnknownId::Omit))
+            }
+        }
     }
 
     /// The message was taken, and there is nothing to say.
@@ -119,7 +132,7 @@ impl Server {
         let spoken = Spoken::of(post.headers);
         let unknown = unknown_id(spoken.revision());
         match jsonrpc::parse(post.body, LIMITS) {
-            Err(error) => HttpReply::new(400, malformed(&error, unknown)),
+            Err(error) => HttpReply::malformed(&error, unknown),
             Ok(Incoming::Single(Message::Request(request))) => {
                 self.post_request(post, spoken, &request).await
             }
@@ -161,6 +174,9 @@ impl Server {
         let spoken = Spoken::of(headers);
         if spoken.is_stateless() {
             return HttpReply::not_allowed("POST");
+        }
+        if spoken == Spoken::Unknown {
+            return HttpReply::stray(&unknown_revision(), unknown_id(None));
         }
         match headers.get(SESSION) {
             Header::Text(id) if self.sessions.end(id, principal) => HttpReply::new(200, Vec::new()),
@@ -289,25 +305,24 @@ impl Server {
     ) -> HttpReply {
         let unknown = unknown_id(spoken.revision());
         let refuse = |message: &str| HttpReply::stray(&ProtocolError::invalid_request(message), unknown);
-        let stateless = spoken.is_stateless() || entries.iter().any(claims);
-        if stateless {
-            return refuse("this revision has no batches");
+        if spoken.is_stateless() {
+            return refuse(NO_BATCHES);
         }
-        if entries.iter().any(greets) {
-            return refuse("`initialize` can't be part of a batch");
+        if let Some(why) = unfit(&entries) {
+            return refuse(why);
         }
         let session = match self.session(post, spoken) {
             Ok(session) => session,
             Err(error) => return HttpReply::stray(&error, unknown),
         };
         if !session.greeting().revision.has(Feature::Batches) {
-            return refuse("the revision of this session has no batches");
+            return refuse(NO_BATCHES);
         }
         let answers = entries.into_iter().map(|entry| {
             let session = Arc::clone(&session);
             async move {
                 match entry {
-                    Err(error) => Some(malformed(&error, unknown)),
+                    Err(error) => error.wants_answer().then(|| malformed(&error, unknown)),
                     Ok(Message::Request(request)) => {
                         let params = match Params::read(request.params) {
                             Ok(params) => params,
@@ -338,19 +353,6 @@ impl Server {
             Header::Absent => Err(session_needed()),
         }
     }
-}
-
-fn claims(entry: &Result<Message<'_>, Malformed>) -> bool {
-    let params = match entry {
-        Ok(Message::Request(request)) => request.params,
-        Ok(Message::Notification(notification)) => notification.params,
-        Ok(Message::Response(_)) | Err(_) => None,
-    };
-    Params::read(params).is_ok_and(|params| envelope::claims(&params))
-}
-
-fn greets(entry: &Result<Message<'_>, Malformed>) -> bool {
-    matches!(entry, Ok(Message::Request(request)) if request.method == Method::Initialize.as_str())
 }
 
 fn unknown_revision() -> ProtocolError {

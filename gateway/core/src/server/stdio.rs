@@ -13,7 +13,8 @@ use crate::names::Principal;
 use crate::session::{InFlight, Running, Session};
 
 use super::{
-    LIMITS, Server, duplicate, finish_running, join_batch, malformed, response, stray_error, unknown_id,
+    LIMITS, NO_BATCHES, Server, duplicate, finish_running, join_batch, malformed, response, stray_error,
+    unfit, unknown_id,
 };
 
 /// One stdio peer: the session it opened, if any, and what it has running.
@@ -78,16 +79,13 @@ impl Server {
             Ok(Incoming::Single(message)) => self.stdio_message(connection, message),
             Ok(Incoming::Batch(entries)) => {
                 let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
-                let greets = entries.iter().any(|entry| {
-                    matches!(entry, Ok(Message::Request(request)) if request.method == Method::Initialize.as_str())
-                });
-                if !allowed || greets {
-                    let error = ProtocolError::invalid_request("a batch can't stand here");
-                    return LineReply::Ready(stray_error(&error, unknown));
+                if let Some(why) = if allowed { unfit(&entries) } else { Some(NO_BATCHES) } {
+                    return LineReply::Ready(stray_error(&ProtocolError::invalid_request(why), unknown));
                 }
                 let replies = entries.into_iter().map(|entry| match entry {
                     Ok(message) => self.stdio_message(connection, message),
-                    Err(error) => LineReply::Ready(malformed(&error, unknown)),
+                    Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown)),
+                    Err(_) => LineReply::None,
                 });
                 batch(replies.collect())
             }

@@ -220,3 +220,90 @@ async fn a_cursor_that_nobody_gave_out_is_refused() {
         assert!(answer["result"].get("nextCursor").is_none(), "{answer}");
     }
 }
+
+#[tokio::test]
+async fn a_cancelled_requests_id_can_be_used_at_once_and_stays_that_of_the_new_one() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let LineReply::Pending(first) = server.stdio_line(&connection, &call(1, "a_hangs")) else {
+        panic!("ready")
+    };
+    assert!(line(&server, &connection, cancel).await.is_none());
+    let LineReply::Pending(second) = server.stdio_line(&connection, &call(1, "a_hangs")) else {
+        panic!("the id of a request that nobody waits for is taken")
+    };
+    assert_eq!(first.await, None);
+    let third = line(&server, &connection, &call(1, "a_fine")).await.unwrap();
+    assert_eq!(third["error"]["code"], -32600, "the end of the first one freed the second one's id: {third}");
+    assert!(line(&server, &connection, cancel).await.is_none());
+    assert_eq!(second.await, None);
+}
+
+#[tokio::test]
+async fn broken_responses_and_notifications_are_never_answered() {
+    let server = server();
+    let hello = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let hello = request(0, "initialize", &hello);
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello).await;
+    let reply = post(&server, &none(), &hello).await;
+    let session = Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())]);
+    for (broken, status) in [
+        (r#"{"jsonrpc":"2.0","id":3,"error":5}"#, 400),
+        (r#"{"jsonrpc":"2.0","id":3,"result":1,"error":{"code":1,"message":"x"}}"#, 400),
+        (r#"{"jsonrpc":"1.0","id":3,"result":1}"#, 400),
+        (r#"{"jsonrpc":"2.0","method":"notifications/x","params":5}"#, 202),
+    ] {
+        assert_eq!(line(&server, &connection, broken.as_bytes()).await, None, "{broken}");
+        let reply = post(&server, &session, broken.as_bytes()).await;
+        assert_eq!(reply.status, status, "{broken}");
+        if status == 400 {
+            assert_eq!(
+                body(&reply).get("id"),
+                None,
+                "it looks like the answer to the client's own request 3"
+            );
+        }
+        let batch = format!(r#"[{broken},{{"jsonrpc":"2.0","id":4,"method":"ping"}}]"#);
+        let expected = json!([{ "jsonrpc": "2.0", "id": 4, "result": {} }]);
+        assert_eq!(line(&server, &connection, batch.as_bytes()).await, Some(expected.clone()), "{broken}");
+        assert_eq!(body(&post(&server, &session, batch.as_bytes()).await), expected, "{broken}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_holds_no_request_of_a_revision_without_batches() {
+    let server = server();
+    let hello = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let hello = request(0, "initialize", &hello);
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello).await;
+    let reply = post(&server, &none(), &hello).await;
+    let session = Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let stateless =
+        json!([{ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta } }]);
+    let greeting = json!([serde_json::from_slice::<Value>(&hello).unwrap()]);
+    for batch in [stateless, greeting] {
+        let batch = batch.to_string().into_bytes();
+        let answer = line(&server, &connection, &batch).await.unwrap();
+        assert_eq!(answer["error"]["code"], -32600, "{answer}");
+        let reply = post(&server, &session, &batch).await;
+        assert_eq!((reply.status, &body(&reply)["error"]["code"]), (400, &json!(-32600)));
+    }
+}
+
+#[tokio::test]
+async fn ending_a_session_in_an_unknown_revision_ends_nothing() {
+    let server = server();
+    let mut headers = session(&server).await;
+    headers.0.push(("mcp-protocol-version", "1999-01-01".to_owned()));
+    assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 400);
+    headers.0.pop();
+    assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 200);
+}
