@@ -122,26 +122,34 @@ pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
 /// The exact text of one member of an object; none where `text` is no object or lacks it.
 #[must_use]
 pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a RawValue> {
-    serde_json::Deserializer::from_str(text).deserialize_map(Member(key)).ok().flatten()
+    let [found] = members(text, [key]);
+    found
 }
 
-/// Picks one member of an object and skips the others.
-struct Member<'k>(&'k str);
+/// The exact texts of several members of an object, found in one pass.
+#[must_use]
+pub fn members<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> [Option<&'a RawValue>; N] {
+    serde_json::Deserializer::from_str(text).deserialize_map(Members(keys)).unwrap_or([None; N])
+}
 
-impl<'de> Visitor<'de> for Member<'_> {
-    type Value = Option<&'de RawValue>;
+/// Picks members of an object and skips the others.
+struct Members<'k, const N: usize>([&'k str; N]);
+
+impl<'de, const N: usize> Visitor<'de> for Members<'_, N> {
+    type Value = [Option<&'de RawValue>; N];
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
+        let mut found = [None; N];
         while let Some(key) = members.next_key::<Cow<'de, str>>()? {
-            if key == self.0 {
-                found = Some(members.next_value::<&RawValue>()?);
-            } else {
-                members.next_value::<IgnoredAny>()?;
+            match self.0.iter().position(|wanted| *wanted == key) {
+                Some(at) => found[at] = Some(members.next_value::<&RawValue>()?),
+                None => {
+                    members.next_value::<IgnoredAny>()?;
+                }
             }
         }
         Ok(found)

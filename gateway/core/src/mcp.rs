@@ -159,7 +159,7 @@ impl Exchange {
             client,
             revision: Some(revision.as_str()),
             capabilities,
-            meta: params.meta_text(),
+            meta: params.meta_text().cloned(),
             cancel,
             answers: Arc::default(),
             state: None,

@@ -45,4 +45,6 @@ fn a_member_is_found_with_its_exact_text() {
     assert_eq!(member(text, "c").unwrap().get(), "1.50");
     assert!(member(text, "d").is_none());
     assert!(member("[1]", "a").is_none());
+    let texts = members(text, ["c", "d", "a"]).map(|raw| raw.map(RawValue::get));
+    assert_eq!(texts, [Some("1.50"), None, Some("1")]);
 }

@@ -41,10 +41,10 @@ pub(super) async fn call_tool(protocol: Arc<Protocol>, exchange: Exchange, param
 
 /// A tool's arguments: an object, or nothing, which counts as an empty one.
 fn arguments(params: &Params) -> Result<Arguments<'_>, ProtocolError> {
-    match (params.text("arguments"), params.get("arguments")) {
-        (Some(text), Some(value)) => Arguments::new(text.get(), value)
+    match params.arguments() {
+        Some((text, value)) => Arguments::new(text.get(), value)
             .map_err(|_| ProtocolError::params("/arguments", "`arguments` must be an object")),
-        (_, None) | (None, _) => Ok(Arguments::none()),
+        None => Ok(Arguments::none()),
     }
 }
 

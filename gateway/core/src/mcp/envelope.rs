@@ -9,6 +9,7 @@ use crate::json::{self, Json};
 
 use super::errors::ProtocolError;
 use super::params::Params;
+use super::revision::{Era, Revision};
 
 /// Names the revision that the request is written in.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -19,8 +20,8 @@ const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 /// What the envelope says.
 #[derive(Debug, Clone)]
 pub struct Envelope {
-    /// The revision asked for, as it was written: not yet known to be one of ours.
-    pub version: String,
+    /// The revision that the request is written in: one without a handshake.
+    pub revision: Revision,
     /// The client, where it introduced itself.
     pub client: Option<Arc<ClientInfo>>,
     /// What the client can do.
@@ -43,7 +44,8 @@ impl Envelope {
     /// Reads the envelope.
     ///
     /// # Errors
-    /// -32602: `_meta` or a required member is missing or of the wrong type; `data` names all of them.
+    /// -32602: `_meta` or a required member is missing or of the wrong type; `data` names all of them. -32022: the
+    /// revision isn't one of those without a handshake; `data` lists these.
     pub fn read(params: &Params) -> Result<Self, ProtocolError> {
         let mut missing = Vec::new();
         let mut wrong = Vec::new();
@@ -68,14 +70,16 @@ impl Envelope {
             message.pop();
             return Err(ProtocolError::envelope(&message, &json!({ "missing": missing, "invalid": wrong })));
         }
-        let meta = params.meta_text();
-        let text = |key| meta.as_ref().and_then(|meta| json::member(meta.get(), key)).map(Json::from);
+        let version = claimed_version(params).unwrap_or_default();
+        let revision = Revision::from_name(version)
+            .filter(|revision| revision.era() == Era::Stateless)
+            .ok_or_else(|| ProtocolError::unsupported_version(version))?;
+        let capabilities = params.meta_text().and_then(|meta| json::member(meta.get(), CAPABILITIES_KEY));
+        let capabilities = capabilities.map(Json::from).map(Capabilities::new);
         Ok(Self {
-            version: claimed_version(params).unwrap_or_default().to_owned(),
+            revision,
             client: params.meta(CLIENT_KEY).map(|client| Arc::new(client_info(client))),
-            capabilities: Arc::new(
-                text(CAPABILITIES_KEY).map_or_else(Capabilities::default, Capabilities::new),
-            ),
+            capabilities: Arc::new(capabilities.unwrap_or_default()),
         })
     }
 }

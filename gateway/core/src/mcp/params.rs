@@ -1,4 +1,4 @@
-//! A request's `params`: read once, strictly, and kept as text beside it.
+//! A request's `params`: read once, strictly, with the text of what is passed on beside it.
 //!
 //! What the gateway checks is the value; what a plugin gets is the text. Duplicate keys are refused at any depth, so
 //! that both are the same.
@@ -13,8 +13,11 @@ use super::errors::{ProtocolError, shown, step};
 /// The parameters of one request: an object, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Params {
-    text: Option<Json>,
     value: Map<String, Value>,
+    /// `arguments` as it was written.
+    arguments: Option<Json>,
+    /// `_meta` as it was written.
+    meta: Option<Json>,
 }
 
 impl Params {
@@ -25,7 +28,10 @@ impl Params {
     pub fn read(raw: Option<&RawValue>) -> Result<Self, ProtocolError> {
         let Some(raw) = raw else { return Ok(Self::default()) };
         match json::parse_strict(raw.get()) {
-            Ok(Value::Object(value)) => Ok(Self { text: Some(Json::from(raw)), value }),
+            Ok(Value::Object(value)) => {
+                let [arguments, meta] = json::members(raw.get(), ["arguments", "_meta"]);
+                Ok(Self { value, arguments: arguments.map(Json::from), meta: meta.map(Json::from) })
+            }
             Ok(_) => Err(ProtocolError::params("", "`params` must be an object")),
             Err(error) => Err(ProtocolError::params("", &format!("`params` can't be read: {error}"))),
         }
@@ -42,9 +48,9 @@ impl Params {
         self.value.get(key)?.as_str()
     }
 
-    /// A member's exact text.
-    pub(super) fn text(&self, key: &str) -> Option<&RawValue> {
-        json::member(self.text.as_ref()?.get(), key)
+    /// What a tool is called with, as text and as value.
+    pub(super) fn arguments(&self) -> Option<(&Json, &Value)> {
+        Some((self.arguments.as_ref()?, self.value.get("arguments")?))
     }
 
     /// A text that must be there.
@@ -62,9 +68,8 @@ impl Params {
     }
 
     /// `_meta` as text, where it is an object.
-    pub(super) fn meta_text(&self) -> Option<Json> {
-        self.value.get("_meta")?.as_object()?;
-        self.text("_meta").map(Json::from)
+    pub(super) fn meta_text(&self) -> Option<&Json> {
+        self.meta.as_ref().filter(|meta| meta.is_object())
     }
 
     /// Arguments whose values are all strings: a prompt's, or the context of a completion.

@@ -1,7 +1,8 @@
 //! Messages over Streamable HTTP, once the transport has checked Host, Origin, token, verb, type and size.
 //!
 //! The order of the checks is the one that clients can tell apart: the message's shape, its era, then for stateless
-//! revisions the envelope, the revision, the headers, the method (2026-07-28, basic/transports/streamable-http).
+//! revisions the header that names the revision, the envelope, whether that revision is served, the other headers, the
+//! method (2026-07-28, basic/transports/streamable-http).
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use crate::jsonrpc::{self, ErrorObject, Incoming, Malformed, Message, Request, Shape, UnknownId};
-use crate::mcp::envelope;
+use crate::mcp::envelope::{self, Envelope};
 use crate::mcp::{Answer, Begun, Era, Feature, Greeting, Method, Params, ProtocolError, Revision};
 use crate::names::Principal;
 use crate::session::Session;
@@ -228,7 +229,7 @@ impl Server {
         }
     }
 
-    /// A request of a stateless revision: headers first, then what every transport checks.
+    /// A request of a stateless revision: its header for the revision, the envelope, then the other headers.
     fn post_stateless(
         &self,
         post: Post<'_>,
@@ -238,12 +239,9 @@ impl Server {
         if let Some(claimed) = envelope::claimed_version(&params) {
             headers::check_version(post.headers, claimed)?;
         }
-        let known = envelope::Envelope::read(&params)?;
-        if Revision::from_name(&known.version).is_none_or(|revision| revision.era() != Era::Stateless) {
-            return Err(ProtocolError::unsupported_version(&known.version));
-        }
+        let envelope = Envelope::read(&params)?;
         headers::check_standard(post.headers, &request.method, &params)?;
-        self.stateless(&request.method, params, post.principal.clone(), CancellationToken::new())
+        self.stateless(envelope, &request.method, params, post.principal.clone(), CancellationToken::new())
     }
 
     /// Opens a session.

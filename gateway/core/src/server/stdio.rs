@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use crate::json;
 use crate::jsonrpc::{self, Id, Incoming, Message, Notification, Request};
 use crate::mcp::envelope::{self, Envelope};
-use crate::mcp::{Answer, Begun, Era, Exchange, Feature, Greeting, Method, Params, ProtocolError, Revision};
+use crate::mcp::{Answer, Begun, Exchange, Feature, Greeting, Method, Params, ProtocolError, Revision};
 use crate::names::Principal;
 use crate::session::{InFlight, Running, Session};
 
@@ -72,19 +72,19 @@ impl Server {
     /// Takes one line, without its end. Lines are given in the order in which they came; what is pending may be
     /// awaited in any order and all at once.
     pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
-        let unknown = unknown_id(connection.revision());
+        let unknown = || unknown_id(connection.revision());
         match jsonrpc::parse(line, LIMITS) {
-            Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown)),
+            Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
             Err(_) => LineReply::None,
             Ok(Incoming::Single(message)) => self.stdio_message(connection, message),
             Ok(Incoming::Batch(entries)) => {
                 let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
                 if let Some(why) = if allowed { unfit(&entries) } else { Some(NO_BATCHES) } {
-                    return LineReply::Ready(stray_error(&ProtocolError::invalid_request(why), unknown));
+                    return LineReply::Ready(stray_error(&ProtocolError::invalid_request(why), unknown()));
                 }
                 let replies = entries.into_iter().map(|entry| match entry {
                     Ok(message) => self.stdio_message(connection, message),
-                    Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown)),
+                    Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
                     Err(_) => LineReply::None,
                 });
                 batch(replies.collect())
@@ -135,7 +135,8 @@ impl Server {
         let session = connection.session();
         let greets = request.method == Method::Initialize.as_str();
         if envelope::claims(&params) && !(greets && envelope::claimed_version(&params).is_none()) {
-            return self.stateless(&request.method, params, Principal::Local, running.token());
+            let envelope = Envelope::read(&params)?;
+            return self.stateless(envelope, &request.method, params, Principal::Local, running.token());
         }
         if greets {
             if session.is_some() {
@@ -193,18 +194,16 @@ impl Server {
         Ok(self.protocol.begin(session.exchange(running.token()), method, params))
     }
 
-    /// A request of a stateless revision, on any transport; headers were checked before.
+    /// A request of a stateless revision, on any transport; envelope and headers were checked before.
     pub(super) fn stateless(
         &self,
+        envelope: Envelope,
         method: &str,
         params: Params,
         principal: Principal,
         cancel: tokio_util::sync::CancellationToken,
     ) -> Result<Begun, ProtocolError> {
-        let Envelope { version, client, capabilities } = Envelope::read(&params)?;
-        let revision = Revision::from_name(&version)
-            .filter(|revision| revision.era() == Era::Stateless)
-            .ok_or_else(|| ProtocolError::unsupported_version(&version))?;
+        let Envelope { revision, client, capabilities } = envelope;
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
         let exchange = Exchange { revision, principal, client, capabilities, cancel };
         Ok(self.protocol.begin(exchange, method, params))
