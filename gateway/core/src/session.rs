@@ -110,9 +110,10 @@ impl Sessions {
     /// The session of that name, if it is the caller's; it counts as used.
     #[must_use]
     pub fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        let mut open = self.lock();
-        self.drop_idle(&mut open);
-        let session = open.get(id).filter(|session| session.principal == *principal)?;
+        // Other idle sessions are left to whoever opens one: every request comes through here.
+        let open = self.lock();
+        let session =
+            open.get(id).filter(|session| session.principal == *principal && !self.is_over(session))?;
         session.in_flight.touch();
         Some(Arc::clone(session))
     }
@@ -141,9 +142,11 @@ impl Sessions {
     }
 
     fn drop_idle(&self, open: &mut HashMap<String, Arc<Session>>) {
-        open.retain(|_, session| {
-            session.in_flight.silent_since().is_none_or(|since| since.elapsed() < self.idle)
-        });
+        open.retain(|_, session| !self.is_over(session));
+    }
+
+    fn is_over(&self, session: &Session) -> bool {
+        session.in_flight.silent_since().is_some_and(|since| since.elapsed() >= self.idle)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
