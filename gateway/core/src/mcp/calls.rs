@@ -26,7 +26,10 @@ pub(super) async fn call_tool(protocol: Arc<Protocol>, exchange: Exchange, param
     let catalog = protocol.dispatcher.catalog();
     let called = protocol.dispatcher.call_tool(&catalog, &context, name, &arguments).await;
     let (result, wrapping) = match called {
-        Ok(Answered { outcome: Outcome::Done(result), .. }) => (result, wrapping(&catalog, name, revision)),
+        Ok(Answered { outcome: Outcome::Done(result), .. }) => {
+            let wrapping = wrapping(&catalog, name, &result, revision);
+            (result, wrapping)
+        }
         Ok(Answered { member, outcome: Outcome::NeedInput(question) }) => {
             (ToolResult::error(cannot_ask(&member, &question)), Wrapping::IfNeeded)
         }
@@ -49,8 +52,9 @@ fn arguments(params: &Params) -> Result<Arguments<'_>, ProtocolError> {
 }
 
 /// Only revisions between the first with structured results and the first with any kind of them see wrapped ones.
-fn wrapping(catalog: &Catalog, tool: &str, revision: Revision) -> Wrapping {
-    if revision.has(Feature::Structured) && !revision.has(Feature::AnyStructured) {
+fn wrapping(catalog: &Catalog, tool: &str, result: &ToolResult, revision: Revision) -> Wrapping {
+    let wraps = revision.has(Feature::Structured) && !revision.has(Feature::AnyStructured);
+    if wraps && result.structured.is_some() {
         let schema = catalog.tool(tool).and_then(|entry| entry.tool().output_schema.as_ref());
         return Wrapping::for_schema(schema);
     }

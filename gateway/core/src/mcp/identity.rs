@@ -44,7 +44,7 @@ impl Identity {
 
     /// The `serverInfo` object of `revision`.
     pub(super) fn info(&self, revision: Revision) -> impl Serialize {
-        Info { identity: self.clone(), revision }
+        Info { identity: self, revision }
     }
 }
 
@@ -67,14 +67,14 @@ impl Serialize for ResultMeta<'_> {
     }
 }
 
-struct Info {
-    identity: Identity,
+struct Info<'a> {
+    identity: &'a Identity,
     revision: Revision,
 }
 
-impl Serialize for Info {
+impl Serialize for Info<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Identity { name, title, version } = &self.identity;
+        let Identity { name, title, version } = self.identity;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", name)?;
         if self.revision.has(Feature::Titles) {

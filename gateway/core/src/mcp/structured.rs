@@ -4,9 +4,11 @@
 //! shown to them as an object with the one member `result`, and so is the value. And until then a property's schema
 //! is an object too: `true` and `false` are spelt out, because strict clients throw the whole list away.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
-use crate::json::Json;
+use crate::json::{self, Json};
 
 /// Whether a tool's structured results are wrapped for older revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,25 +23,26 @@ impl Wrapping {
     /// What holds for a tool with this output schema.
     #[must_use]
     pub(super) fn for_schema(schema: Option<&Json>) -> Self {
-        match schema.map(Json::to_value) {
-            Some(Ok(schema)) if !has_object_root(&schema) => Self::Always,
+        match schema {
+            Some(schema) if !has_object_root(schema) => Self::Always,
             Some(_) | None => Self::IfNeeded,
         }
     }
 
     /// The value as older revisions see it.
-    pub(super) fn apply(self, value: &Json) -> Json {
+    pub(super) fn apply(self, value: &Json) -> Cow<'_, Json> {
         if self == Self::IfNeeded && value.is_object() {
-            return value.clone();
+            return Cow::Borrowed(value);
         }
-        Json::parse(format!(r#"{{"result":{}}}"#, value.get())).expect("a JSON value as a member is JSON")
+        let wrapped = format!(r#"{{"result":{}}}"#, value.get());
+        Cow::Owned(Json::parse(wrapped).expect("a JSON value as a member is JSON"))
     }
 }
 
 /// An output schema as older revisions see it: its root is an object.
 pub(super) fn object_schema(schema: &Json) -> Json {
     match schema.to_value() {
-        Ok(value) if !has_object_root(&value) => plain_properties(&Json::from_value(&wrap(value))),
+        Ok(value) if !has_object_root(schema) => plain_properties(&Json::from_value(&wrap(value))),
         Ok(_) | Err(_) => plain_properties(schema),
     }
 }
@@ -59,15 +62,20 @@ pub(super) fn plain_properties(schema: &Json) -> Json {
     if changed { Json::from_value(&value) } else { schema.clone() }
 }
 
-fn has_object_root(schema: &Value) -> bool {
-    schema.get("type") == Some(&Value::from("object"))
+/// Looks at the text: this is asked at every call.
+fn has_object_root(schema: &Json) -> bool {
+    json::member(schema.get(), "type").is_some_and(|kind| kind.get() == r#""object""#)
+}
+
+/// Does the schema resolve its references against an address of its own?
+fn has_own_base(schema: &Value) -> bool {
+    schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'))
 }
 
 /// Puts `schema` under the member `result` and points its own references there.
 fn wrap(mut schema: Value) -> Value {
     let dialect = schema.as_object_mut().and_then(|root| root.remove("$schema"));
-    let has_own_base = schema.get("$id").is_some_and(|id| id.as_str().is_some_and(|id| !id.starts_with('#')));
-    if !has_own_base {
+    if !has_own_base(&schema) {
         move_references(&mut schema);
     }
     let mut outer = json!({ "type": "object", "properties": { "result": schema }, "required": ["result"] });
@@ -99,12 +107,8 @@ fn move_in_object(members: &mut Map<String, Value>) {
             if let Some(moved) = moved {
                 *value = Value::String(moved);
             }
-        } else if !DATA.contains(&key.as_str()) {
-            let has_own_base =
-                value.get("$id").and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
-            if !has_own_base {
-                move_references(value);
-            }
+        } else if !DATA.contains(&key.as_str()) && !has_own_base(value) {
+            move_references(value);
         }
     }
 }

@@ -36,7 +36,7 @@ impl Serialize for View<'_, ToolAnswer<'_>> {
             if self.revision.has(Feature::AnyStructured) {
                 map.serialize_entry("structuredContent", value)?;
             } else if self.revision.has(Feature::Structured) {
-                map.serialize_entry("structuredContent", &wrapping.apply(value))?;
+                map.serialize_entry("structuredContent", &*wrapping.apply(value))?;
             }
         }
         if *is_error {
