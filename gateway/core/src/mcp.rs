@@ -55,13 +55,15 @@ pub struct Exchange {
 #[derive(Debug)]
 pub enum Answer {
     /// A result, as text.
-    Result(Arc<RawValue>),
+    Result(Box<RawValue>),
+    /// A result that others are given too, such as a list.
+    Shared(Arc<RawValue>),
     /// An error.
     Error(ProtocolError),
 }
 
-impl From<Result<Arc<RawValue>, ProtocolError>> for Answer {
-    fn from(result: Result<Arc<RawValue>, ProtocolError>) -> Self {
+impl From<Result<Box<RawValue>, ProtocolError>> for Answer {
+    fn from(result: Result<Box<RawValue>, ProtocolError>) -> Self {
         match result {
             Ok(text) => Self::Result(text),
             Err(error) => Self::Error(error),
@@ -107,13 +109,13 @@ impl Protocol {
 
     /// Begins a request. Lists and greetings are answered at once; only calls take a while.
     pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> Begun {
-        let list = |kind| Begun::Now(self.list(&exchange, kind, &params).into());
+        let list = |kind| Begun::Now(self.list(&exchange, kind, &params));
         match method {
             Method::ListTools => list(Kind::Tools),
             Method::ListResources => list(Kind::Resources),
             Method::ListTemplates => list(Kind::Templates),
             Method::ListPrompts => list(Kind::Prompts),
-            Method::Ping => Begun::Now(Answer::Result(Arc::from(project::render(&serde_json::json!({}))))),
+            Method::Ping => Begun::Now(Answer::Result(project::render(&serde_json::json!({})))),
             Method::Discover => Begun::Now(Answer::Result(self.discover(exchange.revision))),
             Method::CallTool => self.later(exchange, params, calls::call_tool),
             Method::ReadResource => self.later(exchange, params, calls::read_resource),
@@ -137,16 +139,17 @@ impl Protocol {
         F: Future<Output = Result<Box<RawValue>, ProtocolError>> + Send + 'static,
     {
         let answer = call(Arc::clone(self), exchange, params);
-        Begun::Later(Box::pin(async move { answer.await.map(Arc::from).into() }))
+        Begun::Later(Box::pin(async move { answer.await.into() }))
     }
 
     /// One complete page: many clients never ask for a second.
-    fn list(&self, exchange: &Exchange, kind: Kind, params: &Params) -> Result<Arc<RawValue>, ProtocolError> {
+    fn list(&self, exchange: &Exchange, kind: Kind, params: &Params) -> Answer {
         if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
-            return Err(ProtocolError::params("/cursor", "the cursor is not one of this server's"));
+            let message = "the cursor is not one of this server's";
+            return Answer::Error(ProtocolError::params("/cursor", message));
         }
         let catalog = self.dispatcher.catalog();
-        Ok(self.lists.body(&catalog, exchange.revision, kind, &self.identity, self.cache_scope))
+        Answer::Shared(self.lists.body(&catalog, exchange.revision, kind, &self.identity, self.cache_scope))
     }
 }
 

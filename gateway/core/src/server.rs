@@ -81,6 +81,7 @@ fn response(id: &Id, answer: &Answer) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     match answer {
         Answer::Result(result) => jsonrpc::write_result(&mut out, id, result),
+        Answer::Shared(result) => jsonrpc::write_result(&mut out, id, result),
         Answer::Error(error) => jsonrpc::write_error(&mut out, Some(id), UnknownId::Null, &error.error),
     }
     out

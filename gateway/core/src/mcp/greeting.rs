@@ -64,25 +64,18 @@ impl Greeting {
 impl Protocol {
     /// The result of `initialize`.
     #[must_use]
-    pub fn greet(&self, greeting: &Greeting) -> Arc<RawValue> {
-        let catalog = self.dispatcher.catalog();
-        Arc::from(render(&Hello {
-            identity: &self.identity,
-            revision: greeting.revision,
-            instructions: instructions(&catalog),
-            scope: None,
-        }))
+    pub fn greet(&self, greeting: &Greeting) -> Box<RawValue> {
+        self.hello(greeting.revision, None)
     }
 
     /// The result of `server/discover`.
-    pub(super) fn discover(&self, revision: Revision) -> Arc<RawValue> {
-        let catalog = self.dispatcher.catalog();
-        Arc::from(render(&Hello {
-            identity: &self.identity,
-            revision,
-            instructions: instructions(&catalog),
-            scope: Some(self.cache_scope),
-        }))
+    pub(super) fn discover(&self, revision: Revision) -> Box<RawValue> {
+        self.hello(revision, Some(self.cache_scope))
+    }
+
+    fn hello(&self, revision: Revision, scope: Option<CacheScope>) -> Box<RawValue> {
+        let instructions = instructions(&self.dispatcher.catalog());
+        render(&Hello { identity: &self.identity, revision, instructions, scope })
     }
 }
 

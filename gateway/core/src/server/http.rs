@@ -215,8 +215,8 @@ impl Server {
         if envelope::claims(&params) || spoken.is_stateless() {
             return match self.post_stateless(post, request, params) {
                 Ok(begun) => match finish(begun).await {
-                    Answer::Result(result) => {
-                        HttpReply::new(200, response(&request.id, &Answer::Result(result)))
+                    answer @ (Answer::Result(_) | Answer::Shared(_)) => {
+                        HttpReply::new(200, response(&request.id, &answer))
                     }
                     Answer::Error(error) => refuse(error),
                 },
