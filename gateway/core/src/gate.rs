@@ -27,7 +27,6 @@ const WAITING_AT_LEAST: u32 = 1_024;
 pub struct Gate {
     total: u32,
     all: Arc<Semaphore>,
-    describing: Arc<Semaphore>,
     waiting: Arc<AtomicU32>,
     lanes: Mutex<HashMap<PluginId, Arc<Lane>>>,
 }
@@ -38,13 +37,6 @@ pub struct CallPermit {
     lane: Arc<Lane>,
     slot: Option<OwnedSemaphorePermit>,
     _all: OwnedSemaphorePermit,
-}
-
-/// The right to let one plugin describe itself; given back when it is dropped.
-#[derive(Debug)]
-#[must_use = "the permit is given back when it is dropped"]
-pub struct DescribePermit {
-    _slot: OwnedSemaphorePermit,
 }
 
 /// How many calls there are.
@@ -93,24 +85,17 @@ struct Waiting {
 // === impl Gate ===
 
 impl Gate {
-    /// Lets `total` calls run at once, at least one. Describing comes on top: an instance pool needs room for
-    /// [`Gate::instances`].
+    /// Lets `total` calls run at once, at least one. Plugins that describe themselves need no permit: a pool of
+    /// instances needs room for these on top.
     #[must_use]
     pub fn new(total: u32) -> Self {
         let total = total.max(1);
         Self {
             total,
             all: Arc::new(Semaphore::new(total as usize)),
-            describing: Arc::new(Semaphore::new(1)),
             waiting: Arc::default(),
             lanes: Mutex::default(),
         }
-    }
-
-    /// How many instances there can be at once: running calls, and one plugin that describes itself.
-    #[must_use]
-    pub fn instances(&self) -> u32 {
-        self.total + 1
     }
 
     /// Waits until one more call of `plugin` may run.
@@ -155,11 +140,6 @@ impl Gate {
         };
         drop(waiting);
         Ok(CallPermit::new(lane, Some(slot), all))
-    }
-
-    /// Waits for the slot in which one plugin at a time describes itself; running calls don't take it.
-    pub async fn describing(&self) -> DescribePermit {
-        DescribePermit { _slot: acquire(&self.describing).await }
     }
 
     /// The calls of one plugin.

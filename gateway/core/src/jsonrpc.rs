@@ -88,34 +88,5 @@ pub struct Response<'a> {
     pub outcome: Result<&'a RawValue, ErrorObject>,
 }
 
-impl<'a> Request<'a> {
-    /// The parameters of a protocol that only has named ones.
-    ///
-    /// # Errors
-    /// [`INVALID_PARAMS`]: they are an array.
-    pub fn params_object(&self) -> Result<Option<&'a RawValue>, ErrorObject> {
-        named(self.params)
-    }
-}
-
-impl<'a> Notification<'a> {
-    /// The parameters of a protocol that only has named ones.
-    ///
-    /// # Errors
-    /// [`INVALID_PARAMS`]: they are an array.
-    pub fn params_object(&self) -> Result<Option<&'a RawValue>, ErrorObject> {
-        named(self.params)
-    }
-}
-
-fn named(params: Option<&RawValue>) -> Result<Option<&RawValue>, ErrorObject> {
-    match params {
-        Some(list) if list.get().starts_with('[') => {
-            Err(ErrorObject::invalid_params("`params` must be an object; an array can't be read by name"))
-        }
-        Some(_) | None => Ok(params),
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -142,17 +142,6 @@ async fn a_changed_concurrency_holds_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn describing_has_a_slot_of_its_own() {
-    let gate = Gate::new(1);
-    let _running = admit(&gate, "a", 1).await.unwrap();
-    let describing = gate.describing().await;
-    assert!(timeout(Duration::from_secs(60), gate.describing()).await.is_err(), "one at a time");
-    drop(describing);
-    drop(gate.describing().await);
-    assert_eq!(gate.instances(), 2);
-}
-
-#[tokio::test(start_paused = true)]
 async fn plugins_with_calls_are_not_forgotten() {
     let gate = Gate::new(4);
     let running = admit(&gate, "a", 1).await.unwrap();

@@ -46,31 +46,6 @@ impl ErrorObject {
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(INVALID_REQUEST, message)
     }
-
-    /// [`METHOD_NOT_FOUND`].
-    #[must_use]
-    pub fn method_not_found(message: impl Into<String>) -> Self {
-        Self::new(METHOD_NOT_FOUND, message)
-    }
-
-    /// [`INVALID_PARAMS`].
-    #[must_use]
-    pub fn invalid_params(message: impl Into<String>) -> Self {
-        Self::new(INVALID_PARAMS, message)
-    }
-
-    /// [`INTERNAL_ERROR`].
-    #[must_use]
-    pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(INTERNAL_ERROR, message)
-    }
-
-    /// The same with `data`.
-    #[must_use]
-    pub fn with_data(mut self, data: Json) -> Self {
-        self.data = Some(data);
-        self
-    }
 }
 
 impl fmt::Display for ErrorObject {

@@ -5,7 +5,6 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::read::string;
@@ -142,13 +141,5 @@ impl fmt::Debug for Id {
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.token)
-    }
-}
-
-/// As the token, which takes serde_json's serializer.
-impl Serialize for Id {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(&self.token).map_err(serde::ser::Error::custom)?;
-        raw.serialize(serializer)
     }
 }

@@ -205,6 +205,8 @@ async fn arguments_reach_the_plugin_as_they_were_written() {
         let answer = line(&server, &connection, &request(2, "tools/call", &params)).await.unwrap();
         assert_eq!(answer["error"]["code"].as_i64(), code, "{answer}");
     }
+    let by_place = line(&server, &connection, &request(3, "tools/call", &json!(["a_fine"]))).await.unwrap();
+    assert_eq!(by_place["error"]["code"], -32602, "{by_place}");
 }
 
 #[tokio::test]
