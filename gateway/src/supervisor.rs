@@ -66,10 +66,7 @@ impl Supervisor {
         let mut members = Vec::new();
         for (plugin, load) in config.plugins.iter().zip(loads) {
             match load {
-                Ok(member) => {
-                    problems.extend(member.warnings());
-                    members.push(member);
-                }
+                Ok(member) => members.push(member),
                 Err(wrong) => {
                     problems.extend(wrong);
                     refused.insert(plugin.id.clone());

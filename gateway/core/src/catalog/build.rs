@@ -34,7 +34,9 @@ impl Catalog {
     pub fn build(generation: u64, members: Vec<Member>, previous: Option<&Self>) -> Build {
         let mut order: Vec<usize> = (0..members.len()).collect();
         order.sort_by_key(|at| rank(&members[*at], previous)); // stable: the order of the file within a rank
-        let mut table = Table { members, ..Table::default() };
+        // Also those of plugins that are refused: an unknown name in `rename` may be why.
+        let warnings = members.iter().flat_map(Member::warnings).collect();
+        let mut table = Table { members, warnings, ..Table::default() };
         let mut refused = Vec::new();
         for at in order {
             let Err(conflicts) = table.admit(at) else { continue };
@@ -134,7 +136,6 @@ impl Table {
         let mut resources = Vec::new();
         let mut templates = Vec::new();
         for (owner, member) in members.iter().enumerate() {
-            self.warnings.extend(member.warnings());
             let offer = member.offer();
             tools.extend((0..offer.tools.len()).map(|at| ToolEntry { member: Arc::clone(member), at }));
             prompts.extend((0..offer.prompts.len()).map(|at| PromptEntry { member: Arc::clone(member), at }));

@@ -209,6 +209,18 @@ fn what_is_probably_not_meant_is_said() {
 }
 
 #[test]
+fn a_refused_plugin_is_told_what_was_probably_not_meant_too() {
+    let mistaken = bare("b").member(|config| {
+        no_prefix(config);
+        config.tools.rename = [("rum".to_owned(), PublicName::new("b_run").unwrap())].into();
+    });
+    let build = Catalog::build(1, vec![bare("a").member(no_prefix), mistaken], None);
+    assert_eq!(ids(&build.catalog), ["a"]);
+    let said: Vec<_> = build.warnings.iter().map(ToString::to_string).collect();
+    assert!(said.len() == 1 && said[0].contains("no tool `rum`"), "{said:?}");
+}
+
+#[test]
 fn a_plugin_that_can_not_be_used_is_told_all_at_once() {
     let fake = Fake::new("a")
         .tool(&"x".repeat(64), &object(), None)
