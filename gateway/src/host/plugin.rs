@@ -70,9 +70,8 @@ impl Plugin for WasmPlugin {
         name: &'a ToolName,
         args: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>> {
-        let granted = &self.sandbox.config.allow.client;
         let question = CallTool { name: name.as_str(), args };
-        Box::pin(self.call(context, question, |given| conv::tool_outcome(given, granted)))
+        Box::pin(self.call(context, question, conv::tool_outcome))
     }
 
     fn read_resource<'a>(
@@ -80,9 +79,8 @@ impl Plugin for WasmPlugin {
         context: Arc<CallContext>,
         uri: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>> {
-        let granted = &self.sandbox.config.allow.client;
         let question = ReadResource { uri: uri.as_str() };
-        Box::pin(self.call(context, question, |given| conv::read_outcome(given, granted)))
+        Box::pin(self.call(context, question, conv::read_outcome))
     }
 
     fn get_prompt<'a>(
@@ -91,9 +89,8 @@ impl Plugin for WasmPlugin {
         name: &'a PromptName,
         args: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>> {
-        let granted = &self.sandbox.config.allow.client;
         let question = GetPrompt { name: name.as_str(), args };
-        Box::pin(self.call(context, question, |given| conv::prompt_outcome(given, granted)))
+        Box::pin(self.call(context, question, conv::prompt_outcome))
     }
 
     fn complete<'a>(

@@ -4,12 +4,16 @@ use std::collections::HashSet;
 
 use crate::call::{CallError, Completion, Content, NeedInput, Outcome, PromptResult, ReadResult, ToolResult};
 use crate::catalog::{Catalog, Member, ToolEntry};
+use crate::config::ClientFeature;
 use crate::names::ResourceUri;
 
 use super::arguments::check_text;
 
 /// How many suggestions MCP lets a server send at once.
 const MAX_COMPLETIONS: usize = 100;
+
+/// How many questions one round may ask: more than anybody answers.
+const MAX_QUESTIONS: usize = 32;
 
 /// Checks a tool's answer against its output schema.
 ///
@@ -83,19 +87,23 @@ pub(super) fn prompt(
 /// Checks that questions are such as the configuration lets this plugin ask, and can be told apart.
 fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> {
     let bad = |why: String| Err(CallError::BadOutput(why));
+    let count = need.requests.len();
+    if count > MAX_QUESTIONS {
+        return bad(format!("it asks {count} questions at once; {MAX_QUESTIONS} are allowed"));
+    }
     if need.requests.is_empty() && need.state.is_none() {
         return bad("it needs input and asks for none".to_owned());
     }
     let mut keys = HashSet::new();
     for request in &need.requests {
         let feature = match request.method.as_str() {
-            "elicitation/create" | "sampling/createMessage" | "roots/list" => {
-                request.method.split('/').next().unwrap_or_default()
-            }
+            "elicitation/create" => ClientFeature::Elicitation,
+            "sampling/createMessage" => ClientFeature::Sampling,
+            "roots/list" => ClientFeature::Roots,
             other => return bad(format!("it asks for `{}`, which is no question", other.escape_debug())),
         };
-        if member.config().allow.client.iter().all(|granted| granted.as_str() != feature) {
-            let id = member.id();
+        if !member.config().allow.client.contains(&feature) {
+            let (id, feature) = (member.id(), feature.as_str());
             return bad(format!(
                 "it asks for {feature}, which `allow.client` in `[plugins.{id}]` doesn't grant"
             ));

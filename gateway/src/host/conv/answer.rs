@@ -1,13 +1,11 @@
 //! What calls come to: results, questions to the client, failures.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use moongate_core::call::{
     Completion, CompletionTarget, Failure, Fault, InputRequest, NeedInput, Outcome, PromptResult, ReadResult,
     ToolResult,
 };
-use moongate_core::config::ClientFeature;
 use moongate_core::json::Json;
 
 use super::content::{contents, messages, resource_contents};
@@ -15,22 +13,11 @@ use super::{At as _, Bad, description, extra, meta, value};
 use crate::host::bindings::{completions, prompts, resources, tools, types};
 use crate::host::text;
 
-/// MCP allows so many suggestions (`CompleteResult.completion.values`).
-const SUGGESTIONS: usize = 100;
-/// How many questions one round may ask.
-const QUESTIONS: usize = 32;
-
-/// What a plugin may ask of the client.
-pub(in crate::host) type Granted = BTreeSet<ClientFeature>;
-
 /// A tool's answer.
-pub(in crate::host) fn tool_outcome(
-    given: tools::CallOutcome,
-    granted: &Granted,
-) -> Result<Outcome<ToolResult>, Bad> {
+pub(in crate::host) fn tool_outcome(given: tools::CallOutcome) -> Result<Outcome<ToolResult>, Bad> {
     let given = match given {
         tools::CallOutcome::Done(given) => given,
-        tools::CallOutcome::NeedInput(given) => return need_input(given, granted).map(Outcome::NeedInput),
+        tools::CallOutcome::NeedInput(given) => return need_input(given).map(Outcome::NeedInput),
     };
     let tools::CallResult { content, structured, is_error, meta: its_meta, extra: more } = given;
     let covered = ["content", "structuredContent", "isError", "resultType"];
@@ -44,15 +31,10 @@ pub(in crate::host) fn tool_outcome(
 }
 
 /// What a resource holds.
-pub(in crate::host) fn read_outcome(
-    given: resources::ReadOutcome,
-    granted: &Granted,
-) -> Result<Outcome<ReadResult>, Bad> {
+pub(in crate::host) fn read_outcome(given: resources::ReadOutcome) -> Result<Outcome<ReadResult>, Bad> {
     let given = match given {
         resources::ReadOutcome::Done(given) => given,
-        resources::ReadOutcome::NeedInput(given) => {
-            return need_input(given, granted).map(Outcome::NeedInput);
-        }
+        resources::ReadOutcome::NeedInput(given) => return need_input(given).map(Outcome::NeedInput),
     };
     let resources::ReadResult { contents, ttl_ms, shareable, meta: its_meta, extra: more } = given;
     Ok(Outcome::Done(ReadResult {
@@ -65,15 +47,10 @@ pub(in crate::host) fn read_outcome(
 }
 
 /// A filled-in prompt.
-pub(in crate::host) fn prompt_outcome(
-    given: prompts::PromptOutcome,
-    granted: &Granted,
-) -> Result<Outcome<PromptResult>, Bad> {
+pub(in crate::host) fn prompt_outcome(given: prompts::PromptOutcome) -> Result<Outcome<PromptResult>, Bad> {
     let given = match given {
         prompts::PromptOutcome::Done(given) => given,
-        prompts::PromptOutcome::NeedInput(given) => {
-            return need_input(given, granted).map(Outcome::NeedInput);
-        }
+        prompts::PromptOutcome::NeedInput(given) => return need_input(given).map(Outcome::NeedInput),
     };
     let prompts::PromptResult { description: about, messages: said, meta: its_meta, extra: more } = given;
     Ok(Outcome::Done(PromptResult {
@@ -86,13 +63,11 @@ pub(in crate::host) fn prompt_outcome(
 
 /// Suggestions.
 pub(in crate::host) fn completion(given: completions::Completion) -> Result<Completion, Bad> {
-    let completions::Completion { mut values, total, has_more, meta: its_meta, extra: more } = given;
-    let too_many = values.len() > SUGGESTIONS;
-    values.truncate(SUGGESTIONS);
+    let completions::Completion { values, total, has_more, meta: its_meta, extra: more } = given;
     Ok(Completion {
         values: values.iter().map(|value| text::line(value, text::MESSAGE)).collect(),
         total,
-        has_more: if too_many { Some(true) } else { has_more },
+        has_more,
         meta: meta(its_meta)?,
         extra: extra(more, &["values", "total", "hasMore"])?,
     })
@@ -106,25 +81,15 @@ pub(in crate::host) fn target(target: &CompletionTarget) -> completions::Complet
     }
 }
 
-/// Questions to the client, if the plugin may ask them.
-fn need_input(given: types::NeedInput, granted: &Granted) -> Result<NeedInput, Bad> {
+/// Questions to the client. Whether the plugin may ask them is dispatch's to say.
+fn need_input(given: types::NeedInput) -> Result<NeedInput, Bad> {
     let types::NeedInput { requests, state, meta: its_meta, extra: more } = given;
-    if requests.len() > QUESTIONS {
-        return Err(Bad::new(format!(
-            "it asks {} questions at once; {QUESTIONS} are allowed",
-            requests.len()
-        )));
-    }
-    let mut keys = BTreeSet::new();
-    if let Some(twice) = requests.iter().find(|request| !keys.insert(request.key.as_str())) {
-        return Err(Bad::new(format!("it asks twice under the key `{}`", twice.key)));
-    }
     Ok(NeedInput {
         requests: requests
             .into_iter()
             .map(|request| {
                 let place = format!("question `{}`", request.key);
-                input_request(request, granted).at(place)
+                input_request(request).at(place)
             })
             .collect::<Result<_, _>>()?,
         state,
@@ -133,17 +98,8 @@ fn need_input(given: types::NeedInput, granted: &Granted) -> Result<NeedInput, B
     })
 }
 
-fn input_request(given: types::InputRequest, granted: &Granted) -> Result<InputRequest, Bad> {
+fn input_request(given: types::InputRequest) -> Result<InputRequest, Bad> {
     let types::InputRequest { key, method, params } = given;
-    let feature = match method.as_str() {
-        "elicitation/create" => ClientFeature::Elicitation,
-        "sampling/createMessage" => ClientFeature::Sampling,
-        "roots/list" => ClientFeature::Roots,
-        _ => return Err(Bad::new(format!("a client can't be asked for `{method}`"))),
-    };
-    if !granted.contains(&feature) {
-        return Err(Bad::new(format!("`{method}` needs \"{}\" in `allow.client`", feature.as_str())));
-    }
     let params = params.map(value).transpose().at("`params`")?;
     if params.as_ref().is_some_and(|params| !params.is_object()) {
         return Err(Bad::new("`params` must be an object"));

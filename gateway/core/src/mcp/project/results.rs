@@ -9,9 +9,6 @@ use super::super::identity::Identity;
 use super::super::revision::Feature;
 use super::{View, later_members, optional, role_name};
 
-/// How many suggestions MCP allows in one answer.
-const MAX_COMPLETIONS: usize = 100;
-
 /// A tool's answer.
 #[derive(Debug)]
 pub(in crate::mcp) struct ToolAnswer<'a> {
@@ -136,13 +133,10 @@ impl Serialize for View<'_, CompletionResult<'_>> {
 impl Serialize for View<'_, Completion> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Completion { values, total, has_more, meta: _, extra } = self.value;
-        let shown = &values[..values.len().min(MAX_COMPLETIONS)];
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("values", shown)?;
-        let counted = u32::try_from(values.len()).ok().filter(|_| shown.len() < values.len());
-        optional(&mut map, "total", total.or(counted).as_ref())?;
-        let more = if shown.len() < values.len() { Some(true) } else { *has_more };
-        optional(&mut map, "hasMore", more.as_ref())?;
+        map.serialize_entry("values", values)?;
+        optional(&mut map, "total", total.as_ref())?;
+        optional(&mut map, "hasMore", has_more.as_ref())?;
         later_members(&mut map, self.revision, extra)?;
         map.end()
     }
