@@ -1,8 +1,8 @@
 //! Log lines: structured, on stderr, and never in anybody's way.
 //!
 //! stdout belongs to the protocol and to what commands print. What is logged is decided by a filter such as
-//! `info,moongate::host=debug`; guests' lines have the target `plugin::<id>`. `main` starts this once and keeps the
-//! [`Telemetry`] until the end.
+//! `info,moongate::host=debug`; guests' lines have the target `plugin` and name the plugin. `main` starts this once
+//! and keeps the [`Telemetry`] until the end.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};

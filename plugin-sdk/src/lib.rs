@@ -28,9 +28,9 @@
 //!
 //! # What the macro reads
 //! - A **doc comment** is the description of the plugin, tool, resource, prompt or argument below it.
-//! - **Parameters** are arguments, owned or borrowed (`&str`). `Option<T>` may be left out. A single parameter called `args` is the whole argument
-//!   object instead: a struct that derives `Deserialize` and [`JsonSchema`](schemars::JsonSchema). A parameter of type
-//!   [`&Context`](Context) tells about the call.
+//! - **Parameters** are arguments, owned or borrowed (`&str`). `Option<T>` may be left out. A single parameter called
+//!   `args` is the whole argument object instead: a struct that derives `Deserialize` and
+//!   [`JsonSchema`](schemars::JsonSchema). A parameter of type [`&Context`](Context) tells about the call.
 //! - The **return type** is anything that implements [`IntoToolResult`] ([`IntoResource`], [`IntoPrompt`]). [`Json`]
 //!   also gives the tool an output schema. In a `Result`, `?` works on every [`std::error::Error`]; [`ToolError`] says
 //!   what becomes of it.
@@ -68,14 +68,14 @@
 //! ```
 
 #[doc(hidden)]
-pub mod bindings;
+pub mod bindings; // what `wit-bindgen` makes of the contract
 pub mod changes; // lists and resources that hold something new
 pub mod config; // the plugin's settings in `gateway.toml`
 mod content; // blocks of text, images, sounds and resources
 mod context; // the call being served
 mod error; // how a call goes wrong
 #[doc(hidden)]
-pub mod expansion;
+pub mod expansion; // what the code that `#[plugin]` writes calls
 #[doc(hidden)]
 pub mod export; // from the contract's functions to `Plugin`
 mod host; // the gateway's functions, or fakes of them in native tests
@@ -89,7 +89,7 @@ mod result; // what a tool may return
 mod schema; // JSON Schemas from Rust types
 mod template; // URI templates
 #[cfg(not(target_family = "wasm"))]
-pub mod testing; // calls a plugin in native tests // what `#[plugin]` writes calls to
+pub mod testing; // calls a plugin in native tests
 
 pub use bindings::completions::{Completion, CompletionTarget};
 pub use bindings::imports::moongate::plugin::request::ClientInfo;

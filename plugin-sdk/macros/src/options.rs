@@ -83,7 +83,7 @@ impl Options {
     }
 }
 
-/// Where to complain about a name: where it is written, else at the function.
+/// The name that is written out, else the function's; what is wrong with it is said there.
 pub(crate) fn name(options: &Options, function: &Ident) -> Result<LitStr> {
     let name = options.text("name")?;
     Ok(name.unwrap_or_else(|| LitStr::new(&function.unraw().to_string(), function.span())))
