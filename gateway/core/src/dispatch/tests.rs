@@ -215,6 +215,7 @@ async fn questions_must_be_granted_and_told_apart() {
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "a")], Some("two questions")),
         (vec![ask("elicitation/complete", "a")], Some("is no question")),
         (vec![], Some("asks for none")),
+        ((0..33).map(|n| ask("elicitation/create", &n.to_string())).collect(), Some("33 questions at once")),
     ] {
         let mut fake = answers(Ok(ToolResult::default()), None);
         let need = need(requests);
