@@ -142,8 +142,8 @@ impl Catalog {
         self.generation
     }
 
-    /// What `principal` may see. Today that is all; whoever lists or looks up something goes through here, so that
-    /// it can become less.
+    /// What `principal` may use. Today that is all, and lists are the same for everybody; calls go through here, so
+    /// that it can become less.
     #[must_use]
     pub fn view(&self, _principal: &Principal) -> &Self {
         self

@@ -132,6 +132,12 @@ pub fn members<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> [Option<&'
     serde_json::Deserializer::from_str(text).deserialize_map(Members(keys)).unwrap_or([None; N])
 }
 
+/// A member's name as a step of a JSON pointer (RFC 6901), without the `/` before it.
+#[must_use]
+pub fn pointer_step(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 /// Picks members of an object and skips the others.
 struct Members<'k, const N: usize>([&'k str; N]);
 

@@ -67,8 +67,8 @@ fn check(text: &str, most: usize) -> Result<(), NameError> {
     Ok(())
 }
 
-/// A name as it may appear in a message: control characters escaped, and no longer than a line.
-fn shown(text: &str) -> String {
+/// A text as it may appear in a message: what can't be shown escaped, and no longer than a line.
+pub(crate) fn shown(text: &str) -> String {
     let mut out: String = text.chars().take(80).flat_map(char::escape_debug).collect();
     if text.chars().nth(80).is_some() {
         out.push('…');
@@ -245,7 +245,7 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, NameError> {
         let bad = || NameError::BadDigest(shown(text));
-        if text.len() != 64 || !text.is_ascii() {
+        if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(bad());
         }
         let mut bytes = [0; 32];

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::call::CallError;
 use crate::catalog::{Catalog, Member};
-use crate::names::{PluginId, PublicName};
+use crate::names::{PluginId, PublicName, shown};
 
 /// How alike two names must be, from 0 to 1, for one to be suggested for the other.
 const ALIKE: f64 = 0.7;
@@ -13,7 +13,7 @@ const ALIKE: f64 = 0.7;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DispatchError {
     /// No tool has that public name.
-    #[error("unknown tool: {}{}", shown(.name), .nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
+    #[error("unknown tool: `{}`{}", shown(.name), .nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
     UnknownTool {
         /// What the caller asked for.
         name: String,
@@ -21,13 +21,13 @@ pub enum DispatchError {
         nearest: Option<PublicName>,
     },
     /// No prompt has that public name.
-    #[error("unknown prompt: {}", shown(.0))]
+    #[error("unknown prompt: `{}`", shown(.0))]
     UnknownPrompt(String),
     /// No template is listed under that text, and no plugin has such URIs.
-    #[error("unknown resource template: {}", shown(.0))]
+    #[error("unknown resource template: `{}`", shown(.0))]
     UnknownTemplate(String),
     /// No plugin has that URI.
-    #[error("resource not found: {}", shown(.0))]
+    #[error("resource not found: `{}`", shown(.0))]
     ResourceNotFound(String),
     /// The arguments don't fit what the tool or prompt takes.
     #[error("invalid arguments: {message}")]
@@ -38,7 +38,7 @@ pub enum DispatchError {
         pointer: Option<String>,
     },
     /// A required argument of a prompt is missing.
-    #[error("prompt {} needs the argument {}", shown(.prompt), shown(.argument))]
+    #[error("prompt `{}` needs the argument `{}`", shown(.prompt), shown(.argument))]
     MissingArgument {
         /// The prompt's public name.
         prompt: String,
@@ -72,15 +72,6 @@ impl DispatchError {
     pub(super) fn call(member: &Member, error: CallError) -> Self {
         Self::Call { plugin: member.id().clone(), error }
     }
-}
-
-/// What a caller wrote, as it may appear in a message: on one line, and no longer than that.
-fn shown(text: &str) -> String {
-    let mut out: String = text.chars().take(80).flat_map(char::escape_debug).collect();
-    if text.chars().nth(80).is_some() {
-        out.push('…');
-    }
-    format!("`{out}`")
 }
 
 /// What a panic said.

@@ -38,6 +38,11 @@ fn too_deep_and_too_large_are_refused() {
 }
 
 #[test]
+fn a_name_in_a_pointer_has_no_slash() {
+    assert_eq!(pointer_step("a/b~c"), "a~1b~0c");
+}
+
+#[test]
 fn a_member_is_found_with_its_exact_text() {
     let text = r#"{"a": 1 , "b":{"a":2}, "\u0063" : 1.50}"#;
     assert_eq!(member(text, "a").unwrap().get(), "1");

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use crate::call::{Busy, CallError, Failure, ToolResult};
 use crate::dispatch::DispatchError;
-use crate::json::Json;
+use crate::json::{Json, pointer_step};
 use crate::jsonrpc::{self, ErrorObject};
+use crate::names::shown;
 
 use super::revision::{Era, Feature, Revision};
 
@@ -86,16 +87,6 @@ impl ProtocolError {
     }
 }
 
-/// What a caller wrote, as it may stand in a message: its beginning, on one line.
-pub(super) fn shown(text: &str) -> String {
-    text.chars().take(100).flat_map(char::escape_debug).collect()
-}
-
-/// A key as a step of a JSON pointer (RFC 6901).
-pub(super) fn step(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
-}
-
 /// What a failed request comes to.
 #[derive(Debug)]
 pub(super) enum Told {
@@ -122,7 +113,7 @@ pub(super) fn tell(error: &DispatchError, asked: Asked, revision: Revision) -> T
         | DispatchError::UnknownPrompt(_)
         | DispatchError::UnknownTemplate(_) => ProtocolError::params("", &message),
         DispatchError::MissingArgument { argument, .. } => {
-            ProtocolError::params(&format!("/arguments/{}", step(argument)), &message)
+            ProtocolError::params(&format!("/arguments/{}", pointer_step(argument)), &message)
         }
         DispatchError::InvalidArguments { .. }
             if asked == Asked::Tool && revision.has(Feature::InputErrorsAsResults) =>

@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::json::{self, Json};
+use crate::names::shown;
 
-use super::errors::{ProtocolError, shown, step};
+use super::errors::ProtocolError;
 
 /// The parameters of one request: an object, by name.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +82,7 @@ impl Params {
                 .map(|(key, value)| match value {
                     Value::String(text) => Ok((key.clone(), text.clone())),
                     _ => Err(ProtocolError::params(
-                        &format!("{at}/{}", step(key)),
+                        &format!("{at}/{}", json::pointer_step(key)),
                         &format!("`{}` must be a string", shown(key)),
                     )),
                 })

@@ -40,7 +40,7 @@ fn digests_read_back() {
     let digest = Digest::of(b"abc");
     assert_eq!(digest.to_string(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
-    for bad in ["", "ba78", &"g".repeat(64), &"é".repeat(32)] {
+    for bad in ["", "ba78", &"g".repeat(64), &"+1".repeat(32), &"é".repeat(32)] {
         assert!(bad.parse::<Digest>().is_err(), "{bad}");
     }
 }

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use crate::json::pointer_step;
+
 use super::SchemaError;
 
 /// The most subschemas that may meet at one node.
@@ -184,7 +186,7 @@ impl<'s> Walk<'s> {
         let mut named = self.sum(members.get("additionalProperties"), at, "additionalProperties")?;
         if let Some(Value::Object(properties)) = members.get("properties") {
             for (name, property) in properties {
-                named = named.or(self.meet(property, &format!("{at}/properties/{}", escaped(name)))?);
+                named = named.or(self.meet(property, &format!("{at}/properties/{}", pointer_step(name)))?);
             }
         }
         let mut sum = named;
@@ -232,7 +234,7 @@ impl<'s> Walk<'s> {
     fn sum_values(&mut self, value: Option<&'s Value>, at: &str, key: &str) -> Result<Meeting, SchemaError> {
         let Some(Value::Object(entries)) = value else { return Ok(Meeting::default()) };
         entries.iter().try_fold(Meeting::default(), |sum, (name, item)| {
-            Ok(sum.with(self.meet(item, &format!("{at}/{key}/{}", escaped(name)))?))
+            Ok(sum.with(self.meet(item, &format!("{at}/{key}/{}", pointer_step(name)))?))
         })
     }
 
@@ -270,11 +272,6 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// A member's name as a step of a JSON pointer.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
 /// A fragment as the pointer that it stands for; what isn't an escape stays.
 fn percent_decoded(fragment: &str) -> String {
     let bytes = fragment.as_bytes();
@@ -282,6 +279,7 @@ fn percent_decoded(fragment: &str) -> String {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let digits = fragment.get(at + 1..at + 3).filter(|_| byte == b'%');
+        let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(decoded) => {
                 out.push(decoded);

@@ -4,6 +4,8 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
+use crate::json::pointer_step;
+
 /// The longest text taken over from a value or a schema, in characters: a message is read, a value isn't.
 const MAX_SHOWN: usize = 80;
 
@@ -21,10 +23,7 @@ pub(super) fn flaw(error: &ValidationError<'_>) -> Flaw {
     let it = named(&at);
     let message = match error.kind() {
         ValidationErrorKind::Required { property } => {
-            let at = format!(
-                "{at}/{}",
-                property.as_str().unwrap_or_default().replace('~', "~0").replace('/', "~1")
-            );
+            let at = format!("{at}/{}", pointer_step(property.as_str().unwrap_or_default()));
             return Flaw { message: format!("{} is missing", named(&at)), at };
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
