@@ -9,7 +9,7 @@ use crate::call::{CallError, Failure, NeedInput, Outcome, ToolResult};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError};
 
-use super::errors::{Asked, ProtocolError, Told, tell};
+use super::errors::{ProtocolError, for_model, for_program};
 use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
 use super::revision::{Feature, Revision};
 use super::structured::Wrapping;
@@ -33,9 +33,9 @@ pub(super) async fn call_tool(protocol: Arc<Protocol>, exchange: Exchange, param
         Ok(Answered { member, outcome: Outcome::NeedInput(question) }) => {
             (ToolResult::error(cannot_ask(&member, &question)), Wrapping::IfNeeded)
         }
-        Err(error) => match tell(&error, Asked::Tool, revision) {
-            Told::Model(result) => (result, Wrapping::IfNeeded),
-            Told::Program(error) => return Err(error),
+        Err(error) => match for_model(&error, revision) {
+            Some(result) => (result, Wrapping::IfNeeded),
+            None => return Err(for_program(&error, revision)),
         },
     };
     let answer = ToolAnswer { result: &result, wrapping, server: &protocol.identity };
@@ -68,7 +68,7 @@ pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, p
     let context = exchange.context(&params);
     let catalog = protocol.dispatcher.catalog();
     let read = protocol.dispatcher.read_resource(&catalog, &context, uri).await;
-    let result = read.map_err(|error| told(&not_there(error, uri), revision)).and_then(done)?;
+    let result = read.map_err(|error| for_program(&not_there(error, uri), revision)).and_then(done)?;
     let contents = ReadContents { result: &result, server: &protocol.identity };
     Ok(render(&View::new(&contents, revision)))
 }
@@ -81,7 +81,7 @@ pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, para
     let context = exchange.context(&params);
     let catalog = protocol.dispatcher.catalog();
     let got = protocol.dispatcher.get_prompt(&catalog, &context, name, &arguments).await;
-    let result = got.map_err(|error| told(&error, revision)).and_then(done)?;
+    let result = got.map_err(|error| for_program(&error, revision)).and_then(done)?;
     let messages = PromptMessages { result: &result, server: &protocol.identity };
     Ok(render(&View::new(&messages, revision)))
 }
@@ -110,7 +110,7 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
     let context = exchange.context(&params);
     let catalog = protocol.dispatcher.catalog();
     let completed = protocol.dispatcher.complete(&catalog, &context, whose, argument, &others).await;
-    let completion = completed.map_err(|error| told(&error, revision))?;
+    let completion = completed.map_err(|error| for_program(&error, revision))?;
     let result = CompletionResult { completion: &completion, server: &protocol.identity };
     Ok(render(&View::new(&result, revision)))
 }
@@ -122,14 +122,6 @@ fn not_there(error: DispatchError, uri: &str) -> DispatchError {
             DispatchError::ResourceNotFound(uri.to_owned())
         }
         other => other,
-    }
-}
-
-/// A failure that only the program can be told.
-fn told(error: &DispatchError, revision: Revision) -> ProtocolError {
-    match tell(error, Asked::Other, revision) {
-        Told::Program(error) => error,
-        Told::Model(result) => ProtocolError::internal(format!("{:?}", result.content)),
     }
 }
 

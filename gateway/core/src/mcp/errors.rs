@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::call::{Busy, CallError, Failure, ToolResult};
+use crate::call::{Busy, CallError, Failure, Fault, ToolResult};
 use crate::dispatch::DispatchError;
 use crate::json::{Json, pointer_step};
 use crate::jsonrpc::{self, ErrorObject};
-use crate::names::shown;
+use crate::names::{PluginId, shown};
 
 use super::revision::{Era, Feature, Revision};
 
@@ -87,63 +87,68 @@ impl ProtocolError {
     }
 }
 
-/// What a failed request comes to.
-#[derive(Debug)]
-pub(super) enum Told {
-    /// The program is told.
-    Program(ProtocolError),
-    /// The model is told: only tools can do that.
-    Model(ToolResult),
+/// What the model is told of a tool's failure, if it is told: what happened while the tool ran, and from 2025-11-25 on
+/// that its arguments don't fit. Nothing else asks a plugin for something that a model reads.
+pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<ToolResult> {
+    match error {
+        DispatchError::UnknownTool { .. }
+        | DispatchError::UnknownPrompt(_)
+        | DispatchError::UnknownTemplate(_)
+        | DispatchError::ResourceNotFound(_)
+        | DispatchError::MissingArgument { .. }
+        | DispatchError::Call { error: CallError::Cancelled, .. } => None,
+        DispatchError::InvalidArguments { .. } => {
+            revision.has(Feature::InputErrorsAsResults).then(|| ToolResult::error(error.to_string()))
+        }
+        DispatchError::Call { error: CallError::Refused(failure), .. } => match (failure, revision.era()) {
+            (Failure::MissingCapability(_), Era::Handshake) => Some(ToolResult::error(error.to_string())),
+            (Failure::MissingCapability(_), Era::Stateless)
+            | (
+                Failure::InvalidParams(_)
+                | Failure::NotFound(_)
+                | Failure::Internal(_)
+                | Failure::Custom { .. },
+                _,
+            ) => None,
+        },
+        DispatchError::Call { plugin, error: cause } => {
+            Some(ToolResult::error(with_key(error, plugin, cause)))
+        }
+    }
 }
 
-/// Whose failure it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// A tool: what happened while it ran is for the model.
-    Tool,
-    /// A resource, a prompt or a completion: there is only the program to tell.
-    Other,
-}
-
-/// The table.
-pub(super) fn tell(error: &DispatchError, asked: Asked, revision: Revision) -> Told {
+/// What the program is told: the table.
+pub(super) fn for_program(error: &DispatchError, revision: Revision) -> ProtocolError {
     let message = error.to_string();
-    Told::Program(match error {
+    match error {
         DispatchError::UnknownTool { .. }
         | DispatchError::UnknownPrompt(_)
         | DispatchError::UnknownTemplate(_) => ProtocolError::params("", &message),
         DispatchError::MissingArgument { argument, .. } => {
             ProtocolError::params(&format!("/arguments/{}", pointer_step(argument)), &message)
         }
-        DispatchError::InvalidArguments { .. }
-            if asked == Asked::Tool && revision.has(Feature::InputErrorsAsResults) =>
-        {
-            return Told::Model(ToolResult::error(message));
-        }
         DispatchError::InvalidArguments { pointer, .. } => {
             ProtocolError::params(&format!("/arguments{}", pointer.as_deref().unwrap_or_default()), &message)
         }
         DispatchError::ResourceNotFound(uri) => not_found(&message, uri, revision),
         DispatchError::Call { error: CallError::Refused(failure), .. } => {
-            return refused(failure, &message, asked, revision);
+            refused(failure, &message, revision)
         }
         DispatchError::Call { error: CallError::Cancelled, .. } => ProtocolError::cancelled(),
-        DispatchError::Call { plugin, error } => {
-            let message = match error.config_key() {
-                Some(key) => format!("{message} (limit `plugins.{plugin}.limits.{key}`)"),
-                None => message,
-            };
-            let retry = matches!(error, CallError::Busy(Busy::Plugin { .. } | Busy::Gateway));
-            let data = json!({ "reason": error.kind(), "retry": retry });
-            return match asked {
-                Asked::Tool => Told::Model(ToolResult::error(message)),
-                Asked::Other => {
-                    let code = jsonrpc::INTERNAL_ERROR;
-                    Told::Program(ProtocolError::new(200, code, message, Some(&data)))
-                }
-            };
+        DispatchError::Call { plugin, error: cause } => {
+            let retry = matches!(cause, CallError::Busy(Busy::Plugin { .. } | Busy::Gateway));
+            let data = json!({ "reason": cause.kind(), "retry": retry });
+            ProtocolError::new(200, jsonrpc::INTERNAL_ERROR, with_key(error, plugin, cause), Some(&data))
         }
-    })
+    }
+}
+
+/// The message, with the key of the limit that was hit.
+fn with_key(error: &DispatchError, plugin: &PluginId, cause: &CallError) -> String {
+    match cause.config_key() {
+        Some(key) => format!("{error} (limit `plugins.{plugin}.limits.{key}`)"),
+        None => error.to_string(),
+    }
 }
 
 fn not_found(message: &str, uri: &str, revision: Revision) -> ProtocolError {
@@ -155,38 +160,32 @@ fn not_found(message: &str, uri: &str, revision: Revision) -> ProtocolError {
 }
 
 /// A plugin's own refusal.
-fn refused(failure: &Failure, message: &str, asked: Asked, revision: Revision) -> Told {
-    let data = |fault: &crate::call::Fault| {
-        fault
-            .data
-            .as_ref()
-            .and_then(|data| data.to_value().ok())
-            .or_else(|| fault.at.as_ref().map(|at| json!({ "at": at })))
+fn refused(failure: &Failure, message: &str, revision: Revision) -> ProtocolError {
+    let with_data = |code, data| ProtocolError {
+        error: ErrorObject { code, message: message.to_owned(), data },
+        status: 200,
     };
-    Told::Program(match failure {
+    let data = |fault: &Fault| {
+        let at = || fault.at.as_ref().map(|at| Json::from_value(&json!({ "at": at })));
+        fault.data.clone().or_else(at)
+    };
+    match failure {
         Failure::InvalidParams(fault) | Failure::NotFound(fault) => {
-            ProtocolError::new(200, jsonrpc::INVALID_PARAMS, message, data(fault).as_ref())
+            with_data(jsonrpc::INVALID_PARAMS, data(fault))
         }
-        Failure::Internal(fault) => {
-            ProtocolError::new(200, jsonrpc::INTERNAL_ERROR, message, data(fault).as_ref())
-        }
+        Failure::Internal(fault) => with_data(jsonrpc::INTERNAL_ERROR, data(fault)),
         Failure::Custom { code, data, .. } => {
             let reserved = (-32768..=-32000).contains(code);
-            let code = if reserved { jsonrpc::INTERNAL_ERROR } else { *code };
-            ProtocolError {
-                error: ErrorObject { code, message: message.to_owned(), data: data.clone() },
-                status: 200,
-            }
+            with_data(if reserved { jsonrpc::INTERNAL_ERROR } else { *code }, data.clone())
         }
-        Failure::MissingCapability(names) => match (revision.era(), asked) {
-            (Era::Stateless, _) => {
+        Failure::MissingCapability(names) => match revision.era() {
+            Era::Stateless => {
                 let data = json!({ "requiredCapabilities": capability_tree(names) });
                 ProtocolError::new(400, MISSING_CAPABILITY, message, Some(&data))
             }
-            (Era::Handshake, Asked::Tool) => return Told::Model(ToolResult::error(message)),
-            (Era::Handshake, Asked::Other) => ProtocolError::internal(message),
+            Era::Handshake => ProtocolError::internal(message),
         },
-    })
+    }
 }
 
 /// `["sampling.tools"]` as MCP's `ClientCapabilities`: `{"sampling":{"tools":{}}}`.

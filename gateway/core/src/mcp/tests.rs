@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::errors::{Asked, Told, tell};
+use super::errors::{for_model, for_program};
 use super::project::{CompletionResult, ReadContents, ToolAnswer, ToolItem, View, render};
 use super::structured::Wrapping;
 use super::*;
@@ -179,13 +179,23 @@ fn suggestions_say_how_many_there_are_where_the_plugin_does() {
     assert_eq!(seen(&Completion::default()), json!({ "completion": { "values": [] } }));
 }
 
+/// Whose failure it is.
+#[derive(Clone, Copy)]
+enum Asked {
+    Tool,
+    Other,
+}
+
 fn told(error: &DispatchError, asked: Asked, revision: Revision) -> Value {
-    match tell(error, asked, revision) {
-        Told::Program(error) => {
-            json!({ "code": error.error.code, "status": error.status, "data": error.error.data })
-        }
-        Told::Model(result) => json!({ "isError": result.is_error }),
+    let model = match asked {
+        Asked::Tool => for_model(error, revision),
+        Asked::Other => None,
+    };
+    if let Some(result) = model {
+        return json!({ "isError": result.is_error });
     }
+    let ProtocolError { error, status } = for_program(error, revision);
+    json!({ "code": error.code, "status": status, "data": error.data })
 }
 
 #[test]
@@ -251,9 +261,7 @@ fn one_table_says_what_is_told() {
 fn a_limit_that_was_hit_is_told_with_plugin_and_key() {
     let error =
         DispatchError::Call { plugin: PluginId::new("zoo").unwrap(), error: CallError::Memory(64 << 20) };
-    let Told::Model(result) = tell(&error, Asked::Tool, Revision::V2026_07_28) else {
-        panic!("a program was told")
-    };
+    let result = for_model(&error, Revision::V2026_07_28).unwrap();
     let text = value(&View::new(&result.content[0], Revision::V2026_07_28))["text"].clone();
     assert_eq!(
         text,
