@@ -94,15 +94,13 @@ fn sections(catalog: &Catalog) -> String {
 
 /// Names in one column, and the first line of what is said of each in another.
 fn table(items: &[Value], indent: &str) -> String {
-    let name = |item: &Value| {
-        ["name", "uri", "uriTemplate"].iter().find_map(|key| item[key].as_str().map(str::to_owned))
-    };
-    let rows: Vec<(String, &str)> = items
+    let rows: Vec<(&str, &str)> = items
         .iter()
         .map(|item| {
-            let key = ["uri", "uriTemplate"].iter().find_map(|key| item[key].as_str().map(str::to_owned));
+            // Resources have names, too, but are known by their URIs.
+            let name = ["uri", "uriTemplate", "name"].iter().find_map(|key| item[key].as_str());
             let said = item["description"].as_str().or(item["title"].as_str()).unwrap_or_default();
-            (key.or_else(|| name(item)).unwrap_or_default(), said.lines().next().unwrap_or_default())
+            (name.unwrap_or_default(), said.lines().next().unwrap_or_default())
         })
         .collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
