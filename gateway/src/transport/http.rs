@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::any;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use moongate_core::config::HttpConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,19 +27,25 @@ mod body;
 mod endpoint;
 mod origin;
 mod refusal;
+mod seats;
 
 use endpoint::Endpoint;
+use seats::{Seat, Seats};
 
 /// Where MCP is spoken.
 pub const PATH: &str = "/mcp";
 
-/// How many connections may be open at once; more wait until one closes. Far above what hosts open, and below the
+/// How many connections may be open at once; for one more, the one that was quiet longest is closed. Far above what hosts open, and below the
 /// usual limit of 1,024 open files together with what plugins hold.
 const CONNECTIONS: usize = 768;
 
 /// How long a connection may take to send a request's head, also when it is idle before. Longer than clients keep
 /// idle connections, so that it is they who close them and no request meets a closing server.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(100);
+
+/// For how long a connection must have been quiet before it is closed when the gateway stops: the end of a request
+/// may be on its way, or the end of an answer.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// How much room a request's head has, in bytes.
 const HEAD_SIZE: usize = 64 * 1024;
@@ -108,7 +115,8 @@ impl Bound {
         self.address
     }
 
-    /// Serves until `stop` is cancelled, then lets requests end for `grace`. Gives how many connections were still
+    /// Serves until `stop` is cancelled, then lets requests end for `grace`; connections on which nothing happens are
+    /// closed before. Gives how many connections were still
     /// busy after that and were dropped.
     pub async fn serve<P: Protocol>(
         self,
@@ -140,20 +148,20 @@ async fn accept(
     connections: &mut JoinSet<()>,
     stop: &CancellationToken,
 ) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    let seats = Seats::new(CONNECTIONS);
     loop {
         let next = async {
-            let permit = Arc::clone(&permits).acquire_owned().await.expect("nobody closes the semaphore");
-            (permit, listener.accept().await)
+            let (stream, _) = listener.accept().await?;
+            Ok((stream, seats.take().await))
         };
-        let (permit, accepted) = tokio::select! {
+        let accepted = tokio::select! {
             () = stop.cancelled() => return,
-            next = next => next,
+            accepted = next => accepted,
         };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, _)) => {
-                connections.spawn(serve_connection(stream, router.clone(), permit, stop.clone()));
+            Ok((stream, seat)) => {
+                connections.spawn(serve_connection(stream, router.clone(), seat, stop.clone()));
             }
             Err(error) if of_the_connection(&error) => {}
             Err(error) => {
@@ -175,33 +183,37 @@ fn of_the_connection(error: &io::Error) -> bool {
     )
 }
 
-async fn serve_connection(
-    stream: TcpStream,
-    router: Router,
-    permit: OwnedSemaphorePermit,
-    stop: CancellationToken,
-) {
+async fn serve_connection(stream: TcpStream, router: Router, seat: Seat, stop: CancellationToken) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY can't be set");
     }
+    let (occupant, router) = (seat.occupant(), TowerToHyperService::new(router));
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        occupant.touch();
+        request.extensions_mut().insert(occupant.clone());
+        router.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_SIZE)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                served = connection => served,
+                () = seat.quiet_for(QUIET) => Ok(()),
+            }
         }
+        () = seat.cleared() => Ok(()),
     };
     if let Err(error) = served {
         // Clients come and go as they like: no reason to worry an operator.
         tracing::debug!(%error, "a connection ended early");
     }
-    drop(permit);
 }
 
 #[cfg(test)]

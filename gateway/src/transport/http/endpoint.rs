@@ -20,6 +20,7 @@ use crate::transport::http::auth::Tokens;
 use crate::transport::http::body::{self, Shape};
 use crate::transport::http::origin::{self, Origins};
 use crate::transport::http::refusal::Refusal;
+use crate::transport::http::seats::Occupant;
 
 /// The verbs that lead to something. GET will, once there are streams to get.
 pub(super) const VERBS: &str = "POST, DELETE, OPTIONS";
@@ -55,6 +56,7 @@ impl<P: Protocol> Endpoint<P> {
             Method::POST => {
                 let shape = body::check_types(&head.headers)?;
                 let body = body::read(&head.headers, body, self.max_body).await?;
+                let _turn = head.extensions.get().map(Occupant::turn);
                 let post = Post { principal: &principal, headers: &fields, body: &body };
                 Ok(respond(self.protocol.post(post).await, shape))
             }

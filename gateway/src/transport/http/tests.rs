@@ -337,3 +337,46 @@ async fn a_port_in_use_is_said_so() {
     assert_eq!(error.to_string(), expected);
     assert!(error.hint().contains("--http"), "{}", error.hint());
 }
+
+#[tokio::test]
+async fn connections_that_are_only_kept_never_keep_others_out() {
+    let gateway = start(config()).await;
+    let mut first = TcpStream::connect(gateway.address).await.unwrap();
+    first.write_all(post("", "1").as_bytes()).await.unwrap();
+    assert_eq!(answer(&mut first).await.status, 200);
+    let mut busy = TcpStream::connect(gateway.address).await.unwrap();
+    busy.write_all(post("", "\"wait\"").as_bytes()).await.unwrap();
+    gateway.fake.waiting.notified().await;
+    let mut kept = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+        stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: local").await.unwrap();
+        kept.push(stream);
+    }
+    assert_eq!(gateway.post("", "2").await.status, 200);
+    assert_eq!(first.read(&mut [0; 16]).await.unwrap(), 0, "it was quiet longest");
+    let still = busy.try_read(&mut [0; 16]).unwrap_err();
+    assert_eq!(still.kind(), io::ErrorKind::WouldBlock, "its call goes on");
+}
+
+#[tokio::test]
+async fn stopping_waits_for_no_request_that_never_comes() {
+    let fake = Arc::new(Fake::default());
+    let config = config();
+    let bound = Bound::new(config.listen).await.unwrap();
+    let (address, stop) = (bound.address(), CancellationToken::new());
+    let until = stop.clone();
+    let day = Duration::from_secs(24 * 60 * 60);
+    let served = tokio::spawn(async move { bound.serve(fake, &config, until, day).await });
+    let mut streams = Vec::new();
+    let whole = post("", "123456789");
+    for bytes in [&whole[..20], &whole[..whole.len() - 5]] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(post("", "1").as_bytes()).await.unwrap();
+        assert_eq!(answer(&mut stream).await.status, 200);
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    stop.cancel();
+    assert_eq!(served.await.unwrap(), 0);
+}
