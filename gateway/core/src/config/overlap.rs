@@ -1,8 +1,8 @@
 //! Grants never reach the gateway itself.
 //!
 //! A granted directory may not hold, be or lie inside what the gateway lives by: its configuration, the components,
-//! the cache of compiled code, the plugins' state and the files of secrets. Configuration, state and secrets may not
-//! even be read; components and the cache may, but not changed. Nor may a directory lie inside another that a plugin
+//! the cache of compiled code, the plugins' state, the files of secrets and the processes in `/proc`. Configuration,
+//! state, secrets and processes may not even be read; components and the cache may, but not changed. Nor may a directory lie inside another that a plugin
 //! can change: it could put a symbolic link in its place, and the next sandbox would open whatever that points at.
 //!
 //! Paths are compared as they are found on the disk, symbolic links followed. Links change, so this is asked again at
@@ -81,8 +81,31 @@ fn guarded(config: &Config) -> Vec<Guarded> {
         let what = format!("the component of the plugin `{}`", plugin.id);
         all.push(guard(what, &plugin.source, Look::Harmless));
     }
+    for place in process_files() {
+        let what =
+            format!("{}, which holds the gateway's memory and variables", quoted(&place.to_string_lossy()));
+        all.push(guard(what, &place, Look::Forbidden));
+    }
     all.retain(|guarded| !guarded.way.end.as_os_str().is_empty()); // what was wrong has no path
     all
+}
+
+/// Where the system shows processes as files: whoever reads there reads the secrets in the gateway's variables, and
+/// whoever writes there writes its memory.
+fn process_files() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from("/proc")];
+    // proc(5): the mount point is the fifth field, with blanks as `\040`; the type follows " - ".
+    for line in fs::read_to_string("/proc/self/mountinfo").unwrap_or_default().lines() {
+        if let Some((mount, rest)) = line.split_once(" - ")
+            && rest.starts_with("proc ")
+            && let Some(place) = mount.split(' ').nth(4)
+        {
+            places.push(PathBuf::from(place.replace("\\040", " ")));
+        }
+    }
+    places.sort();
+    places.dedup();
+    places
 }
 
 /// Says what a grant reaches that it mustn't.

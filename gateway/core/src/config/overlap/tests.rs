@@ -139,3 +139,16 @@ fn a_link_that_changes_later_is_found_when_asked_again() {
     symlink("secrets", place.path().join("current")).unwrap();
     assert_eq!(check(&config).len(), 1);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_gateways_own_process_is_no_file_to_be_granted() {
+    let place = place();
+    symlink("/proc/self", place.path().join("itself")).unwrap();
+    for host in ["/proc", "/proc/self", "/proc/self/task", "itself", "/"] {
+        for mode in ["ro", "rw"] {
+            let said = said(place.path(), &grant(host, mode));
+            assert!(said.len() == 1 && said[0].contains("`/proc`, which holds"), "{host} {mode}: {said:?}");
+        }
+    }
+}
