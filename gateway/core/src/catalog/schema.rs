@@ -71,6 +71,13 @@ impl Schema {
     /// The text is longer than `most`, nests too deep, isn't a schema, refers to something outside it, or asks for
     /// more than can be checked in bounded time.
     pub fn compile(text: &Json, most: ByteSize) -> Result<Self, SchemaError> {
+        Self::read(text, most).map_err(|SchemaError { at, message }| SchemaError {
+            at: words::cut(&at),
+            message: words::sentence(&message),
+        })
+    }
+
+    fn read(text: &Json, most: ByteSize) -> Result<Self, SchemaError> {
         let root = |message: String| SchemaError { at: String::new(), message };
         let length = text.get().len() as u64;
         if length > most.as_u64() {

@@ -208,3 +208,17 @@ fn long_chains_of_references_are_refused() {
     let error = compile(&json!({ "$ref": "#/$defs/d0", "$defs": definitions })).unwrap_err();
     assert!(error.message.contains("deeper than 128 levels"), "{error}");
 }
+
+#[test]
+fn what_is_wrong_is_short_however_long_the_names_in_the_schema_are() {
+    let name = "n".repeat(100_000);
+    for schema in [
+        json!({ "properties": { &name: { "type": "strnig" } } }),
+        json!({ "$ref": format!("https://example.com/{name}") }),
+        json!({ "$ref": format!("#/$defs/{name}") }),
+        json!({ "pattern": format!("(?={name})") }),
+    ] {
+        let error = compile(&schema).unwrap_err().to_string();
+        assert!(error.len() < 600, "{} bytes: {}…", error.len(), &error[..200]);
+    }
+}

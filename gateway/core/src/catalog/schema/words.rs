@@ -118,10 +118,18 @@ fn type_of(value: &Value) -> &'static str {
 }
 
 /// At most a line, and nothing in it that ends one.
-fn cut(text: &str) -> String {
-    let mut out: String =
-        text.chars().take(MAX_SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(MAX_SHOWN).is_some() {
+pub(super) fn cut(text: &str) -> String {
+    cut_at(text, MAX_SHOWN)
+}
+
+/// The same for a sentence, which may quote the schema: a name there can be as long as the schema itself.
+pub(super) fn sentence(text: &str) -> String {
+    cut_at(text, 4 * MAX_SHOWN)
+}
+
+fn cut_at(text: &str, most: usize) -> String {
+    let mut out: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(most).is_some() {
         out.push('…');
     }
     out
