@@ -63,8 +63,13 @@ pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Lo
 }
 
 fn read(file: &Path) -> io::Result<String> {
-    if fs::metadata(file)?.is_dir() {
+    let found = fs::metadata(file)?;
+    if found.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    }
+    if !found.is_file() {
+        // A pipe that nobody writes to would be waited for without a word, and none could be read a second time.
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
     let mut text = String::new();
     fs::File::open(file)?.take(LONGEST + 1).read_to_string(&mut text)?;

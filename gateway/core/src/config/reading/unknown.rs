@@ -45,8 +45,14 @@ pub(super) fn suggest<'k>(
     }
 }
 
+/// No key and no word that is known is longer, in bytes.
+const LONGEST_WORD: usize = 32;
+
 /// The word that differs least, if it could be a slip of the same word.
 fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    if word.len() > 4 * LONGEST_WORD {
+        return None; // comparing takes time that grows with its length
+    }
     let plain = |word: &str| word.to_ascii_lowercase().replace('-', "_");
     let word = plain(word);
     let scored = known.map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate));

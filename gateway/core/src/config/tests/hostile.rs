@@ -113,3 +113,44 @@ fn tables_can_be_nested_only_so_deep() {
     }
     read(format!("{}a = 1", "a.".repeat(50_000)));
 }
+
+#[test]
+fn a_hundred_thousand_mistakes_are_counted_and_the_first_ones_shown() {
+    let shown = |text: String, most: usize| {
+        let loaded = from_text(&ui().join("gateway.toml"), text, &environment());
+        let drawn = render(&loaded.problems, &loaded.source, Style::Plain);
+        assert_eq!(drawn.matches("error: ").count(), most);
+        let more = loaded.problems.len() - most;
+        assert!(drawn.ends_with(&format!("\n{more} more aren't shown\n")), "{}", &drawn[drawn.len() - 200..]);
+    };
+    let keys: String = (0..50_000).map(|at| format!("unknown{at} = 1\n")).collect();
+    shown(format!("{keys}version = 1\n"), 100);
+    shown("%$#@ no TOML [[[ \n".repeat(50_000), 100);
+    let plugins: String = (0..5_000).map(|at| format!("[plugins.p{at}]\nsource = \"no{at}\"\n")).collect();
+    shown(format!("version = 1\n{plugins}"), 100);
+}
+
+#[test]
+fn errors_come_before_warnings_where_not_all_are_shown() {
+    let source = Source { path: "gateway.toml".into(), text: String::new() };
+    let mut problems = vec![Problem::warning("odd"); 150];
+    problems.push(Problem::error("wrong"));
+    let drawn = render(&problems, &source, Style::Plain);
+    assert_eq!((drawn.matches("odd").count(), drawn.matches("wrong").count()), (99, 1));
+    assert!(drawn.ends_with("\n51 more aren't shown\n"), "{drawn}");
+}
+
+#[test]
+fn a_key_as_long_as_a_book_is_cut_and_compared_with_nothing() {
+    read(format!("version = 1\n{} = 1\n", "a".repeat(1_000_000)));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_in_the_place_of_the_file_is_refused_and_not_waited_for() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let pipe = dir.path().join("gateway.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let loaded = load(&pipe, &environment());
+    assert!(loaded.config.is_none() && loaded.problems[0].message.ends_with("it is no regular file"));
+}
