@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use moongate_core::names::Principal;
-use moongate_core::server::{Headers, HttpReply, LineReply, Post, Server, StdioConnection};
+use moongate_core::server::{Headers, HttpReply, LineReply, Post, PostReply, Server, StdioConnection};
 
 pub mod http;
 pub mod stdio;
@@ -31,7 +31,7 @@ pub trait Protocol: Send + Sync + 'static {
     fn line_too_long(&self, connection: &Arc<Self::Connection>, most: usize) -> Vec<u8>;
 
     /// Somebody posted a message. Dropping the future tells that they have gone.
-    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = HttpReply> + Send;
+    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = PostReply> + Send;
 
     /// Somebody asked for the stream of a session.
     fn get(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply;
@@ -59,7 +59,7 @@ impl Protocol for Server {
         Self::line_too_long(self, connection, most)
     }
 
-    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = HttpReply> + Send {
+    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = PostReply> + Send {
         Self::post(self, post)
     }
 

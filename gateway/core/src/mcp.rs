@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallContext, Capabilities, ClientInfo, NoSink};
+use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
 use crate::dispatch::Dispatcher;
 use crate::names::Principal;
 
@@ -21,6 +21,7 @@ mod greeting;
 mod identity;
 mod lists;
 mod method;
+mod notify;
 mod params;
 mod project;
 mod revision;
@@ -31,6 +32,7 @@ pub use greeting::Greeting;
 pub use identity::Identity;
 pub use lists::CacheScope;
 pub use method::Method;
+pub use notify::{Notifier, Wishes};
 pub use params::Params;
 pub use revision::{Era, Feature, Revision};
 
@@ -49,6 +51,8 @@ pub struct Exchange {
     pub capabilities: Arc<Capabilities>,
     /// Set when the caller loses interest.
     pub cancel: CancellationToken,
+    /// Where log messages and progress go.
+    pub sink: Arc<dyn CallSink>,
 }
 
 /// What a request comes to.
@@ -60,6 +64,23 @@ pub enum Answer {
     Shared(Arc<RawValue>),
     /// An error.
     Error(ProtocolError),
+}
+
+impl Answer {
+    /// A result without members.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::Result(project::render(&serde_json::json!({})))
+    }
+
+    /// The HTTP status that it has in a stateless revision.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Result(_) | Self::Shared(_) => 200,
+            Self::Error(error) => error.status,
+        }
+    }
 }
 
 impl From<Result<Box<RawValue>, ProtocolError>> for Answer {
@@ -115,7 +136,7 @@ impl Protocol {
             Method::ListResources => list(Kind::Resources),
             Method::ListTemplates => list(Kind::Templates),
             Method::ListPrompts => list(Kind::Prompts),
-            Method::Ping => Begun::Now(Answer::Result(project::render(&serde_json::json!({})))),
+            Method::Ping => Begun::Now(Answer::empty()),
             Method::Discover => Begun::Now(Answer::Result(self.discover(exchange.revision))),
             Method::CallTool => self.later(exchange, params, calls::call_tool),
             Method::ReadResource => self.later(exchange, params, calls::read_resource),
@@ -156,7 +177,7 @@ impl Protocol {
 impl Exchange {
     /// The context that a plugin may ask for.
     fn context(self, params: &Params) -> Arc<CallContext> {
-        let Self { revision, principal, client, capabilities, cancel } = self;
+        let Self { revision, principal, client, capabilities, cancel, sink } = self;
         Arc::new(CallContext {
             principal,
             client,
@@ -166,7 +187,7 @@ impl Exchange {
             cancel,
             answers: Arc::default(),
             state: None,
-            sink: Arc::new(NoSink),
+            sink,
         })
     }
 }

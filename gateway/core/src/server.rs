@@ -3,10 +3,7 @@
 //! Both eras are served side by side and decided for every message anew. Transports give bytes and what they know of
 //! the peer, and get bytes back; nothing of sockets or HTTP libraries is known here.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-
-use futures_util::FutureExt;
 
 use crate::dispatch::Dispatcher;
 use crate::jsonrpc::{self, Id, Malformed, Message, ParseLimits, UnknownId};
@@ -19,10 +16,14 @@ use crate::session::{Running, Sessions};
 mod headers;
 mod http;
 mod stdio;
+mod talk;
 
 pub use headers::{Header, Headers};
-pub use http::{HttpReply, Post};
+pub use http::{Events, HttpReply, Post, PostReply};
 pub use stdio::{LineReply, StdioConnection};
+pub use talk::{Hear, Messages, Said};
+
+use talk::finish;
 
 /// How many messages a batch may hold (2025-03-26 only).
 const LIMITS: ParseLimits = ParseLimits { max_batch: 100 };
@@ -62,17 +63,6 @@ impl Server {
     #[must_use]
     pub fn sessions(&self) -> usize {
         self.sessions.count()
-    }
-}
-
-/// Waits for an answer. A bug that panics is an error with the request's id, never silence.
-async fn finish(begun: Begun) -> Answer {
-    match begun {
-        Begun::Now(answer) => answer,
-        Begun::Later(later) => AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!("a request handler panicked");
-            Answer::Error(ProtocolError::internal("the gateway failed; its log says more"))
-        }),
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::call::{CallSink, LogLevel};
 use crate::jsonrpc::Id;
 use crate::mcp::{Exchange, Greeting};
 use crate::names::Principal;
@@ -20,6 +21,7 @@ pub struct Session {
     id: String,
     principal: Principal,
     greeting: Greeting,
+    level: Mutex<Option<LogLevel>>,
     /// The requests that run.
     pub in_flight: Arc<InFlight>,
 }
@@ -28,7 +30,22 @@ impl Session {
     /// A session that no store knows: the one of a stdio process.
     #[must_use]
     pub fn unlisted(principal: Principal, greeting: Greeting, in_flight: Arc<InFlight>) -> Self {
-        Self { id: String::new(), principal, greeting, in_flight }
+        Self::new(String::new(), principal, greeting, in_flight)
+    }
+
+    fn new(id: String, principal: Principal, greeting: Greeting, in_flight: Arc<InFlight>) -> Self {
+        Self { id, principal, greeting, level: Mutex::default(), in_flight }
+    }
+
+    /// From which level on the client wants log messages; none until it said so.
+    #[must_use]
+    pub fn level(&self) -> Option<LogLevel> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client wants log messages from `level` on.
+    pub fn set_level(&self, level: LogLevel) {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
     /// Its unguessable name: 32 hexadecimal digits, empty for an unlisted one.
@@ -45,7 +62,7 @@ impl Session {
 
     /// What is known of a request in this session.
     #[must_use]
-    pub fn exchange(&self, cancel: CancellationToken) -> Exchange {
+    pub fn exchange(&self, cancel: CancellationToken, sink: Arc<dyn CallSink>) -> Exchange {
         let Greeting { revision, client, capabilities } = &self.greeting;
         Exchange {
             revision: *revision,
@@ -53,6 +70,7 @@ impl Session {
             client: Some(Arc::clone(client)),
             capabilities: Arc::clone(capabilities),
             cancel,
+            sink,
         }
     }
 }
@@ -102,7 +120,7 @@ impl Sessions {
                 .ok_or(OpenError::Full)?;
             open.remove(&oldest);
         }
-        let session = Arc::new(Session { id: id.clone(), principal, greeting, in_flight: Arc::default() });
+        let session = Arc::new(Session::new(id.clone(), principal, greeting, Arc::default()));
         open.insert(id, Arc::clone(&session));
         Ok(session)
     }

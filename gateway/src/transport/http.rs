@@ -25,6 +25,7 @@ use crate::transport::Protocol;
 mod auth;
 mod body;
 mod endpoint;
+mod events;
 mod origin;
 mod refusal;
 mod seats;

@@ -8,7 +8,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::server::LineReply;
+use futures_util::StreamExt as _;
+use moongate_core::server::{LineReply, Said};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
@@ -138,11 +139,27 @@ impl<P: Protocol> Peer<P> {
         match reply {
             LineReply::None => Some(()),
             LineReply::Ready(text) => {
-                let permit = self.permit().await?;
+                let permit = Some(self.permit().await?);
                 self.answers.send(Answer { text, permit }).await.ok()
             }
+            LineReply::Several(mut messages) => {
+                let mut permit = Some(self.permit().await?);
+                let answers = self.answers.clone();
+                self.calls.spawn(async move {
+                    while let Some(said) = messages.next().await {
+                        let permit = match said {
+                            Said::Notification(_) => None,
+                            Said::Response { .. } => permit.take(),
+                        };
+                        if answers.send(Answer { text: said.into_message(), permit }).await.is_err() {
+                            break; // the peer is gone
+                        }
+                    }
+                });
+                Some(())
+            }
             LineReply::Pending(call) => {
-                let permit = self.permit().await?;
+                let permit = Some(self.permit().await?);
                 let answers = self.answers.clone();
                 self.calls.spawn(async move {
                     if let Some(text) = call.await {

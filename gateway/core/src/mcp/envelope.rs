@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::call::{Capabilities, ClientInfo};
+use crate::call::{Capabilities, ClientInfo, LogLevel};
 use crate::json::{self, Json};
 
 use super::errors::ProtocolError;
@@ -26,6 +26,8 @@ pub struct Envelope {
     pub client: Option<Arc<ClientInfo>>,
     /// What the client can do.
     pub capabilities: Arc<Capabilities>,
+    /// From which level on it wants log messages for this request; none: no messages.
+    pub level: Option<LogLevel>,
 }
 
 /// Does the request claim to be of a stateless revision?
@@ -57,9 +59,7 @@ impl Envelope {
         check(VERSION_KEY, true, Value::is_string);
         check(CAPABILITIES_KEY, true, Value::is_object);
         check(CLIENT_KEY, false, Value::is_object);
-        check(LEVEL_KEY, false, |level| {
-            level.as_str().is_some_and(|name| crate::call::LogLevel::from_name(name).is_some())
-        });
+        check(LEVEL_KEY, false, |value| level(value).is_some());
         if !missing.is_empty() || !wrong.is_empty() {
             let mut message = String::from("the request's `_meta` is incomplete:");
             for (keys, what) in [(&missing, "is missing"), (&wrong, "has the wrong type or value")] {
@@ -80,8 +80,14 @@ impl Envelope {
             revision,
             client: params.meta(CLIENT_KEY).map(|client| Arc::new(client_info(client))),
             capabilities: Arc::new(capabilities.unwrap_or_default()),
+            level: params.meta(LEVEL_KEY).and_then(level),
         })
     }
+}
+
+/// MCP's name of a log level.
+fn level(value: &Value) -> Option<LogLevel> {
+    value.as_str().and_then(LogLevel::from_name)
 }
 
 /// Reads MCP's `Implementation` object; what has the wrong type counts as absent.

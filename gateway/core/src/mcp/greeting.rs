@@ -120,6 +120,7 @@ impl Serialize for ServerCapabilities {
         map.serialize_entry("tools", &nothing)?;
         map.serialize_entry("resources", &nothing)?;
         map.serialize_entry("prompts", &nothing)?;
+        map.serialize_entry("logging", &nothing)?;
         if self.0.has(Feature::CompletionsCapability) {
             map.serialize_entry("completions", &nothing)?;
         }

@@ -91,7 +91,7 @@ impl Method {
     #[must_use]
     pub fn served(self, revision: Revision) -> bool {
         match self {
-            Self::Initialize | Self::Ping => revision.era() == Era::Handshake,
+            Self::Initialize | Self::Ping | Self::SetLevel => revision.era() == Era::Handshake,
             Self::Discover => revision.era() == Era::Stateless,
             Self::ListTools
             | Self::CallTool
@@ -101,7 +101,7 @@ impl Method {
             | Self::ListPrompts
             | Self::GetPrompt
             | Self::Complete => true,
-            Self::SetLevel | Self::Subscribe | Self::Unsubscribe | Self::Listen => false,
+            Self::Subscribe | Self::Unsubscribe | Self::Listen => false,
         }
     }
 

@@ -6,6 +6,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::call::LogLevel;
 use crate::json::{self, Json};
 use crate::names::shown;
 
@@ -66,6 +67,20 @@ impl Params {
     /// A member of `_meta`.
     pub(super) fn meta(&self, key: &str) -> Option<&Value> {
         self.value.get("_meta")?.get(key)
+    }
+
+    /// The level of `logging/setLevel`.
+    ///
+    /// # Errors
+    /// -32602: it is missing or none of the eight.
+    pub fn level(&self) -> Result<LogLevel, ProtocolError> {
+        let name = self.string("level")?;
+        LogLevel::from_name(name).ok_or_else(|| {
+            ProtocolError::params(
+                "/level",
+                "`level` must be debug, info, notice, warning, error, critical, alert or emergency",
+            )
+        })
     }
 
     /// `_meta` as text, where it is an object.

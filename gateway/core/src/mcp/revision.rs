@@ -39,6 +39,8 @@ pub enum Feature {
     Audio,
     /// `completions` among the server's capabilities.
     CompletionsCapability,
+    /// `message` of a progress notification.
+    ProgressMessages,
     /// `title` beside `name`.
     Titles,
     /// `_meta` on listed items and content blocks.
@@ -112,7 +114,9 @@ impl Feature {
         const NOW: Revision = Revision::V2026_07_28;
         match self {
             Self::Batches => (Revision::V2025_03_26, Revision::V2025_03_26),
-            Self::ToolHints | Self::Audio | Self::CompletionsCapability => (Revision::V2025_03_26, NOW),
+            Self::ToolHints | Self::Audio | Self::CompletionsCapability | Self::ProgressMessages => {
+                (Revision::V2025_03_26, NOW)
+            }
             Self::Titles | Self::ItemMeta | Self::LastModified | Self::ResourceLinks | Self::Structured => {
                 (Revision::V2025_06_18, NOW)
             }

@@ -6,10 +6,13 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use crate::jsonrpc::{self, ErrorObject, Incoming, Malformed, Message, Request, Shape, UnknownId};
+use crate::jsonrpc::{
+    self, ErrorObject, Id, Incoming, Malformed, Message, Notification, Request, Shape, UnknownId,
+};
 use crate::mcp::envelope::{self, Envelope};
 use crate::mcp::{Answer, Begun, Era, Feature, Greeting, Method, Params, ProtocolError, Revision};
 use crate::names::Principal;
@@ -17,6 +20,7 @@ use crate::session::Session;
 
 use super::headers::{self, Header, Headers, SESSION, VERSION};
 use super::stdio::notified;
+use super::talk::{Hear, Messages, Said, Work, detached, talk};
 use super::{
     LIMITS, NO_BATCHES, Server, duplicate, finish, finish_running, join_batch, malformed, response,
     stray_error, unfit, unknown_id,
@@ -34,6 +38,8 @@ pub struct Post<'a> {
     pub headers: &'a dyn Headers,
     /// The request's body.
     pub body: &'a [u8],
+    /// Whether the client takes a stream of events for an answer.
+    pub hear: Hear,
 }
 
 impl std::fmt::Debug for Post<'_> {
@@ -51,6 +57,35 @@ pub struct HttpReply {
     pub headers: Vec<(&'static str, String)>,
     /// One JSON text, or nothing.
     pub body: Vec<u8>,
+}
+
+/// What a POST comes to.
+#[derive(Debug)]
+pub enum PostReply {
+    /// One message, or none.
+    Whole(HttpReply),
+    /// Several messages, as a stream of events with status 200.
+    Events(Events),
+}
+
+/// Several messages, of which the last is the response.
+pub struct Events {
+    /// The first, which is there already.
+    pub first: Vec<u8>,
+    /// The others.
+    pub rest: Messages,
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}
+
+impl From<HttpReply> for PostReply {
+    fn from(reply: HttpReply) -> Self {
+        Self::Whole(reply)
+    }
 }
 
 impl HttpReply {
@@ -127,39 +162,48 @@ impl Spoken {
 impl Server {
     /// Serves a POST.
     ///
-    /// Dropping the future cancels a call of a stateless revision; a call in a session goes on (2025-11-25,
-    /// basic/transports: a lost connection is no cancellation).
-    pub async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpReply {
+    /// Dropping the future, or the stream that it gives, cancels a call of a stateless revision; a call in a session
+    /// goes on (2025-11-25, basic/transports: a lost connection is no cancellation).
+    pub async fn post(self: &Arc<Self>, post: Post<'_>) -> PostReply {
         let spoken = Spoken::of(post.headers);
         let unknown = unknown_id(spoken.revision());
         match jsonrpc::parse(post.body, LIMITS) {
-            Err(error) => HttpReply::malformed(&error, unknown),
+            Err(error) => HttpReply::malformed(&error, unknown).into(),
             Ok(Incoming::Single(Message::Request(request))) => {
                 self.post_request(post, spoken, &request).await
             }
             Ok(Incoming::Single(Message::Notification(notification))) => {
-                let claimed = Params::read(notification.params).is_ok_and(|params| envelope::claims(&params));
-                if claimed || spoken.is_stateless() {
-                    return HttpReply::accepted();
-                }
-                match self.session(post, spoken) {
-                    Ok(session) => {
-                        notified(&session.in_flight, &notification);
-                        HttpReply::accepted()
-                    }
-                    Err(error) => HttpReply::stray(&error, unknown),
-                }
+                self.post_notification(post, spoken, &notification).into()
             }
-            Ok(Incoming::Single(Message::Response(_))) => {
-                if spoken.is_stateless() {
-                    let error = ProtocolError::invalid_request("a response can't be posted in this revision");
-                    return HttpReply::stray(&error, unknown);
-                }
-                // Nothing was asked of the client, so this answers nothing.
-                self.session(post, spoken)
-                    .map_or_else(|error| HttpReply::stray(&error, unknown), |_| HttpReply::accepted())
+            Ok(Incoming::Single(Message::Response(_))) if spoken.is_stateless() => {
+                let error = ProtocolError::invalid_request("a response can't be posted in this revision");
+                HttpReply::stray(&error, unknown).into()
             }
-            Ok(Incoming::Batch(entries)) => self.post_batch(post, spoken, entries).await,
+            // Nothing was asked of the client, so this answers nothing.
+            Ok(Incoming::Single(Message::Response(_))) => match self.session(post, spoken) {
+                Ok(_) => HttpReply::accepted().into(),
+                Err(error) => HttpReply::stray(&error, unknown).into(),
+            },
+            Ok(Incoming::Batch(entries)) => self.post_batch(post, spoken, entries).await.into(),
+        }
+    }
+
+    fn post_notification(
+        &self,
+        post: Post<'_>,
+        spoken: Spoken,
+        notification: &Notification<'_>,
+    ) -> HttpReply {
+        let claimed = Params::read(notification.params).is_ok_and(|params| envelope::claims(&params));
+        if claimed || spoken.is_stateless() {
+            return HttpReply::accepted();
+        }
+        match self.session(post, spoken) {
+            Ok(session) => {
+                notified(&session.in_flight, notification);
+                HttpReply::accepted()
+            }
+            Err(error) => HttpReply::stray(&error, unknown_id(spoken.revision())),
         }
     }
 
@@ -193,38 +237,40 @@ impl Server {
         post: Post<'_>,
         spoken: Spoken,
         request: &Request<'_>,
-    ) -> HttpReply {
-        let refuse =
-            |error: ProtocolError| HttpReply::new(error.status, response(&request.id, &Answer::Error(error)));
+    ) -> PostReply {
+        let refuse = |error: ProtocolError| {
+            PostReply::Whole(HttpReply::new(error.status, response(&request.id, &Answer::Error(error))))
+        };
         let params = match Params::read(request.params) {
             Ok(params) => params,
             Err(error) => {
                 let status = if spoken.is_stateless() { 400 } else { 200 };
-                return HttpReply::new(status, response(&request.id, &Answer::Error(error)));
+                return HttpReply::new(status, response(&request.id, &Answer::Error(error))).into();
             }
         };
         let greets = request.method == Method::Initialize.as_str();
         if greets && envelope::claimed_version(&params).is_none() {
             if spoken.is_stateless() {
-                return refuse(ProtocolError::header(
-                    "`initialize` doesn't exist in the revision that the header names",
-                ));
+                let message = "`initialize` doesn't exist in the revision that the header names";
+                return refuse(ProtocolError::header(message));
             }
-            return self.initialize(post, request, &params);
+            return self.initialize(post, request, &params).into();
         }
         if envelope::claims(&params) || spoken.is_stateless() {
             return match self.post_stateless(post, request, params) {
-                Ok(begun) => match finish(begun).await {
-                    answer @ (Answer::Result(_) | Answer::Shared(_)) => {
-                        HttpReply::new(200, response(&request.id, &answer))
-                    }
-                    Answer::Error(error) => refuse(error),
-                },
+                Ok(Work { begun: Begun::Later(later), notes: Some(notes) }) => {
+                    let messages = talk(later, notes, request.id.clone(), None);
+                    lifted(messages, &request.id).await
+                }
+                Ok(Work { begun, .. }) => {
+                    let answer = finish(begun).await;
+                    HttpReply::new(answer.status(), response(&request.id, &answer)).into()
+                }
                 Err(error) => refuse(error),
             };
         }
         match self.session(post, spoken) {
-            Ok(session) => self.post_in_session(&session, request, params).await,
+            Ok(session) => self.post_in_session(&session, request, params, post.hear).await,
             Err(error) => refuse(error),
         }
     }
@@ -235,13 +281,14 @@ impl Server {
         post: Post<'_>,
         request: &Request<'_>,
         params: Params,
-    ) -> Result<Begun, ProtocolError> {
+    ) -> Result<Work, ProtocolError> {
         if let Some(claimed) = envelope::claimed_version(&params) {
             headers::check_version(post.headers, claimed)?;
         }
         let envelope = Envelope::read(&params)?;
         headers::check_standard(post.headers, &request.method, &params)?;
-        self.stateless(envelope, &request.method, params, post.principal.clone(), CancellationToken::new())
+        let (principal, cancel) = (post.principal.clone(), CancellationToken::new());
+        self.stateless(envelope, &request.method, params, principal, cancel, post.hear)
     }
 
     /// Opens a session.
@@ -273,26 +320,29 @@ impl Server {
         session: &Arc<Session>,
         request: &Request<'_>,
         params: Params,
-    ) -> HttpReply {
-        let Ok(running) = session.in_flight.begin(&request.id) else {
-            return HttpReply::new(200, duplicate(&request.id));
+        hear: Hear,
+    ) -> PostReply {
+        let id = &request.id;
+        let Ok(running) = session.in_flight.begin(id) else {
+            return HttpReply::new(200, duplicate(id)).into();
         };
-        let body = match self.in_session(session, &request.method, params, &running) {
-            Ok(Begun::Now(answer)) => response(&request.id, &answer),
-            Ok(begun @ Begun::Later(_)) => {
-                let task = tokio::spawn(finish_running(begun, request.id.clone(), running));
-                match task.await {
-                    Ok(Some(body)) => body,
-                    Ok(None) => response(&request.id, &Answer::Error(ProtocolError::cancelled())),
-                    Err(_) => response(
-                        &request.id,
-                        &Answer::Error(ProtocolError::internal("the gateway is stopping")),
-                    ),
-                }
+        let body = match self.in_session(session, &request.method, params, &running, hear) {
+            Ok(Work { begun: Begun::Later(later), notes: Some(notes) }) => {
+                let messages = detached(talk(later, notes, id.clone(), Some(running)));
+                return match lifted(messages, id).await {
+                    PostReply::Whole(reply) => HttpReply { status: 200, ..reply }.into(),
+                    events @ PostReply::Events(_) => events,
+                };
             }
-            Err(error) => response(&request.id, &Answer::Error(error)),
+            Ok(Work { begun: Begun::Now(answer), .. }) => response(id, &answer),
+            Ok(Work { begun, .. }) => match tokio::spawn(finish_running(begun, id.clone(), running)).await {
+                Ok(Some(body)) => body,
+                Ok(None) => response(id, &Answer::Error(ProtocolError::cancelled())),
+                Err(_) => response(id, &Answer::Error(ProtocolError::internal("the gateway is stopping"))),
+            },
+            Err(error) => response(id, &Answer::Error(error)),
         };
-        HttpReply::new(200, body)
+        HttpReply::new(200, body).into()
     }
 
     async fn post_batch(
@@ -326,7 +376,10 @@ impl Server {
                             Ok(params) => params,
                             Err(error) => return Some(response(&request.id, &Answer::Error(error))),
                         };
-                        Some(self.post_in_session(&session, &request, params).await.body)
+                        match self.post_in_session(&session, &request, params, Hear::Response).await {
+                            PostReply::Whole(reply) => Some(reply.body),
+                            PostReply::Events(_) => None, // there are none without hearing
+                        }
                     }
                     Ok(Message::Notification(notification)) => {
                         notified(&session.in_flight, &notification);
@@ -350,6 +403,15 @@ impl Server {
             Header::Invalid => Err(no_session()),
             Header::Absent => Err(session_needed()),
         }
+    }
+}
+
+/// Lifts an answer to a stream of events once something is said before the response.
+async fn lifted(mut messages: Messages, id: &Id) -> PostReply {
+    match messages.next().await {
+        Some(Said::Response { message, status }) => HttpReply::new(status, message).into(),
+        Some(Said::Notification(first)) => PostReply::Events(Events { first, rest: messages }),
+        None => HttpReply::new(200, response(id, &Answer::Error(ProtocolError::cancelled()))).into(),
     }
 }
 

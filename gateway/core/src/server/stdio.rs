@@ -3,15 +3,22 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::StreamExt;
 use futures_util::future::join_all;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
+use crate::call::{CallSink, NoSink};
 use crate::json;
 use crate::jsonrpc::{self, Id, Incoming, Message, Notification, Request};
 use crate::mcp::envelope::{self, Envelope};
-use crate::mcp::{Answer, Begun, Exchange, Feature, Greeting, Method, Params, ProtocolError, Revision};
+use crate::mcp::{
+    Answer, Begun, Exchange, Feature, Greeting, Method, Notifier, Params, ProtocolError, Revision, Wishes,
+};
 use crate::names::Principal;
 use crate::session::{InFlight, Running, Session};
 
+use super::talk::{Hear, Messages, Work, talk};
 use super::{
     LIMITS, NO_BATCHES, Server, duplicate, finish_running, join_batch, malformed, response, stray_error,
     unfit, unknown_id,
@@ -56,6 +63,8 @@ pub enum LineReply {
     Ready(Vec<u8>),
     /// A message that takes a while.
     Pending(PendingLine),
+    /// Several messages, of which the last is the response.
+    Several(Messages),
 }
 
 impl std::fmt::Debug for LineReply {
@@ -64,6 +73,7 @@ impl std::fmt::Debug for LineReply {
             Self::None => "None",
             Self::Ready(_) => "Ready",
             Self::Pending(_) => "Pending",
+            Self::Several(_) => "Several",
         })
     }
 }
@@ -76,14 +86,14 @@ impl Server {
         match jsonrpc::parse(line, LIMITS) {
             Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
             Err(_) => LineReply::None,
-            Ok(Incoming::Single(message)) => self.stdio_message(connection, message),
+            Ok(Incoming::Single(message)) => self.stdio_message(connection, message, Hear::Notifications),
             Ok(Incoming::Batch(entries)) => {
                 let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
                 if let Some(why) = if allowed { unfit(&entries) } else { Some(NO_BATCHES) } {
                     return LineReply::Ready(stray_error(&ProtocolError::invalid_request(why), unknown()));
                 }
                 let replies = entries.into_iter().map(|entry| match entry {
-                    Ok(message) => self.stdio_message(connection, message),
+                    Ok(message) => self.stdio_message(connection, message, Hear::Response),
                     Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
                     Err(_) => LineReply::None,
                 });
@@ -99,9 +109,14 @@ impl Server {
         stray_error(&error, unknown_id(connection.revision()))
     }
 
-    fn stdio_message(&self, connection: &Arc<StdioConnection>, message: Message<'_>) -> LineReply {
+    fn stdio_message(
+        &self,
+        connection: &Arc<StdioConnection>,
+        message: Message<'_>,
+        hear: Hear,
+    ) -> LineReply {
         match message {
-            Message::Request(request) => self.stdio_request(connection, &request),
+            Message::Request(request) => self.stdio_request(connection, &request, hear),
             Message::Notification(notification) => {
                 notified(&connection.in_flight, &notification);
                 LineReply::None
@@ -111,16 +126,25 @@ impl Server {
         }
     }
 
-    fn stdio_request(&self, connection: &Arc<StdioConnection>, request: &Request<'_>) -> LineReply {
+    fn stdio_request(
+        &self,
+        connection: &Arc<StdioConnection>,
+        request: &Request<'_>,
+        hear: Hear,
+    ) -> LineReply {
         let Ok(running) = connection.in_flight.begin(&request.id) else {
             return LineReply::Ready(duplicate(&request.id));
         };
-        match self.stdio_begin(connection, request, &running) {
-            Ok(Begun::Now(answer)) => LineReply::Ready(response(&request.id, &answer)),
-            Ok(begun @ Begun::Later(_)) => {
-                LineReply::Pending(Box::pin(finish_running(begun, request.id.clone(), running)))
+        let id = request.id.clone();
+        match self.stdio_begin(connection, request, &running, hear) {
+            Ok(Work { begun: Begun::Now(answer), .. }) => LineReply::Ready(response(&id, &answer)),
+            Ok(Work { begun: Begun::Later(later), notes: Some(notes) }) => {
+                LineReply::Several(talk(later, notes, id, Some(running)))
             }
-            Err(error) => LineReply::Ready(response(&request.id, &Answer::Error(error))),
+            Ok(Work { begun, notes: None }) => {
+                LineReply::Pending(Box::pin(finish_running(begun, id, running)))
+            }
+            Err(error) => LineReply::Ready(response(&id, &Answer::Error(error))),
         }
     }
 
@@ -130,13 +154,21 @@ impl Server {
         connection: &Arc<StdioConnection>,
         request: &Request<'_>,
         running: &Running,
-    ) -> Result<Begun, ProtocolError> {
+        hear: Hear,
+    ) -> Result<Work, ProtocolError> {
         let params = Params::read(request.params)?;
         let session = connection.session();
         let greets = request.method == Method::Initialize.as_str();
         if envelope::claims(&params) && !(greets && envelope::claimed_version(&params).is_none()) {
             let envelope = Envelope::read(&params)?;
-            return self.stateless(envelope, &request.method, params, Principal::Local, running.token());
+            return self.stateless(
+                envelope,
+                &request.method,
+                params,
+                Principal::Local,
+                running.token(),
+                hear,
+            );
         }
         if greets {
             if session.is_some() {
@@ -146,10 +178,10 @@ impl Server {
             let hello = self.protocol.greet(&greeting);
             let session = Session::unlisted(Principal::Local, greeting, Arc::clone(&connection.in_flight));
             *connection.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(session));
-            return Ok(Begun::Now(Answer::Result(hello)));
+            return Ok(Work::done(Answer::Result(hello)));
         }
         let Some(session) = session else { return self.before_handshake(&request.method, params, running) };
-        self.in_session(&session, &request.method, params, running)
+        self.in_session(&session, &request.method, params, running, hear)
     }
 
     /// Before the handshake there is only `ping`, and methods that have no handshake but need an envelope.
@@ -158,7 +190,7 @@ impl Server {
         method: &str,
         params: Params,
         running: &Running,
-    ) -> Result<Begun, ProtocolError> {
+    ) -> Result<Work, ProtocolError> {
         if method == Method::Ping.as_str() {
             let exchange = Exchange {
                 revision: Revision::LATEST_HANDSHAKE,
@@ -166,8 +198,9 @@ impl Server {
                 client: None,
                 capabilities: Arc::default(),
                 cancel: running.token(),
+                sink: Arc::new(NoSink),
             };
-            return Ok(self.protocol.begin(exchange, Method::Ping, params));
+            return Ok(Work { begun: self.protocol.begin(exchange, Method::Ping, params), notes: None });
         }
         if method == Method::Discover.as_str() {
             Envelope::read(&params)?;
@@ -185,13 +218,23 @@ impl Server {
         method: &str,
         params: Params,
         running: &Running,
-    ) -> Result<Begun, ProtocolError> {
-        let method = Method::find(method, session.greeting().revision)
-            .ok_or_else(|| ProtocolError::unknown_method(method))?;
-        if method == Method::Initialize {
-            return Err(ProtocolError::invalid_request("this session is initialized already"));
+        hear: Hear,
+    ) -> Result<Work, ProtocolError> {
+        let revision = session.greeting().revision;
+        let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
+        match method {
+            Method::Initialize => {
+                return Err(ProtocolError::invalid_request("this session is initialized already"));
+            }
+            Method::SetLevel => {
+                session.set_level(params.level()?);
+                return Ok(Work::done(Answer::empty()));
+            }
+            _ => {}
         }
-        Ok(self.protocol.begin(session.exchange(running.token()), method, params))
+        let (sink, notes) = ear(revision, Wishes::read(&params, session.level()), hear);
+        let exchange = session.exchange(running.token(), sink);
+        Ok(Work { begun: self.protocol.begin(exchange, method, params), notes })
     }
 
     /// A request of a stateless revision, on any transport; envelope and headers were checked before.
@@ -201,13 +244,28 @@ impl Server {
         method: &str,
         params: Params,
         principal: Principal,
-        cancel: tokio_util::sync::CancellationToken,
-    ) -> Result<Begun, ProtocolError> {
-        let Envelope { revision, client, capabilities } = envelope;
+        cancel: CancellationToken,
+        hear: Hear,
+    ) -> Result<Work, ProtocolError> {
+        let Envelope { revision, client, capabilities, level } = envelope;
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
-        let exchange = Exchange { revision, principal, client, capabilities, cancel };
-        Ok(self.protocol.begin(exchange, method, params))
+        let (sink, notes) = ear(revision, Wishes::read(&params, level), hear);
+        let exchange = Exchange { revision, principal, client, capabilities, cancel, sink };
+        Ok(Work { begun: self.protocol.begin(exchange, method, params), notes })
     }
+}
+
+/// Where a call's notifications go: nowhere unless the client wants some and the transport can carry them.
+fn ear(
+    revision: Revision,
+    wishes: Wishes,
+    hear: Hear,
+) -> (Arc<dyn CallSink>, Option<mpsc::Receiver<Vec<u8>>>) {
+    if wishes.is_empty() || hear == Hear::Response {
+        return (Arc::new(NoSink), None);
+    }
+    let (notifier, notes) = Notifier::new(revision, wishes);
+    (Arc::new(notifier), Some(notes))
 }
 
 /// What a notification changes. Unknown and malformed ones change nothing, and none is ever answered.
@@ -226,6 +284,13 @@ fn batch(replies: Vec<LineReply>) -> LineReply {
             LineReply::None => None,
             LineReply::Ready(message) => Some(message),
             LineReply::Pending(pending) => pending.await,
+            LineReply::Several(mut messages) => {
+                let mut last = None;
+                while let Some(said) = messages.next().await {
+                    last = Some(said.into_message());
+                }
+                last
+            }
         }
     });
     let all = join_all(pending.collect::<Vec<_>>());

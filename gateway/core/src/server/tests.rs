@@ -4,13 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::*;
-use crate::call::{CallError, Outcome, ToolResult};
+use crate::call::{CallError, LogLevel, Outcome, ToolResult};
 use crate::catalog::fake::{Fake, catalog, ready};
 use crate::gate::Gate;
+use crate::json::Json;
 use crate::names::Principal;
 
 /// Headers from pairs.
@@ -38,14 +40,23 @@ fn none() -> Pairs {
 
 fn server() -> Arc<Server> {
     let object = json!({ "type": "object" });
-    let mut fake =
-        ["fine", "panics", "hangs"].iter().fold(Fake::new("a"), |fake, name| fake.tool(name, &object, None));
+    let mut fake = ["fine", "panics", "hangs", "says"]
+        .iter()
+        .fold(Fake::new("a"), |fake, name| fake.tool(name, &object, None));
     fake.on_tool = Some(Box::new(|context, (name, text)| match name.as_str() {
         "fine" => ready(Ok(Outcome::Done(ToolResult {
             content: vec![crate::call::Content::text(text)],
             ..ToolResult::default()
         }))),
         "panics" => panic!("a bug"),
+        "says" => {
+            context.sink.progress(1.0, Some(2.0), Some("half"));
+            context.sink.progress(1.0, None, None);
+            context.sink.log(LogLevel::Debug, None, &Json::string("too low"));
+            context.sink.log(LogLevel::Error, Some("me"), &Json::string("careful"));
+            context.sink.progress(2.0, Some(2.0), None);
+            ready(Ok(Outcome::Done(ToolResult::default())))
+        }
         _ => Box::pin(async move {
             context.cancel.cancelled().await;
             Err(CallError::Cancelled)
@@ -80,12 +91,16 @@ async fn line(server: &Arc<Server>, connection: &Arc<StdioConnection>, line: &[u
         LineReply::None => None,
         LineReply::Ready(text) => Some(text),
         LineReply::Pending(pending) => pending.await,
+        LineReply::Several(messages) => messages.map(Said::into_message).collect::<Vec<_>>().await.pop(),
     };
     text.map(|text| serde_json::from_slice(&text).unwrap())
 }
 
 async fn post(server: &Arc<Server>, headers: &Pairs, body: &[u8]) -> HttpReply {
-    server.post(Post { principal: &Principal::Anonymous, headers, body }).await
+    match server.post(Post { principal: &Principal::Anonymous, headers, body, hear: Hear::Response }).await {
+        PostReply::Whole(reply) => reply,
+        PostReply::Events(_) => panic!("a stream to a client that takes none"),
+    }
 }
 
 fn body(reply: &HttpReply) -> Value {
@@ -308,4 +323,85 @@ async fn ending_a_session_in_an_unknown_revision_ends_nothing() {
     assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 400);
     headers.0.pop();
     assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 200);
+}
+
+/// All that is said for one call, as JSON, over a stream of either kind.
+async fn all(messages: impl futures_util::Stream<Item = Said>) -> Vec<Value> {
+    messages.map(|said| serde_json::from_slice(&said.into_message()).unwrap()).collect().await
+}
+
+fn noisy_call(meta: &Value) -> Vec<u8> {
+    request(1, "tools/call", &json!({ "name": "a_says", "_meta": meta }))
+}
+
+#[tokio::test]
+async fn progress_and_log_messages_come_before_the_response_as_they_were_asked_for() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    let quiet = server.stdio_line(&connection, &noisy_call(&json!({})));
+    assert!(matches!(quiet, LineReply::Pending(_)), "nobody asked for anything");
+    drop(quiet);
+    let set =
+        line(&server, &connection, &request(2, "logging/setLevel", &json!({ "level": "warning" }))).await;
+    assert_eq!(set.unwrap()["result"], json!({}));
+    let noisy = server.stdio_line(&connection, &noisy_call(&json!({ "progressToken": "t" })));
+    let LineReply::Several(messages) = noisy else { panic!("{noisy:?}") };
+    let said = all(messages).await;
+    let params: Vec<&Value> = said.iter().map(|message| &message["params"]).collect();
+    assert_eq!(params[0], &json!({ "progressToken": "t", "progress": 1, "total": 2, "message": "half" }));
+    assert_eq!(params[1], &json!({ "level": "error", "logger": "me", "data": "careful" }));
+    assert_eq!(params[2], &json!({ "progressToken": "t", "progress": 2, "total": 2 }));
+    assert_eq!((said.len(), &said[3]["id"]), (4, &json!(1)), "the response comes last: {said:?}");
+}
+
+#[tokio::test]
+async fn an_answer_is_lifted_to_events_only_when_something_is_said_to_a_client_that_takes_them() {
+    let server = server();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/logLevel": "info",
+        "progressToken": 7,
+    });
+    let headers = |tool: &str| {
+        Pairs(vec![
+            ("mcp-protocol-version", "2026-07-28".to_owned()),
+            ("mcp-method", "tools/call".to_owned()),
+            ("mcp-name", tool.to_owned()),
+        ])
+    };
+    let (loud, silent) = (headers("a_says"), headers("a_fine"));
+    let body_of = |tool: &str| request(1, "tools/call", &json!({ "name": tool, "_meta": meta }));
+    let post = |headers, body, hear| {
+        let server = Arc::clone(&server);
+        async move { server.post(Post { principal: &Principal::Anonymous, headers, body, hear }).await }
+    };
+    let (loud_body, silent_body) = (body_of("a_says"), body_of("a_fine"));
+    let PostReply::Events(Events { first, rest }) = post(&loud, &loud_body, Hear::Notifications).await else {
+        panic!("no events")
+    };
+    let first: Value = serde_json::from_slice(&first).unwrap();
+    assert_eq!(first["params"]["progressToken"], 7, "the token keeps its type: {first}");
+    assert_eq!(all(rest).await.last().unwrap()["id"], 1);
+    for (headers, body, hear) in
+        [(&silent, &silent_body, Hear::Notifications), (&loud, &loud_body, Hear::Response)]
+    {
+        let PostReply::Whole(reply) = post(headers, body, hear).await else { panic!("events") };
+        assert_eq!(reply.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_level_that_does_not_exist_is_refused() {
+    let server = server();
+    let connection = StdioConnection::new();
+    line(&server, &connection, &hello()).await;
+    for params in [json!({}), json!({ "level": "loud" }), json!({ "level": 3 })] {
+        let answer = line(&server, &connection, &request(2, "logging/setLevel", &params)).await.unwrap();
+        assert_eq!(
+            (&answer["error"]["code"], &answer["error"]["data"]["at"]),
+            (&json!(-32602), &json!("/level"))
+        );
+    }
 }

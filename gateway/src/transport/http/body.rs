@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
+use moongate_core::server::Hear;
 use tokio::time::timeout;
 
 use crate::transport::http::refusal::Refusal;
@@ -28,11 +29,20 @@ pub(super) enum Shape {
     Event,
 }
 
+/// What the sender of a request takes for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Accepted {
+    /// What a single message is sent as.
+    pub(super) shape: Shape,
+    /// Whether there may be several.
+    pub(super) hear: Hear,
+}
+
 /// Checks what the body is, and finds out what the sender takes in return.
 ///
 /// # Errors
 /// The body is no plain JSON, or the sender takes nothing that there is.
-pub(super) fn check_types(headers: &HeaderMap) -> Result<Shape, Refusal> {
+pub(super) fn check_types(headers: &HeaderMap) -> Result<Accepted, Refusal> {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let (Some(content_type), None) = (types.next(), types.next()) else { return Err(Refusal::ContentType) };
     if !content_type.to_str().is_ok_and(is_json) {
@@ -45,10 +55,13 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<Shape, Refusal> {
     let accepted: Vec<&str> =
         headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let accepts = |types: &[&str]| accepted.iter().any(|value| accepts(value, types));
+    let events = accepts(&["text/event-stream", "text/*"]);
+    // `*/*` comes from clients that were never told of events: they get the response alone.
+    let hear = if events { Hear::Notifications } else { Hear::Response };
     if !headers.contains_key(ACCEPT) || accepts(&["application/json", "application/*", "*/*"]) {
-        Ok(Shape::Json)
-    } else if accepts(&["text/event-stream", "text/*"]) {
-        Ok(Shape::Event)
+        Ok(Accepted { shape: Shape::Json, hear })
+    } else if events {
+        Ok(Accepted { shape: Shape::Event, hear })
     } else {
         Err(Refusal::Accept)
     }

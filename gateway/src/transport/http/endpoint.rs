@@ -13,11 +13,12 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_core::config::HttpConfig;
-use moongate_core::server::{Header, Headers, HttpReply, Post};
+use moongate_core::server::{Header, Headers, HttpReply, Post, PostReply};
 
 use crate::transport::Protocol;
 use crate::transport::http::auth::Tokens;
-use crate::transport::http::body::{self, Shape};
+use crate::transport::http::body::{self, Accepted, Shape};
+use crate::transport::http::events;
 use crate::transport::http::origin::{self, Origins};
 use crate::transport::http::refusal::Refusal;
 use crate::transport::http::seats::Occupant;
@@ -54,11 +55,14 @@ impl<P: Protocol> Endpoint<P> {
         let fields = Fields(&head.headers);
         match head.method {
             Method::POST => {
-                let shape = body::check_types(&head.headers)?;
+                let Accepted { shape, hear } = body::check_types(&head.headers)?;
                 let body = body::read(&head.headers, body, self.max_body).await?;
-                let _turn = head.extensions.get().map(Occupant::turn);
-                let post = Post { principal: &principal, headers: &fields, body: &body };
-                Ok(respond(self.protocol.post(post).await, shape))
+                let turn = head.extensions.get().map(Occupant::turn);
+                let post = Post { principal: &principal, headers: &fields, body: &body, hear };
+                Ok(match self.protocol.post(post).await {
+                    PostReply::Whole(reply) => respond(reply, shape),
+                    PostReply::Events(events) => events::respond(events, turn),
+                })
             }
             Method::GET => Ok(respond(self.protocol.get(&principal, &fields), Shape::Json)),
             Method::DELETE => Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json)),
@@ -96,7 +100,7 @@ fn respond(reply: HttpReply, shape: Shape) -> Response {
         (false, Shape::Event) => Some("text/event-stream"),
     };
     let mut response = Response::new(Body::from(match shape {
-        Shape::Event if !body.is_empty() => event(&body),
+        Shape::Event if !body.is_empty() => events::event(&body),
         Shape::Event | Shape::Json => body,
     }));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -116,11 +120,6 @@ fn respond(reply: HttpReply, shape: Shape) -> Response {
         fields.insert(ALLOW, HeaderValue::from_static(VERBS));
     }
     response
-}
-
-/// A message as the only event of a stream. It has no line breaks.
-fn event(message: &[u8]) -> Vec<u8> {
-    [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
 /// A request's headers as the protocol sees them.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use moongate_core::config::{Secret, Token};
 use moongate_core::names::Principal;
-use moongate_core::server::{Header, Headers, HttpReply, LineReply, Post};
+use moongate_core::server::{Header, Headers, HttpReply, LineReply, Post, PostReply};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -44,7 +44,7 @@ impl Protocol for Fake {
         unreachable!("nothing comes over stdio here")
     }
 
-    async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpReply {
+    async fn post(self: &Arc<Self>, post: Post<'_>) -> PostReply {
         let body = match post.body {
             b"\"wait\"" => {
                 let _on_drop = OnDrop(Arc::clone(&self.dropped));
@@ -52,7 +52,7 @@ impl Protocol for Fake {
                 std::future::pending().await
             }
             b"\"large\"" => vec![b'x'; 1_000_000],
-            b"\"nothing\"" => return HttpReply { status: 202, headers: Vec::new(), body: Vec::new() },
+            b"\"nothing\"" => return HttpReply { status: 202, headers: Vec::new(), body: Vec::new() }.into(),
             other => {
                 let name = match post.headers.get("mcp-name") {
                     Header::Absent => "absent",
@@ -62,7 +62,7 @@ impl Protocol for Fake {
                 format!("[\"{}\",\"{name}\",{}]", post.principal, String::from_utf8_lossy(other)).into_bytes()
             }
         };
-        HttpReply { status: 200, headers: vec![("mcp-session-id", "s1".to_owned())], body }
+        HttpReply { status: 200, headers: vec![("mcp-session-id", "s1".to_owned())], body }.into()
     }
 
     fn get(&self, _: &Principal, _: &dyn Headers) -> HttpReply {

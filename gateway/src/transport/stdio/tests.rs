@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use moongate_core::names::Principal;
-use moongate_core::server::{Headers, HttpReply, Post};
+use moongate_core::server::{Headers, HttpReply, Post, PostReply};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use super::*;
@@ -51,7 +51,7 @@ impl Protocol for Fake {
         format!("longer than {most}").into_bytes()
     }
 
-    async fn post(self: &Arc<Self>, _: Post<'_>) -> HttpReply {
+    async fn post(self: &Arc<Self>, _: Post<'_>) -> PostReply {
         unreachable!("nothing comes over HTTP here")
     }
 

@@ -14,11 +14,12 @@ const FULL: usize = 256 * 1024;
 /// A buffer that grew beyond this isn't kept.
 const KEEP: usize = 1024 * 1024;
 
-/// One answer without its line end, and the permit that it gives back once it was written.
+/// One message without its line end, and the permit that it gives back once it was written; what is said before a
+/// response has none.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) text: Vec<u8>,
-    pub(super) permit: OwnedSemaphorePermit,
+    pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Writes until all senders are gone, or the peer is.
@@ -31,7 +32,7 @@ where
     let mut permits = Vec::with_capacity(BATCH);
     while answers.recv_many(&mut batch, BATCH).await > 0 {
         for Answer { text, permit } in batch.drain(..) {
-            permits.push(permit);
+            permits.extend(permit);
             if buffer.is_empty() {
                 buffer = text; // alone in most cases: no copy then
             } else {

@@ -1,0 +1,150 @@
+//! What a plugin says while its call runs: progress and log messages, as the client asked for them.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use tokio::sync::mpsc;
+
+use crate::call::{CallSink, LogLevel};
+use crate::json::Json;
+use crate::jsonrpc;
+
+use super::params::Params;
+use super::project::render;
+use super::revision::{Feature, Revision};
+
+/// How many notifications of one call wait to be written. A guest that says more before the client has read them
+/// loses the rest: it must not fill the gateway's memory.
+const WAITING: usize = 64;
+
+/// What a client wants to hear while its request runs.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    token: Option<Json>,
+    level: Option<LogLevel>,
+}
+
+impl Wishes {
+    /// Reads them: progress for whoever gave a token, a string or an integer, and log messages from `level` on.
+    #[must_use]
+    pub fn read(params: &Params, level: Option<LogLevel>) -> Self {
+        let fits = |token: &serde_json::Value| token.is_string() || token.is_i64() || token.is_u64();
+        let token = params.meta("progressToken").filter(|token| fits(token)).map(Json::from_value);
+        Self { token, level }
+    }
+
+    /// Does it want to hear nothing?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.token.is_none() && self.level.is_none()
+    }
+}
+
+/// Turns what a plugin says into notifications of a revision.
+#[derive(Debug)]
+pub struct Notifier {
+    revision: Revision,
+    wishes: Wishes,
+    last: Mutex<f64>,
+    out: mpsc::Sender<Vec<u8>>,
+}
+
+impl Notifier {
+    /// A notifier, and where its messages come out.
+    #[must_use]
+    pub fn new(revision: Revision, wishes: Wishes) -> (Self, mpsc::Receiver<Vec<u8>>) {
+        let (out, messages) = mpsc::channel(WAITING);
+        (Self { revision, wishes, last: Mutex::new(f64::NEG_INFINITY), out }, messages)
+    }
+
+    fn send(&self, method: &str, params: &impl Serialize) {
+        let mut message = Vec::with_capacity(128);
+        jsonrpc::write_notification(&mut message, method, Some(&render(params)));
+        if self.out.try_send(message).is_err() {
+            tracing::debug!(method, "a notification was dropped: the client reads too slowly");
+        }
+    }
+}
+
+impl CallSink for Notifier {
+    fn log_enabled(&self, level: LogLevel) -> bool {
+        self.wishes.level.is_some_and(|least| level >= least)
+    }
+
+    fn log(&self, level: LogLevel, logger: Option<&str>, data: &Json) {
+        if self.log_enabled(level) {
+            self.send("notifications/message", &Message { level, logger, data });
+        }
+    }
+
+    fn progress(&self, current: f64, total: Option<f64>, message: Option<&str>) {
+        let Some(token) = &self.wishes.token else { return };
+        {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            // "The progress value MUST increase with each notification" (basic/utilities/progress).
+            if !current.is_finite() || current <= *last {
+                return;
+            }
+            *last = current;
+        }
+        let message = message.filter(|_| self.revision.has(Feature::ProgressMessages));
+        self.send("notifications/progress", &Progress { token, current, total, message });
+    }
+}
+
+struct Message<'a> {
+    level: LogLevel,
+    logger: Option<&'a str>,
+    data: &'a Json,
+}
+
+impl Serialize for Message<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { level, logger, data } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("level", level.as_str())?;
+        if let Some(logger) = logger {
+            map.serialize_entry("logger", logger)?;
+        }
+        map.serialize_entry("data", data)?;
+        map.end()
+    }
+}
+
+struct Progress<'a> {
+    token: &'a Json,
+    current: f64,
+    total: Option<f64>,
+    message: Option<&'a str>,
+}
+
+impl Serialize for Progress<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { token, current, total, message } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("progressToken", token)?;
+        map.serialize_entry("progress", &Amount(*current))?;
+        if let Some(total) = total.filter(|total| total.is_finite()) {
+            map.serialize_entry("total", &Amount(total))?;
+        }
+        if let Some(message) = message {
+            map.serialize_entry("message", message)?;
+        }
+        map.end()
+    }
+}
+
+/// A number that is written without `.0` where it is whole, as most clients print it.
+struct Amount(f64);
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: whole numbers up to here are exact
+        if self.0.fract() == 0.0 && self.0.abs() < EXACT {
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and below 2^53")]
+            return serializer.serialize_i64(self.0 as i64);
+        }
+        serializer.serialize_f64(self.0)
+    }
+}

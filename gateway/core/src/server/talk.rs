@@ -1,0 +1,140 @@
+//! A request being answered: what is said meanwhile, then the response, as one stream of messages.
+//!
+//! A transport that can carry several messages for one request writes them in this order; one that can't asks for a
+//! request without [`Hear`]ing anything and gets the response alone.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+
+use futures_util::stream::{self, Stream};
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::mpsc;
+
+use crate::jsonrpc::Id;
+use crate::mcp::{Answer, Begun, Later, ProtocolError};
+use crate::session::Running;
+
+use super::response;
+
+/// Can the transport carry notifications for this request?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hear {
+    /// It can.
+    Notifications,
+    /// It can't, or the client takes none: only the response is sent.
+    Response,
+}
+
+/// One message on the way to the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// Something that is said while the request runs.
+    Notification(Vec<u8>),
+    /// The response, which is the last message.
+    Response {
+        /// The message.
+        message: Vec<u8>,
+        /// The HTTP status that it has where nothing was said before.
+        status: u16,
+    },
+}
+
+impl Said {
+    /// The message itself.
+    #[must_use]
+    pub fn into_message(self) -> Vec<u8> {
+        match self {
+            Self::Notification(message) | Self::Response { message, .. } => message,
+        }
+    }
+}
+
+/// All messages of one request, in order. It ends without a response where the request was cancelled.
+pub type Messages = Pin<Box<dyn Stream<Item = Said> + Send>>;
+
+/// A request that was begun, and where its notifications come out.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) begun: Begun,
+    pub(super) notes: Option<mpsc::Receiver<Vec<u8>>>,
+}
+
+impl Work {
+    /// A request that is answered already.
+    pub(super) fn done(answer: Answer) -> Self {
+        Self { begun: Begun::Now(answer), notes: None }
+    }
+}
+
+/// Waits for an answer. A bug that panics is an error with the request's id, never silence.
+pub(super) async fn finish(begun: Begun) -> Answer {
+    match begun {
+        Begun::Now(answer) => answer,
+        Begun::Later(later) => guarded(later).await,
+    }
+}
+
+async fn guarded(later: Later) -> Answer {
+    AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("a request handler panicked");
+        Answer::Error(ProtocolError::internal("the gateway failed; its log says more"))
+    })
+}
+
+/// The messages of a request that takes a while. `running` is given back when the response is ready.
+pub(super) fn talk(
+    later: Later,
+    notes: mpsc::Receiver<Vec<u8>>,
+    id: Id,
+    running: Option<Running>,
+) -> Messages {
+    let talk = Talk { answer: Some(Box::pin(guarded(later))), notes, left: VecDeque::new(), id, running };
+    Box::pin(stream::unfold(talk, |mut talk| async move { talk.next().await.map(|said| (said, talk)) }))
+}
+
+struct Talk {
+    answer: Option<Later>,
+    notes: mpsc::Receiver<Vec<u8>>,
+    left: VecDeque<Said>,
+    id: Id,
+    running: Option<Running>,
+}
+
+impl Talk {
+    async fn next(&mut self) -> Option<Said> {
+        let Some(answer) = &mut self.answer else { return self.left.pop_front() };
+        let answer = tokio::select! {
+            biased;
+            Some(note) = self.notes.recv() => return Some(Said::Notification(note)),
+            answer = answer => answer,
+        };
+        self.answer = None;
+        self.notes.close(); // nothing may follow the response
+        while let Ok(note) = self.notes.try_recv() {
+            self.left.push_back(Said::Notification(note));
+        }
+        let cancelled = self.running.take().is_some_and(|running| running.is_cancelled());
+        if cancelled {
+            self.left.clear();
+        } else {
+            let status = answer.status();
+            self.left.push_back(Said::Response { message: response(&self.id, &answer), status });
+        }
+        self.left.pop_front()
+    }
+}
+
+/// The same messages, from a task of their own: it goes on when nobody listens any more.
+pub(super) fn detached(mut messages: Messages) -> Messages {
+    let (sender, receiver) = mpsc::channel(1); // the notifier's own queue is what bounds it
+    tokio::spawn(async move {
+        while let Some(said) = messages.next().await {
+            // Where the listener has gone the call goes on all the same.
+            let _ = sender.send(said).await;
+        }
+    });
+    Box::pin(stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|said| (said, receiver))
+    }))
+}
