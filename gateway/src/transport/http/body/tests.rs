@@ -6,7 +6,21 @@ use super::*;
 
 fn check(headers: &[(HeaderName, &str)]) -> Result<Shape, Refusal> {
     let headers = headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()));
-    check_types(&headers.collect())
+    check_types(&headers.collect()).map(|accepted| accepted.shape)
+}
+
+#[test]
+fn only_who_names_events_gets_several_messages() {
+    for (accept, hear) in [
+        ("application/json, text/event-stream", Hear::Notifications),
+        ("text/event-stream", Hear::Notifications),
+        ("application/json", Hear::Response),
+        ("*/*", Hear::Response),
+    ] {
+        let headers = [(CONTENT_TYPE, "application/json"), (ACCEPT, accept)];
+        let headers = headers.map(|(name, value)| (name, HeaderValue::from_str(value).unwrap()));
+        assert_eq!(check_types(&HeaderMap::from_iter(headers)).unwrap().hear, hear, "{accept}");
+    }
 }
 
 #[test]
