@@ -34,7 +34,10 @@ fn the_greeting_says_only_what_the_revision_knows() {
     let workspace = Workspace::with_plugin("time");
     let mut oldest = Stdio::start(&workspace);
     let answer = oldest.ask("initialize", hello("2024-11-05"));
-    assert_eq!(answer["result"]["capabilities"], json!({"tools": {}, "resources": {}, "prompts": {}}));
+    assert_eq!(
+        answer["result"]["capabilities"],
+        json!({"tools": {}, "resources": {}, "prompts": {}, "logging": {}})
+    );
     assert!(answer["result"]["serverInfo"].get("title").is_none());
     assert!(answer["result"].get("resultType").is_none());
     let ping = oldest.ask("ping", json!({}));

@@ -21,7 +21,7 @@ mod greeting;
 mod identity;
 mod lists;
 mod method;
-mod notify;
+mod notifier;
 mod params;
 mod project;
 mod revision;
@@ -32,7 +32,7 @@ pub use greeting::Greeting;
 pub use identity::Identity;
 pub use lists::CacheScope;
 pub use method::Method;
-pub use notify::{Notifier, Wishes};
+pub use notifier::{Notifier, Wishes};
 pub use params::Params;
 pub use revision::{Era, Feature, Revision};
 
