@@ -10,15 +10,11 @@ impl Reading<'_> {
     /// Reads the grants.
     pub(super) fn grants(&mut self, allow: &Table<'_>) -> Grants {
         let http = self.texts(allow, "http").unwrap_or_default();
-        if let (Some(first), Some(last)) = (http.first(), http.last()) {
-            self.note(
-                Problem::warning(
-                    "outgoing requests aren't available in this version: the grant has no effect",
-                )
-                .at(first.place.start..last.place.end)
-                .hint("the plugin's requests are refused; remove the grant, or keep it for later"),
-            );
-        }
+        self.without_effect(
+            &http,
+            "outgoing requests aren't available in this version",
+            "the plugin's requests are refused",
+        );
         Grants {
             dirs: self.dirs(allow),
             env: self.env(allow),
@@ -28,9 +24,22 @@ impl Reading<'_> {
         }
     }
 
+    /// Warns of a grant that nothing uses yet.
+    fn without_effect(&mut self, granted: &[Text], why: &str, then: &str) {
+        if let (Some(first), Some(last)) = (granted.first(), granted.last()) {
+            self.note(
+                Problem::warning(format!("{why}: the grant has no effect"))
+                    .at(first.place.start..last.place.end)
+                    .hint(format!("{then}; remove the grant, or keep it for later")),
+            );
+        }
+    }
+
     fn client(&mut self, allow: &Table<'_>) -> BTreeSet<ClientFeature> {
         let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
         let named = self.texts(allow, "client").unwrap_or_default();
+        let why = "questions to the client aren't passed on in this version";
+        self.without_effect(&named, why, "a call that asks ends with an error");
         named
             .iter()
             .filter_map(|text| all.into_iter().find(|feature| feature.as_str() == text.text))
