@@ -102,7 +102,8 @@ async fn a_loop_lets_others_have_their_turn() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let endless = load(&host, dir.path(), &Guest::that(LOOP), |config| {
-        config.limits.timeout = Duration::from_millis(200);
+        config.limits.timeout = Duration::from_secs(600); // it ends by being dropped
+        config.limits.cpu_time = Duration::from_secs(600);
     })
     .await;
     let echo = load(&host, dir.path(), &Guest::that(ECHO), |_| {}).await;
@@ -119,7 +120,6 @@ async fn a_loop_lets_others_have_their_turn() {
         result = &mut first => panic!("ended too early: {result:?}"),
         () = second => {}
     }
-    assert!(matches!(first.await, Err(CallError::Timeout(_))));
 }
 
 #[tokio::test]
