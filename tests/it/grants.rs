@@ -64,6 +64,26 @@ fn a_granted_folder_can_be_read_or_written_as_it_was_granted_and_no_further() {
 }
 
 #[test]
+fn a_pipe_or_device_in_a_granted_folder_is_refused_and_holds_up_nobody() {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\ndirs = [{ host = \"in\", guest = \"/in\", mode = \"rw\" }]\n[plugins.zoo.limits]\ntimeout = \"1h\"\n",
+    );
+    workspace.write("in/a.txt", "hello");
+    let pipe = workspace.path().join("in/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let _socket = std::os::unix::net::UnixListener::bind(workspace.path().join("in/socket")).unwrap();
+    std::os::unix::fs::symlink("pipe", workspace.path().join("in/link")).unwrap();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for path in ["/in/pipe", "/in/link", "/in/socket"] {
+        let read = stdio.call("zoo_read_file", json!({ "path": path }));
+        assert!(text(&read).starts_with("refused"), "{path}: {read}");
+        let written = stdio.call("zoo_write_file", json!({ "path": path, "text": "x" }));
+        assert!(text(&written).starts_with("refused"), "{path}: {written}");
+    }
+    assert_eq!(text(&stdio.call("zoo_read_file", json!({ "path": "/in/a.txt" }))), "hello");
+}
+
+#[test]
 fn settings_reach_the_plugin_they_are_for() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.config]\ncity = \"Oslo\"\nlist = [1, \"two\"]\ntoken = { file = \"token\" }\n",

@@ -6,6 +6,8 @@ use bytesize::ByteSize;
 use moongate_core::call::CallError;
 use moongate_core::names::Digest;
 
+use super::text;
+
 /// Why there is no host.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -183,7 +185,13 @@ fn imports_hint(imports: &[String]) -> String {
     "plugins may import WASI 0.2 and moongate:plugin; build it without the others".to_owned()
 }
 
-/// Names in backticks, separated by commas.
-fn list(names: &[String]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+/// Names in backticks, separated by commas: the first ones, each cut, because a component can have a million.
+pub(super) fn list(names: &[String]) -> String {
+    const FIRST: usize = 8;
+    let first = names.iter().take(FIRST).map(|name| format!("`{}`", text::line(name, text::WORD)));
+    let first = first.collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(FIRST) {
+        None | Some(0) => first,
+        Some(more) => format!("{first} and {more} more"),
+    }
 }

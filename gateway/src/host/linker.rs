@@ -10,8 +10,11 @@ use wasmtime::component::{Component, HasSelf, Linker};
 use super::bindings::{
     cancellation, changes, config_store, kv_atomics, kv_store, log, progress, request, types,
 };
-use super::error::LoadError;
+use super::error::{LoadError, list};
 use super::store::State;
+use super::text;
+
+mod files;
 
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "moongate:plugin";
@@ -87,6 +90,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     type Own = HasSelf<State>;
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    files::add_to_linker(&mut linker)?;
     types::add_to_linker::<State, Own>(&mut linker, |state| state)?;
     request::add_to_linker::<State, Own>(&mut linker, |state| state)?;
     cancellation::add_to_linker::<State, Own>(&mut linker, |state| state)?;
@@ -112,7 +116,7 @@ pub(super) struct Imports {
 /// It was made for another version of the contract, or needs something that isn't offered; all such are named.
 pub(super) fn check(engine: &Engine, component: &Component) -> Result<Imports, LoadError> {
     let component = component.component_type();
-    let (mut newer, mut unknown) = (Vec::new(), Vec::new());
+    let (mut newer, mut unknown, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
     let mut watches_cancel = false;
     for (name, item) in component.imports(engine) {
         let Some((interface, version)) = of_contract(name) else {
@@ -141,9 +145,12 @@ pub(super) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
         if let Some((interface, version)) = of_contract(name) {
             speaks(name, version)?;
             if !EXPORTS.contains(&interface) {
-                tracing::warn!("it also exports `{name}`, which this gateway doesn't know and won't use");
+                ignored.push(name.to_owned());
             }
         }
+    }
+    if !ignored.is_empty() {
+        tracing::warn!("it also exports {}, which this gateway doesn't know and won't use", list(&ignored));
     }
     if !newer.is_empty() {
         return Err(LoadError::NewerFunctions { functions: newer });
@@ -166,7 +173,8 @@ fn speaks(name: &str, version: &str) -> Result<(), LoadError> {
     if is_patch {
         return Ok(());
     }
-    Err(LoadError::Contract { version: version.to_owned(), name: name.to_owned(), spoken: MINOR })
+    let (version, name) = (text::line(version, text::WORD), text::line(name, text::WORD));
+    Err(LoadError::Contract { version, name, spoken: MINOR })
 }
 
 /// Is it WASI's, in a version that is offered?

@@ -86,3 +86,19 @@ fn the_table_of_the_contract_has_every_function_of_the_wit() {
     table.sort_unstable();
     assert_eq!(found, table);
 }
+
+#[test]
+fn a_thousand_imports_with_endless_names_make_a_short_message() {
+    let engine = Engine::default();
+    let long = "c".repeat(20_000);
+    for (package, said) in [("a:b", "it imports `a:b/c"), (PACKAGE, "it needs `c")] {
+        let imports: String =
+            (0..900).map(|at| format!("(import \"{package}/{long}{at}@0.1.0\" (instance))")).collect();
+        let bytes = wat::parse_str(format!("(component {imports})")).unwrap();
+        let error = check(&engine, &Component::from_binary(&engine, &bytes).unwrap()).unwrap_err();
+        let message = error.to_string();
+        assert!(message.starts_with(said) && message.contains(" and 892 more, which"), "{message}");
+        assert!(message.len() < 2_000, "{} bytes", message.len());
+        assert!(error.hint().is_none_or(|hint| hint.len() < 500));
+    }
+}
