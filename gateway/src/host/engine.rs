@@ -71,12 +71,16 @@ fn pool(concurrency: u32) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_stacks(slots)
-        .total_memories(slots.saturating_mul(2)) // each reserves 4 GiB of addresses, so not four for everybody
-        .total_tables(slots.saturating_mul(4))
+        // As many as all instances can have: fewer could all be taken by one plugin that has many, and the others
+        // would be turned away. They cost addresses only; a memory takes 4 GiB of them.
+        .total_memories(slots.saturating_mul(MEMORIES))
+        .total_tables(slots.saturating_mul(TABLES))
         .total_core_instances(slots.saturating_mul(CORE_INSTANCES))
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
+        .max_memories_per_module(MEMORIES)
+        .max_tables_per_module(TABLES)
         .table_elements(TABLE_ELEMENTS as usize)
         .max_component_instance_size(INSTANCE_SIZE)
         .max_core_instance_size(INSTANCE_SIZE)

@@ -107,8 +107,8 @@ async fn a_loop_lets_others_have_their_turn() {
     })
     .await;
     let echo = load(&host, dir.path(), &Guest::that(ECHO), |_| {}).await;
-    // One thread serves both: the second call is answered while the first one runs.
-    let mut first = std::pin::pin!(call(&endless));
+    // One thread serves both: the second call is answered while the first one runs, for as long as it likes.
+    let mut first = Box::pin(call(&endless));
     let second = async {
         for _ in 0..10 {
             call(&echo).await.unwrap();
@@ -274,4 +274,63 @@ async fn a_granted_directory_that_is_gone_is_told_without_its_place() {
     // Whoever loads it is the operator, who needs to know which one it is.
     let error = host.load(Arc::clone(&plugin.sandbox.config)).await.unwrap_err();
     assert!(error.to_string().contains(&granted.display().to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn a_plugin_with_many_tables_and_memories_leaves_room_for_as_many_calls_as_any() {
+    let greedy = Guest {
+        fields: "
+            (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref)
+            (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref)
+            (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref)
+            (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref)
+            (memory $a 1) (memory $b 1) (memory $c 1)",
+        body: "(loop $always (br $always))",
+        ..Guest::default()
+    };
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let time = Duration::from_millis(300);
+    let plugin = load(&host, dir.path(), &greedy, |config| config.limits.timeout = time).await;
+    // So many as the gate of this host lets in at once.
+    let ends = tokio::join!(call(&plugin), call(&plugin), call(&plugin), call(&plugin));
+    let timeout = || Err(CallError::Timeout(time));
+    assert_eq!(ends, (timeout(), timeout(), timeout(), timeout()));
+}
+
+#[tokio::test]
+async fn telling_of_what_is_no_resource_a_million_times_fills_no_log() {
+    let guest = Guest {
+        world: "import moongate:plugin/changes@0.1.0;",
+        fields: r#"(import "moongate:plugin/changes@0.1.0" "resource-updated" (func $updated (param i32 i32)))
+            (global $left (mut i32) (i32.const 100000))"#,
+        body: "(loop $more
+            (call $updated (i32.const 16) (i32.const 5))
+            (global.set $left (i32.sub (global.get $left) (i32.const 1)))
+            (br_if $more (global.get $left)))",
+        ..Guest::default()
+    };
+    let lines = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let _guard = tracing::subscriber::set_default(Counting(Arc::clone(&lines)));
+    called(guest, |_| {}).await.unwrap();
+    assert_eq!(lines.load(std::sync::atomic::Ordering::Relaxed), 1);
+}
+
+/// Counts warnings.
+struct Counting(Arc<std::sync::atomic::AtomicUsize>);
+
+impl tracing::Subscriber for Counting {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN && metadata.target().starts_with("moongate::host::events")
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
 }
