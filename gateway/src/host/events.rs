@@ -36,17 +36,31 @@ pub(super) struct Changes {
     plugin: PluginId,
     to: Option<mpsc::Sender<PluginEvent>>,
     found: BTreeSet<Change>,
+    /// It named something that is no resource, and the log says so.
+    misnamed: bool,
 }
 
 impl Changes {
     /// `to`: where they go; none: nowhere.
     pub(super) fn new(plugin: PluginId, to: Option<mpsc::Sender<PluginEvent>>) -> Self {
-        Self { plugin, to, found: BTreeSet::new() }
+        Self { plugin, to, found: BTreeSet::new(), misnamed: false }
     }
 
     pub(super) fn add(&mut self, change: Change) {
         if !self.is_full() {
             self.found.insert(change);
+        }
+    }
+
+    /// Takes the change of a resource. What names none is logged, once: a guest can say it a million times.
+    pub(super) fn add_resource(&mut self, uri: &str) {
+        match ResourceUri::new(uri) {
+            Ok(uri) => self.add(Change::Resource(uri)),
+            Err(_) if self.misnamed => {}
+            Err(error) => {
+                self.misnamed = true;
+                tracing::warn!(plugin = %self.plugin, "change of no resource: {error}");
+            }
         }
     }
 

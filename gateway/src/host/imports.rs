@@ -6,7 +6,7 @@
 use moongate_core::call::LogLevel;
 use moongate_core::config::ClientFeature;
 use moongate_core::json::Json;
-use moongate_core::names::{PluginId, ResourceUri};
+use moongate_core::names::PluginId;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -236,12 +236,8 @@ impl changes::Host for State {
     }
 
     fn resource_updated(&mut self, uri: String) -> Result<()> {
-        if self.changes.is_full() {
-            return Ok(());
-        }
-        match ResourceUri::new(&uri) {
-            Ok(uri) => self.changes.add(Change::Resource(uri)),
-            Err(error) => tracing::warn!(plugin = %self.config.id, "change of no resource: {error}"),
+        if !self.changes.is_full() {
+            self.changes.add_resource(&uri);
         }
         Ok(())
     }

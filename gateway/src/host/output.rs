@@ -14,6 +14,8 @@ use super::text;
 
 /// The longest line that is kept together, in bytes.
 const LINE: usize = 4 << 10;
+/// What a line costs at least, in bytes: the log adds time, name and place to each, however short it is.
+const LINE_AT_LEAST: u64 = 64;
 /// What a guest may write at once, in bytes.
 const CHUNK: usize = 64 << 10;
 /// How much of the end of stderr is remembered for the reason of a panic, in bytes.
@@ -46,6 +48,8 @@ pub(super) struct Output {
 struct State {
     /// Bytes that may still be shown.
     left: u64,
+    /// Lines that may still be shown.
+    lines: u64,
     dropped: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -56,8 +60,14 @@ struct State {
 impl Output {
     /// `limit`: how many bytes of both streams together are shown.
     pub(super) fn new(plugin: PluginId, limit: u64) -> Arc<Self> {
-        let state =
-            State { left: limit, dropped: 0, stdout: Vec::new(), stderr: Vec::new(), tail: Vec::new() };
+        let state = State {
+            left: limit,
+            lines: limit.div_ceil(LINE_AT_LEAST),
+            dropped: 0,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            tail: Vec::new(),
+        };
         Arc::new(Self { plugin, state: Mutex::new(state) })
     }
 
@@ -67,7 +77,7 @@ impl Output {
             for stream in [Stream::Stdout, Stream::Stderr] {
                 let line = std::mem::take(state.buffer(stream));
                 if !line.is_empty() {
-                    self.show(stream, &line);
+                    self.show(state, stream, &line);
                 }
             }
             let dropped = std::mem::take(&mut state.dropped);
@@ -109,18 +119,24 @@ impl Output {
                     buffer.extend_from_slice(now);
                     rest = later;
                     if buffer.len() == LINE {
-                        self.show(stream, &std::mem::take(buffer));
+                        let line = std::mem::take(buffer);
+                        self.show(state, stream, &line);
                     }
                 }
                 if content.is_some() {
                     let line = std::mem::take(state.buffer(stream));
-                    self.show(stream, &line);
+                    self.show(state, stream, &line);
                 }
             }
         });
     }
 
-    fn show(&self, stream: Stream, line: &[u8]) {
+    fn show(&self, state: &mut State, stream: Stream, line: &[u8]) {
+        let Some(lines) = state.lines.checked_sub(1) else {
+            state.dropped += line.len() as u64 + 1;
+            return;
+        };
+        state.lines = lines;
         let line = text::line(&String::from_utf8_lossy(line), LINE);
         tracing::info!(target: "plugin", plugin = %self.plugin, stream = stream.as_str(), "{line}");
     }

@@ -37,3 +37,10 @@ fn the_reason_of_a_panic_is_the_last_that_stderr_says_even_beyond_the_limit() {
     assert_eq!(output.panic_message().unwrap(), "panicked at src/lib.rs:3:9: no such city");
     output.with(|state| assert!(state.tail.len() <= 2 * TAIL));
 }
+
+#[test]
+fn a_flood_of_short_lines_ends_like_one_of_long_lines() {
+    let output = output(64 << 10);
+    output.write(Stream::Stdout, &[b'\n'; 60_000]);
+    output.with(|state| assert_eq!((state.lines, state.dropped), (0, 60_000 - 1024)));
+}
