@@ -3,6 +3,7 @@
 //! What a plugin says of itself is cleaned, capped and checked; what it answers is checked. Each record is taken
 //! apart completely, so that a new field breaks the build here. Errors name the place: "tool `x`: `inputSchema`: …".
 
+use std::collections::HashSet;
 use std::fmt;
 
 use moongate_core::json::Json;
@@ -84,8 +85,10 @@ fn meta(given: Option<types::Entries>) -> Result<Entries, Bad> {
 fn entries(given: Option<types::Entries>) -> Result<Entries, Bad> {
     let given = given.unwrap_or_default();
     let mut entries = Entries::with_capacity(given.len());
+    // Hundreds of thousands fit into one answer: comparing each with all others would take minutes.
+    let mut seen = HashSet::with_capacity(given.len());
     for (key, its) in given {
-        if entries.iter().any(|(other, _)| *other == key) {
+        if !seen.insert(key.clone()) {
             return Err(Bad(format!("`{key}` stands there twice")));
         }
         let its = value(text::json(its)).at(format_args!("`{key}`"))?;

@@ -1,5 +1,6 @@
 //! The members of a JSON object that a plugin handed over as text, in their order, each key once.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use moongate_core::json::Json;
@@ -61,8 +62,9 @@ impl<'de> Deserialize<'de> for Members {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
                 let mut members: Vec<(String, Json)> = Vec::new();
+                let mut seen = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, Json>()? {
-                    if members.iter().any(|(other, _)| *other == key) {
+                    if !seen.insert(key.clone()) {
                         return Err(A::Error::custom(format_args!("the key `{key}` stands here twice")));
                     }
                     members.push((key, value));

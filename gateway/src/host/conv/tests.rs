@@ -97,3 +97,13 @@ fn a_failure_keeps_its_words_and_no_reserved_code() {
     assert_eq!((message.as_str(), data.unwrap().get()), ("no luck", "\"not json\""));
     assert!(matches!(custom(-32601), Failure::Internal(_)));
 }
+
+#[test]
+fn hundreds_of_thousands_of_members_are_read_in_time() {
+    // Each compared with all others would be eighty thousand million comparisons.
+    let many = || (0..400_000).map(|at: u32| (at.to_string(), "1".to_owned())).collect::<Vec<_>>();
+    assert_eq!(meta(Some(many())).unwrap().len(), 400_000);
+    let members = many().into_iter().map(|(key, value)| format!(",\"{key}\":{value}")).collect::<String>();
+    let block = content(types::Content::Other(format!("{{\"type\":\"hologram\"{members}}}"))).unwrap();
+    assert!(matches!(block, Content::Other(..)));
+}
