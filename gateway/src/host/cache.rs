@@ -104,7 +104,7 @@ impl Cache {
         let chance = RandomState::new().hash_one(digest);
         let unfinished = path.with_extension(format!("{chance:016x}.tmp"));
         write(&unfinished, code)?;
-        fs::rename(&unfinished, &path)?;
+        fs::rename(&unfinished, &path).inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
         self::load(engine, &path)
     }
 
