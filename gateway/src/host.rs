@@ -8,6 +8,7 @@ mod bindings;
 mod cache;
 mod call;
 mod classify;
+mod compiler;
 mod conv;
 mod describe;
 mod engine;
@@ -37,6 +38,7 @@ use self::engine::Ticker;
 use self::load::{Linked, Loader};
 
 pub use self::cache::CacheError;
+pub use self::compiler::compile_if_asked;
 pub use self::error::{HostError, LoadError};
 pub use self::events::{Change, PluginEvent};
 pub use self::plugin::WasmPlugin;

@@ -4,12 +4,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use moongate::cli::{self, Cli, Exit};
+use moongate::host::compile_if_asked;
 use moongate::telemetry::Telemetry;
 
 /// How long the end waits for what can't be interrupted: a read of a terminal, a guest between two ticks.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
+    if let Some(exit) = compile_if_asked() {
+        return exit;
+    }
     let cli = Cli::read();
     let _telemetry = match Telemetry::start(cli.log_format(), cli.verbosity()) {
         Ok(telemetry) => telemetry,

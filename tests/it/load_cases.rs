@@ -43,7 +43,31 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         ("function", wat(UNKNOWN_FUNCTION), &["request.brand-new"]),
         ("import", wat(UNKNOWN_IMPORT), &["acme:rockets/launch@1.0.0"]),
         ("precompiled", precompiled(), &["precompiled"]),
+        ("table", wat("(component (core module (table 10000000 funcref)))"), &["10000000", "100000"]),
+        ("bomb", nested(20_000), &["compiling", "of memory"]),
     ]
+}
+
+/// A component in a component in a component, and so on: small, but compiling it takes a dozen gigabytes.
+fn nested(levels: usize) -> Vec<u8> {
+    const HEAD: &[u8] = b"\0asm\x0d\0\x01\0";
+    const COMPONENT: u8 = 4;
+    // From the inside out, written backwards: each level is its head, then one section that holds the next level.
+    let mut backwards: Vec<u8> = HEAD.iter().rev().copied().collect();
+    for _ in 0..levels {
+        let mut length = Vec::new();
+        let mut rest = backwards.len();
+        while rest >= 0x80 {
+            length.push((rest & 0x7f) as u8 | 0x80);
+            rest >>= 7;
+        }
+        length.push(rest as u8);
+        backwards.extend(length.iter().rev());
+        backwards.push(COMPONENT);
+        backwards.extend(HEAD.iter().rev());
+    }
+    backwards.reverse();
+    backwards
 }
 
 /// Code that the gateway itself compiled, as it keeps it in its cache.

@@ -166,6 +166,13 @@ fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     unsafe { Component::deserialize_file(engine, path) }
 }
 
+/// Takes compiled code that couldn't be kept.
+#[expect(unsafe_code, reason = "the engine runs what the bytes say")]
+pub(super) fn unkept(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes come from the compiler of this very program, over a pipe that nobody else holds.
+    unsafe { Component::deserialize(engine, code) }
+}
+
 /// A hash that is the same in every build of the gateway.
 struct Settings(Sha256);
 

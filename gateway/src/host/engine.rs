@@ -46,6 +46,11 @@ pub(super) fn engine(concurrency: u32) -> wasmtime::Result<Engine> {
     })
 }
 
+/// An engine that compiles for the others and runs nothing itself, so that it reserves no addresses.
+pub(super) fn compiling() -> wasmtime::Result<Engine> {
+    Engine::new(&config())
+}
+
 fn config() -> Config {
     let mut config = Config::new();
     config

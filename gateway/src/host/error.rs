@@ -70,6 +70,18 @@ pub enum LoadError {
         /// What the compiler said.
         reason: String,
     },
+    /// Compiling it was given up.
+    #[error("compiling the component takes {needs}")]
+    Compile {
+        /// What it takes.
+        needs: String,
+    },
+    /// An instance of it would be larger than instances are.
+    #[error("it needs more than an instance gets: {what}")]
+    Demands {
+        /// What it needs, and how much there is.
+        what: String,
+    },
     /// It was made for another version of the contract.
     #[error("it was made for moongate:plugin@{version}; this gateway speaks {spoken}")]
     Contract {
@@ -154,6 +166,8 @@ impl LoadError {
                     .to_owned()
             }
             Self::NotWasm { .. } => "let `source` name the `.wasm` file that the build wrote".to_owned(),
+            Self::Compile { .. } => "build it smaller: with optimisation, or as several plugins".to_owned(),
+            Self::Demands { .. } => "build it with fewer or smaller memories and tables".to_owned(),
             Self::Broken { .. } => "copy or build the file again".to_owned(),
             Self::Contract { name, spoken, .. } => {
                 format!("`{name}` says so; build the plugin with an SDK for {spoken}, or use a matching gateway")

@@ -13,7 +13,8 @@ use moongate_core::names::Digest;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
-use super::cache::Cache;
+use super::cache::{self, Cache};
+use super::compiler;
 use super::error::LoadError;
 use super::exports::Exports;
 use super::linker;
@@ -99,15 +100,19 @@ pub(super) fn compile(
     cache: Option<&Cache>,
     source: &Source,
 ) -> Result<Component, LoadError> {
-    let broken = |error: wasmtime::Error| LoadError::Broken { reason: reason(&error) };
-    let code = engine.precompile_component(&source.bytes).map_err(broken)?;
+    let code = compiler::compile(engine, &source.bytes)?;
     let kept = cache.map(|cache| cache.put(engine, &source.digest, &code));
     match kept {
         Some(Ok(component)) => return Ok(component),
         Some(Err(error)) => tracing::warn!("compiled code can't be kept: {error:#}"),
         None => {}
     }
-    Component::from_binary(engine, &source.bytes).map_err(broken)
+    cache::unkept(engine, &code).map_err(|error| {
+        match reason(&error).split_once("pooling allocator requirements: ") {
+            Some((_, what)) => LoadError::Demands { what: what.to_owned() },
+            None => LoadError::Broken { reason: reason(&error) },
+        }
+    })
 }
 
 /// Compares imports and exports with the contract, and links.

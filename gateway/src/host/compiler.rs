@@ -1,0 +1,160 @@
+//! Compiling apart: in a process of its own that may use so much memory and so much time, and then is ended.
+//!
+//! A component of some kilobytes can make the compiler take gigabytes, minutes, or its whole stack, and it can't be
+//! interrupted. The program therefore starts itself once more for each component that isn't in the cache: it goes in
+//! over stdin, the machine code comes back over stdout. A program that doesn't answer to this (a test, somebody
+//! else's that uses the library) compiles in its own process. Used by `load`; `main` calls [`compile_if_asked`] first of all.
+
+use std::ffi::OsStr;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytesize::ByteSize;
+use rustix::process::{Resource, Rlimit, Signal};
+use wasmtime::Engine;
+
+use super::engine;
+use super::error::LoadError;
+use super::text;
+
+/// The argument that asks for this.
+const ASKED: &str = "compile-component-from-stdin";
+
+/// Does this program answer to it?
+static ANSWERS: AtomicBool = AtomicBool::new(false);
+
+/// What compiling may use: enough for the largest components of interpreters several times over, even unoptimised.
+#[derive(Debug, Clone, Copy)]
+struct Allowance {
+    /// Addresses, in bytes.
+    memory: u64,
+    /// Processor time, in seconds.
+    seconds: u64,
+}
+
+impl Allowance {
+    fn of(component: &[u8]) -> Self {
+        let length = component.len() as u64;
+        Self { memory: (1 << 30) + 64 * length, seconds: 30 + (length >> 20) * 6 }
+    }
+
+    /// Keeps this process to it.
+    fn keep(self) -> io::Result<()> {
+        let limit = |resource, most| {
+            rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+        };
+        limit(Resource::As, self.memory)?;
+        limit(Resource::Core, 0)?;
+        // The soft end is told apart from being killed for another reason.
+        let cpu = Rlimit { current: Some(self.seconds), maximum: Some(self.seconds + 1) };
+        rustix::process::setrlimit(Resource::Cpu, cpu)?;
+        #[cfg(target_os = "linux")]
+        {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            let _ = rustix::process::nice(10);
+            // Where memory runs out all the same, this is the process to do without.
+            let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+        }
+        Ok(())
+    }
+}
+
+/// Compiles, if this process was started for that; otherwise only notes that this program can be.
+///
+/// To be called before anything else: no thread runs yet, and nothing was written to stdout.
+#[must_use]
+pub fn compile_if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().as_deref() != Some(OsStr::new(ASKED)) {
+        ANSWERS.store(true, Ordering::Relaxed);
+        return None;
+    }
+    let compiled = component().and_then(|component| compile_here(&engine::compiling()?, &component));
+    let said = match compiled {
+        Ok(code) => io::stdout().lock().write_all(&code).map_err(|error| error.to_string()),
+        Err(error) => Err(format!("{error:#}")),
+    };
+    Some(match said {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            let _ = io::stderr().lock().write_all(reason.as_bytes());
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// What comes over stdin; then no more is used than it allows.
+fn component() -> wasmtime::Result<Vec<u8>> {
+    let mut component = Vec::new();
+    io::stdin().lock().read_to_end(&mut component)?;
+    Allowance::of(&component).keep()?;
+    Ok(component)
+}
+
+fn compile_here(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    engine.precompile_component(component)
+}
+
+/// Machine code for `engine`.
+///
+/// # Errors
+/// The component is broken, or takes more than compiling may use.
+pub(super) fn compile(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, LoadError> {
+    if !ANSWERS.load(Ordering::Relaxed) {
+        return compile_here(engine, component).map_err(|error| broken(&format!("{error:#}")));
+    }
+    let failed = |error: io::Error| LoadError::Internal(format!("no process for compiling: {error}"));
+    let mut child = start().map_err(failed)?;
+    // It reads all before it answers, so neither waits for the other. If it ends earlier, its status says why.
+    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(component));
+    let (mut code, mut said) = (Vec::new(), String::new());
+    let most = Allowance::of(component).memory;
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(most).read_to_end(&mut code).map_err(failed)?;
+    }
+    if let Some(stderr) = child.stderr.take() {
+        stderr.take(64 << 10).read_to_string(&mut said).map_err(failed)?;
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() { Ok(code) } else { Err(reason(status, &said, Allowance::of(component))) }
+}
+
+/// This program once more, even if its file was replaced since.
+fn start() -> io::Result<Child> {
+    let running = PathBuf::from("/proc/self/exe");
+    let program = if running.exists() { running } else { std::env::current_exe()? };
+    Command::new(program)
+        .arg(ASKED)
+        .env_clear() // it needs none, and some are secrets
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+}
+
+/// Why there is no code.
+fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowance) -> LoadError {
+    let needs = |what: String| LoadError::Compile { needs: what };
+    let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
+    if ended_by(Signal::XCPU) || ended_by(Signal::KILL) && said.is_empty() {
+        return needs(format!("more than {seconds} seconds"));
+    }
+    if said.contains("memory allocation of") || said.contains("Cannot allocate memory") {
+        return needs(format!("more than {} of memory", ByteSize::b(memory).display().iec()));
+    }
+    if status.signal().is_some() || said.contains("panicked at") {
+        tracing::warn!("compiling ended by {status}: {}", text::line(said, 4 * text::SENTENCE));
+        return needs("more than the compiler can do".to_owned());
+    }
+    broken(said)
+}
+
+fn broken(said: &str) -> LoadError {
+    LoadError::Broken { reason: text::line(said, text::SENTENCE) }
+}
+
+#[cfg(test)]
+mod tests;

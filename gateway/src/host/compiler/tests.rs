@@ -1,0 +1,36 @@
+//! What becomes of a compiler that was ended.
+
+use super::*;
+
+const ALLOWED: Allowance = Allowance { memory: 1 << 30, seconds: 30 };
+
+fn said(status: i32, stderr: &str) -> String {
+    reason(ExitStatus::from_raw(status), stderr, ALLOWED).to_string()
+}
+
+#[test]
+fn the_way_it_ended_tells_what_was_too_much() {
+    let (xcpu, kill, abort, segv) =
+        (Signal::XCPU.as_raw(), Signal::KILL.as_raw(), Signal::ABORT.as_raw(), Signal::SEGV.as_raw());
+    assert_eq!(said(xcpu, ""), "compiling the component takes more than 30 seconds");
+    assert_eq!(said(kill, ""), "compiling the component takes more than 30 seconds");
+    let memory = "compiling the component takes more than 1.0 GiB of memory";
+    assert_eq!(said(abort, "memory allocation of 65536 bytes failed"), memory);
+    assert_eq!(said(1 << 8, "mmap failed: Cannot allocate memory (os error 12)"), memory);
+    assert_eq!(
+        said(segv, "\nthread 'main' has overflowed its stack"),
+        "compiling the component takes more than the compiler can do"
+    );
+    assert_eq!(said(1 << 8, "unknown section\n"), "the component is broken: unknown section");
+}
+
+#[test]
+fn the_engine_that_compiles_makes_code_for_the_one_that_runs() {
+    let hash = |engine: &Engine| {
+        use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        hasher.finish()
+    };
+    assert_eq!(hash(&engine::compiling().unwrap()), hash(&engine::engine(4).unwrap()));
+}
