@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::json::{Json, parse_strict};
 
 mod cost;
+mod pattern;
 mod words;
 
 use cost::Cost;
@@ -25,6 +26,13 @@ const REGEX_SIZE: usize = 1 << 20;
 
 /// How many comparisons one check may take: a second's work.
 const MAX_STEPS: u64 = 50_000_000;
+
+/// How many steps the regular expressions may take in one check: some seconds' work at worst, because a step is
+/// shorter than a comparison.
+const MAX_MATCHING: u64 = 500_000_000;
+
+/// How many steps take so long that others would notice.
+const QUICK: u64 = 2_000_000;
 
 /// How many comparisons may lie one inside the other. Each takes a part of the stack, and a debug build
 /// gets along with the 2 MiB that a worker has for more than twice as many.
@@ -105,6 +113,12 @@ impl Schema {
         Ok(Self(Arc::new(Compiled { validator, cost })))
     }
 
+    /// Whether a value whose text has so many bytes is checked before anybody who waits would notice.
+    #[must_use]
+    pub fn is_quick(&self, bytes: usize) -> bool {
+        self.0.cost.matching(bytes as u64) <= QUICK
+    }
+
     /// Checks `value`.
     ///
     /// # Errors
@@ -112,7 +126,7 @@ impl Schema {
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
         let Compiled { validator, cost } = &*self.0;
         let size = Size::of(value);
-        if cost.steps(size.nodes) > MAX_STEPS {
+        if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_MATCHING {
             return Err(Misfit {
                 message: "it is too large to be checked by this schema".to_owned(),
                 at: None,
@@ -150,6 +164,8 @@ impl Schema {
 struct Size {
     nodes: u64,
     depth: usize,
+    /// Of all texts and names.
+    bytes: u64,
 }
 
 impl Size {
@@ -165,8 +181,12 @@ impl Size {
         self.depth = self.depth.max(level);
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.add(item, level + 1)),
-            Value::Object(members) => members.values().for_each(|member| self.add(member, level + 1)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            Value::Object(members) => members.iter().for_each(|(name, member)| {
+                self.bytes += name.len() as u64;
+                self.add(member, level + 1);
+            }),
+            Value::String(text) => self.bytes += text.len() as u64,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 }

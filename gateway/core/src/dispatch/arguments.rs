@@ -68,7 +68,7 @@ impl<'a> Arguments<'a> {
 
     /// Checks the value against a tool's schema.
     pub(super) async fn check(&self, schema: &Schema) -> Result<(), DispatchError> {
-        let checked = if self.text.len() <= CHECKED_IN_PLACE {
+        let checked = if is_quick(schema, &self.text) {
             schema.check(&self.value)
         } else {
             check_beside(schema, self.text.clone().into_owned()).await
@@ -77,9 +77,13 @@ impl<'a> Arguments<'a> {
     }
 }
 
+fn is_quick(schema: &Schema, text: &str) -> bool {
+    text.len() <= CHECKED_IN_PLACE && schema.is_quick(text.len())
+}
+
 /// Reads `text` strictly and checks it.
 pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Misfit> {
-    if text.len() <= CHECKED_IN_PLACE {
+    if is_quick(schema, text) {
         read_and_check(schema, text)
     } else {
         check_beside(schema, text.to_owned()).await

@@ -12,9 +12,13 @@ use serde_json::{Map, Value};
 use crate::json::pointer_step;
 
 use super::SchemaError;
+use super::pattern::places;
 
 /// The most subschemas that may meet at one node.
 const MAX_WIDTH: u64 = 10_000;
+
+/// The most regular expressions.
+const MAX_PATTERNS: usize = 128;
 
 /// How far subschemas may lie below the top, references followed: the validator is built by recursion.
 const MAX_LEVELS: usize = 128;
@@ -34,13 +38,22 @@ pub(super) struct Cost {
     chain: u64,
     /// Does it refer back into itself?
     recursive: bool,
+    /// In how many places of its regular expressions a match of one text may be under way.
+    places: u64,
 }
 
 impl Cost {
     /// Walks `schema` and whatever it refers to.
     pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
-        let mut walk =
-            Walk { root: schema, anchors: HashMap::new(), known: HashMap::new(), level: 0, recursive: false };
+        let mut walk = Walk {
+            root: schema,
+            anchors: HashMap::new(),
+            known: HashMap::new(),
+            level: 0,
+            recursive: false,
+            patterns: 0,
+            places: 0,
+        };
         walk.find_anchors(schema);
         let meeting = walk.meet(schema, "")?;
         let width = meeting.width();
@@ -50,12 +63,22 @@ impl Cost {
             );
             return Err(SchemaError { at: String::new(), message });
         }
-        Ok(Self { width, chain: meeting.chain, recursive: walk.recursive })
+        if walk.patterns > MAX_PATTERNS {
+            let message =
+                format!("it has {} regular expressions; {MAX_PATTERNS} at most are allowed", walk.patterns);
+            return Err(SchemaError { at: String::new(), message });
+        }
+        Ok(Self { width, chain: meeting.chain, recursive: walk.recursive, places: walk.places })
     }
 
     /// How many steps it takes to find out whether a value of so many nodes fits.
     pub(super) fn steps(&self, nodes: u64) -> u64 {
         self.width.saturating_mul(nodes)
+    }
+
+    /// How many steps its regular expressions may take over texts of so many bytes.
+    pub(super) fn matching(&self, bytes: u64) -> u64 {
+        self.places.saturating_mul(bytes)
     }
 
     /// How many comparisons lie one inside the other at the bottom of a value so deep: each takes a part of the stack.
@@ -116,6 +139,10 @@ struct Walk<'s> {
     /// How many schemas are being looked at, one inside the other.
     level: usize,
     recursive: bool,
+    /// How many regular expressions there are: each may take a tenth of a second to compile.
+    patterns: usize,
+    /// The most places in one regular expression, or in all that are compared with the same name.
+    places: u64,
 }
 
 impl<'s> Walk<'s> {
@@ -166,6 +193,15 @@ impl<'s> Walk<'s> {
     /// What applies where the schema stands.
     fn in_place(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<Meeting, SchemaError> {
         let long = |key| members.get(key).and_then(Value::as_array).map_or(0, Vec::len) as u64 / 64;
+        if let Some(Value::String(pattern)) = members.get("pattern") {
+            self.patterns += 1;
+            self.places = self.places.max(places(pattern));
+        }
+        if let Some(Value::Object(named)) = members.get("patternProperties") {
+            self.patterns += named.len();
+            let all = named.keys().map(|pattern| places(pattern)).fold(0, u64::saturating_add);
+            self.places = self.places.max(all);
+        }
         let mut sum = Meeting { here: 1 + long("enum") + long("required"), below: 0, chain: 0 };
         for key in ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"] {
             sum = sum.with(self.sum(members.get(key), at, key)?);

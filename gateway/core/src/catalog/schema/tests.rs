@@ -222,3 +222,51 @@ fn what_is_wrong_is_short_however_long_the_names_in_the_schema_are() {
         assert!(error.len() < 600, "{} bytes: {}…", error.len(), &error[..200]);
     }
 }
+
+#[test]
+fn a_regular_expression_costs_what_its_repetitions_say() {
+    for (pattern, places) in [
+        ("", 1),
+        ("abc", 3),
+        ("[ab]{3000}c", 3001),
+        ("([ab]{1,30}x){1,20}", 620),
+        ("((a{100}){100}){100}", 1_000_000),
+        (r"\{30}", 4),
+        ("a{x}", 4),
+        ("a{,5}", 5),
+        ("[]{9}]{2}", 2),
+        ("[^]{9}]{2}", 2),
+        ("[a[b]{9}]{2}", 2),
+        ("a{99999999999}{99999999999}{99999999999}", u64::MAX),
+        (")(((", 1),
+    ] {
+        assert_eq!(super::pattern::places(pattern), places, "{pattern}");
+    }
+}
+
+#[test]
+fn long_texts_meet_no_regular_expression_that_would_take_minutes() {
+    // The automaton of either has more states than fit into any memory, so each place is followed on its own.
+    for pattern in ["[01]*1[01]{8000}2", "(?:[01]{1,3000}){1,2}2"] {
+        let schema = compile(&json!({ "properties": { "a": { "pattern": pattern } } })).unwrap();
+        let long = json!({ "a": "01".repeat(200_000) });
+        assert_eq!(schema.check(&long).unwrap_err().message, "it is too large to be checked by this schema");
+        // What takes long, but not too long, is checked beside.
+        assert!(schema.is_quick(100) && !schema.is_quick(60_000), "{pattern}");
+    }
+    let date = compile(&json!({ "properties": { "day": { "pattern": r"^\d{4}-\d{2}-\d{2}$" } } })).unwrap();
+    date.check(&json!({ "day": "2026-01-02", "content": "x".repeat(4 << 20) })).unwrap();
+    assert!(date.is_quick(64 << 10));
+}
+
+#[test]
+fn thousands_of_regular_expressions_are_refused_before_they_are_compiled() {
+    let named: serde_json::Map<_, _> = (0..5_000).map(|at| (format!("\\pL{{50}}{at}"), json!({}))).collect();
+    for schema in [
+        json!({ "patternProperties": named }),
+        json!({ "anyOf": (0..200).map(|at| json!({ "pattern": format!("\\pL{{50}}{at}") })).collect::<Vec<_>>() }),
+    ] {
+        let error = compile(&schema).unwrap_err();
+        assert!(error.message.contains("regular expressions; 128 at most"), "{error}");
+    }
+}

@@ -1,0 +1,93 @@
+//! How much work a regular expression can ask for, from its text.
+//!
+//! The engine takes time that grows with the text and with the number of places in the expression where a match may
+//! be under way: `[ab]{3000}c` has three thousand. What isn't understood counts as a plain character, because what the
+//! engine refuses is never run.
+
+/// In how many places of `pattern` a match may be under way.
+pub(super) fn places(pattern: &str) -> u64 {
+    let mut groups = vec![Group::default()];
+    let mut characters = pattern.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '(' => groups.push(Group::default()),
+            ')' if groups.len() > 1 => {
+                let inner = groups.pop().map_or(1, |group| group.places.max(1));
+                last(&mut groups).add(inner);
+            }
+            '[' => {
+                skip_class(&mut characters);
+                last(&mut groups).add(1);
+            }
+            '{' => {
+                let rest = characters.as_str();
+                if let Some((times, length)) = repetition(rest) {
+                    last(&mut groups).repeat(times);
+                    characters = rest[length..].chars();
+                } else {
+                    last(&mut groups).add(1);
+                }
+            }
+            '\\' => {
+                characters.next();
+                last(&mut groups).add(1);
+            }
+            _ => last(&mut groups).add(1),
+        }
+    }
+    groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.places)).max(1)
+}
+
+/// What stands between two parentheses, as far as it was read.
+#[derive(Default)]
+struct Group {
+    places: u64,
+    /// How many of them the last character, class or group has.
+    last: u64,
+}
+
+impl Group {
+    fn add(&mut self, places: u64) {
+        self.places = self.places.saturating_add(places);
+        self.last = places;
+    }
+
+    /// The last thing stands there so many times.
+    fn repeat(&mut self, times: u64) {
+        let more = self.last.saturating_mul(times.saturating_sub(1));
+        self.places = self.places.saturating_add(more);
+        self.last = self.last.saturating_add(more);
+    }
+}
+
+fn last(groups: &mut [Group]) -> &mut Group {
+    groups.last_mut().expect("the outermost group is never taken")
+}
+
+/// Goes behind the `]` that ends a class; classes may hold others.
+fn skip_class(characters: &mut std::str::Chars<'_>) {
+    let mut depth = 1;
+    let mut first = true;
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => drop(characters.next()),
+            '^' if first => continue, // a `]` after it is still a character
+            ']' if !first => depth -= 1,
+            '[' => depth += 1,
+            _ => {}
+        }
+        first = false;
+        if depth == 0 {
+            return;
+        }
+    }
+}
+
+/// The larger number of `m}`, `m,}` or `m,n}`, and how long it is.
+fn repetition(text: &str) -> Option<(u64, usize)> {
+    let end = text.find('}')?;
+    let (least, most) = text[..end].split_once(',').unwrap_or((&text[..end], ""));
+    let least: u64 = least.trim().parse().ok()?;
+    let most = if most.trim().is_empty() { least } else { most.trim().parse().ok()? };
+    Some((least.max(most).max(1), end + 1))
+}
