@@ -4,7 +4,7 @@
 //! known here. Every text was cleaned and capped, and every JSON text checked, before it came here.
 
 use crate::json::Json;
-use crate::names::{PromptName, ResourceUri, ToolName};
+use crate::names::{PromptName, ResourceUri, ToolName, is_hidden};
 
 /// Members of a JSON object, each key once.
 pub type Entries = Vec<(String, Json)>;
@@ -201,6 +201,9 @@ pub enum TemplateError {
     /// A `{` is never closed, or a `}` never opened.
     #[error("its braces don't match")]
     Braces,
+    /// It isn't what people can read on one line.
+    #[error("it holds white space, or a character that nobody sees")]
+    Hidden,
     /// What stands before the first `{` says too little.
     #[error(
         "what stands before its first `{{` must name at least a scheme and an authority, or a scheme and one character of the path"
@@ -212,9 +215,12 @@ impl UriTemplate {
     /// Checks `text` and finds its literal beginning.
     ///
     /// # Errors
-    /// Its braces don't match, it has no variable, or its literal beginning is shorter than scheme and authority
+    /// It holds white space or hidden characters, its braces don't match, it has no variable, or its literal beginning is shorter than scheme and authority
     /// (`test://host`), or scheme and one path character (`urn:a`).
     pub fn new(text: &str) -> Result<Self, TemplateError> {
+        if text.chars().any(|c| c.is_whitespace() || c.is_control() || is_hidden(c)) {
+            return Err(TemplateError::Hidden);
+        }
         let mut open = false;
         for c in text.chars() {
             match (c, open) {

@@ -159,6 +159,14 @@ impl PublicName {
     }
 }
 
+/// Does it turn the direction of writing, or show nothing at all? People are shown URIs, in which such characters
+/// stand as `%` escapes (RFC 3987, section 4.1).
+pub(crate) fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// The URI of a resource: absolute, as the plugin gave it (RFC 3986; only what routing needs is checked).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceUri(Arc<str>);
@@ -170,7 +178,7 @@ impl ResourceUri {
     /// Checks `text`.
     ///
     /// # Errors
-    /// It has no scheme, nothing after the scheme, white space or control characters in it, or is too long.
+    /// It has no scheme, nothing after the scheme, white space or characters in it that nobody sees, or is too long.
     pub fn new(text: &str) -> Result<Self, NameError> {
         let bad = |reason| Err(NameError::BadUri { uri: shown(text), reason });
         if text.len() > Self::MAX {
@@ -187,6 +195,9 @@ impl ResourceUri {
         }
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return bad("it holds white space or a control character");
+        }
+        if text.chars().any(is_hidden) {
+            return bad("it holds a character that nobody sees");
         }
         Ok(Self(text.into()))
     }

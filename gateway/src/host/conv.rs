@@ -54,8 +54,9 @@ impl<T> At<T> for Result<T, Bad> {
     }
 }
 
-/// How deep values may nest: many readers, ours among them, go no further.
-const DEPTH: usize = 128;
+/// How deep values may nest: many readers, ours among them, go no further than 128 levels, and the message around a
+/// value has some of its own.
+const DEPTH: usize = text::DEPTH;
 
 /// One JSON value, not nested too deep for its readers.
 fn value(given: String) -> Result<Json, Bad> {

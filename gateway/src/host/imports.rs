@@ -163,11 +163,11 @@ fn write_line(plugin: &PluginId, level: LogLevel, logger: Option<&str>, message:
 /// The largest JSON value of a log line, in bytes.
 const LINE: usize = 64 << 10;
 
-/// What a log line says: a JSON value. What isn't JSON is taken for the message itself, and what is too large for
-/// its beginning.
+/// What a log line says: a JSON value. What isn't JSON, or nests too deep to be read, is taken for the message itself,
+/// and what is too large for its beginning.
 fn line(data: String) -> Json {
     match serde_json::from_str::<&serde_json::value::RawValue>(&data) {
-        Ok(value) if data.len() <= LINE => Json::from(value),
+        Ok(value) if data.len() <= LINE && text::depth(&data) <= text::DEPTH => Json::from(value),
         Ok(_) | Err(_) => Json::string(&text::block(data, text::MESSAGE)),
     }
 }

@@ -13,6 +13,8 @@ pub(super) const DESCRIPTION: usize = 16 << 10;
 pub(super) const INSTRUCTIONS: usize = 4 << 10;
 /// The longest message of a failure, a progress report or a log line, in bytes.
 pub(super) const MESSAGE: usize = 4 << 10;
+/// How deep JSON may nest.
+pub(super) const DEPTH: usize = 100;
 /// The longest sentence about a trap or a refusal, in bytes.
 pub(super) const SENTENCE: usize = 400;
 
@@ -22,8 +24,15 @@ pub(super) fn is_hidden(c: char) -> bool {
         '\n' | '\t' => false,
         // Bidirectional marks, embeddings, overrides and isolates.
         '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        // Tags: a copy of ASCII that nothing shows.
-        '\u{e0000}'..='\u{e007f}' => true,
+        // Without width or sense of their own: blanks, operators, marks of the byte order and of annotations. The
+        // joiners stay, which emoji and some scripts need.
+        '\u{200b}'
+        | '\u{2060}'..='\u{2064}'
+        | '\u{206a}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' => true,
+        // Tags and the rarer variation selectors: each a copy of ASCII or of all bytes that nothing shows.
+        '\u{e0000}'..='\u{e0fff}' => true,
         other => other.is_control(),
     }
 }

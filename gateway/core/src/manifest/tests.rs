@@ -19,6 +19,9 @@ fn a_template_that_would_own_everything_is_refused() {
         ("test://a/{x", TemplateError::Braces),
         ("test://a/{x{y}}", TemplateError::Braces),
         ("test://a/x}", TemplateError::Braces),
+        ("test://a/{x}\n", TemplateError::Hidden),
+        ("test://a/{x}\u{202e}", TemplateError::Hidden),
+        ("test://a/{\u{e0041}}", TemplateError::Hidden),
     ] {
         assert_eq!(UriTemplate::new(text), Err(error), "{text}");
     }

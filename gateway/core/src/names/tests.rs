@@ -30,7 +30,19 @@ fn uris_are_absolute() {
     for good in ["test://a", "file:///x%20y", "urn:isbn:1", "ui://x/{y}"] {
         assert!(ResourceUri::new(good).is_ok(), "{good}");
     }
-    for bad in ["", "a", "://x", "test:", "1a:b", "test://a b", "test://a\nb", "/etc/passwd"] {
+    for bad in [
+        "x:a\u{202e}b",
+        "x:a\u{200b}",
+        "x:\u{e0041}",
+        "",
+        "a",
+        "://x",
+        "test:",
+        "1a:b",
+        "test://a b",
+        "test://a\nb",
+        "/etc/passwd",
+    ] {
         assert!(ResourceUri::new(bad).is_err(), "{bad:?}");
     }
 }

@@ -141,7 +141,8 @@ fn sentence(message: String) -> String {
     if message.trim().is_empty() { "the plugin gave no reason".to_owned() } else { message }
 }
 
-/// Data of a failure: what isn't JSON is passed on as a string, so that the failure itself isn't lost.
+/// Data of a failure: what isn't JSON, or nests too deep to be read, is passed on as a string, so that the failure
+/// itself isn't lost.
 fn lenient(data: &str) -> Json {
-    Json::parse(text::json(data.to_owned())).unwrap_or_else(|_| Json::string(data))
+    value(text::json(data.to_owned())).unwrap_or_else(|_| Json::string(data))
 }

@@ -107,3 +107,16 @@ fn hundreds_of_thousands_of_members_are_read_in_time() {
     let block = content(types::Content::Other(format!("{{\"type\":\"hologram\"{members}}}"))).unwrap();
     assert!(matches!(block, Content::Other(..)));
 }
+
+#[test]
+fn nothing_is_passed_on_that_nests_deeper_than_its_readers_go() {
+    let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    assert!(value(deep(100)).is_ok());
+    assert_eq!(value(deep(101)).unwrap_err().to_string(), "it nests deeper than 100 levels");
+    // The failure isn't lost with its data.
+    for levels in [101, 1_000_000] {
+        let fault = types::Fault { message: "no".to_owned(), at: None, data: Some(deep(levels)) };
+        let Failure::Internal(fault) = failure(types::Failure::Internal(fault)) else { panic!() };
+        assert!(fault.data.unwrap().get().starts_with("\"[[["), "{levels}");
+    }
+}

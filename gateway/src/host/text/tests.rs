@@ -7,6 +7,7 @@ fn hidden_characters_are_removed_and_lines_stay() {
     assert_eq!(block("a\u{202e}b\u{1b}[31m\nc\u{e0041}".into(), 100), "ab[31m\nc");
     assert_eq!(line("  two\r\nlines\u{2066} ", 100), "two  lines");
     assert_eq!(line("größer 👩‍🔬", 100), "größer 👩‍🔬");
+    assert_eq!(block("a\u{200b}b\u{feff}\u{2062}c\u{e0100}\u{e01ef}".into(), 100), "abc");
 }
 
 #[test]
