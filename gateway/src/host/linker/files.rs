@@ -29,27 +29,25 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     Ok(())
 }
 
-fn open(
+async fn open(
     mut store: StoreContextMut<'_, State>,
     (dir, path_flags, path, open_flags, flags): Question,
-) -> impl Future<Output = Result<Answer>> + Send {
-    async move {
-        let mut files = store.data_mut().filesystem();
-        let again = Resource::new_borrow(dir.rep());
-        // What isn't there may be made; any other reason not to look at it is also one not to open it.
-        if let Ok(found) = files.stat_at(again, path_flags, path.clone()).await {
-            match found.type_ {
-                DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => {}
-                DescriptorType::Fifo
-                | DescriptorType::BlockDevice
-                | DescriptorType::CharacterDevice
-                | DescriptorType::Socket
-                | DescriptorType::Unknown => return Ok((Err(ErrorCode::NotPermitted),)),
-            }
+) -> Result<Answer> {
+    let mut files = store.data_mut().filesystem();
+    let again = Resource::new_borrow(dir.rep());
+    // What isn't there may be made; any other reason not to look at it is also one not to open it.
+    if let Ok(found) = files.stat_at(again, path_flags, path.clone()).await {
+        match found.type_ {
+            DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => {}
+            DescriptorType::Fifo
+            | DescriptorType::BlockDevice
+            | DescriptorType::CharacterDevice
+            | DescriptorType::Socket
+            | DescriptorType::Unknown => return Ok((Err(ErrorCode::NotPermitted),)),
         }
-        match files.open_at(dir, path_flags, path, open_flags, flags).await {
-            Ok(opened) => Ok((Ok(opened),)),
-            Err(error) => Ok((Err(error.downcast()?),)),
-        }
+    }
+    match files.open_at(dir, path_flags, path, open_flags, flags).await {
+        Ok(opened) => Ok((Ok(opened),)),
+        Err(error) => Ok((Err(error.downcast()?),)),
     }
 }
