@@ -4,8 +4,6 @@
 //! thread that waits for it is lost, because the system offers no way to call it back: a few hundred calls would take
 //! all threads that files, schemas and loading need. A terminal or another device may wait likewise when it is read.
 
-use std::future::Future;
-
 use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
