@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::names::{Digest, PluginId, PublicName};
 mod environment;
 mod expand;
 mod files;
+mod gateway;
 mod grants;
 mod http;
 pub mod keys;
@@ -54,6 +56,10 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// How many calls run at once, of all plugins together.
     pub concurrency: u32,
+    /// How many items a page of a list holds; none: all of them.
+    pub page_size: Option<NonZeroU32>,
+    /// What the gateways that share clients seal with; none: each has its own.
+    pub sealing_key: Option<Secret>,
     /// The plugins, in the order of the file.
     pub plugins: Vec<Arc<PluginConfig>>,
     /// Files that secrets were read from: no plugin may reach them.
@@ -118,6 +124,8 @@ pub struct PluginConfig {
     pub tools: Exposure,
     /// URIs or URI prefixes that are granted to this plugin against another's claim.
     pub uris: Vec<String>,
+    /// Whether its tools' schemas are shown in a form that every client can read.
+    pub portable_schemas: bool,
     /// What it may reach.
     pub allow: Grants,
     /// How much it may use.
@@ -139,6 +147,7 @@ impl PluginConfig {
             sha256: None,
             tools: Exposure::default(),
             uris: Vec::new(),
+            portable_schemas: false,
             allow: Grants::default(),
             limits: Limits::default(),
             config: BTreeMap::new(),
@@ -157,6 +166,7 @@ impl PluginConfig {
             prefix,
             tools,
             uris,
+            portable_schemas,
             allow,
             limits,
             config,
@@ -167,6 +177,7 @@ impl PluginConfig {
             && *prefix == other.prefix
             && *tools == other.tools
             && *uris == other.uris
+            && *portable_schemas == other.portable_schemas
             && allow.says_the_same_as(&other.allow)
             && *limits == other.limits
             && *config == other.config

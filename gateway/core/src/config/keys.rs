@@ -34,6 +34,19 @@ static GATEWAY: &[Key] = &[
         "How many calls run at once, of all plugins together.",
     ),
     key(
+        "page_size",
+        Kind::Integer(Number { most: 100_000, ..Number::positive("no page could hold anything") }),
+        "How many tools, resources, templates or prompts are listed at once. A list that is longer comes in pages, \
+         in alphabetical order. Without it every list is one page: many clients never ask for a second.",
+    ),
+    key(
+        "sealing_key",
+        Kind::Secret,
+        "Seals what clients carry from one request to the next, such as the place where a list goes on: \
+         `{ env = \"NAME\" }` or `{ file = \"path\" }`. Gateways that share clients need the same. Without it each \
+         gateway makes its own when it starts.",
+    ),
+    key(
         "cache",
         Kind::Text("a path"),
         "The directory for compiled code, private to the gateway. `MOONGATE_CACHE_DIR` goes before it; without \
@@ -101,7 +114,15 @@ static TOKEN: &[Key] = &[
     required("token", Kind::Secret, "The token: `{ env = \"NAME\" }` or `{ file = \"path\" }`."),
 ];
 
-static DEFAULTS: &[Key] = &[key("limits", Kind::Table(LIMITS), "Limits of every plugin that has no own.")];
+static DEFAULTS: &[Key] = &[
+    optional(
+        "portable_schemas",
+        Kind::Boolean,
+        "false",
+        "Whether tools' schemas are shown in a simpler form, for every plugin that doesn't say otherwise.",
+    ),
+    key("limits", Kind::Table(LIMITS), "Limits of every plugin that has no own."),
+];
 
 /// A plugin's table.
 static PLUGIN: &[Key] = &[
@@ -122,6 +143,14 @@ static PLUGIN: &[Key] = &[
         Kind::List(&Kind::Text("a URI")),
         "[]",
         "URIs, or how URIs begin, that are this plugin's even where another claims them.",
+    ),
+    optional(
+        "portable_schemas",
+        Kind::Boolean,
+        "false",
+        "Whether the schemas of the plugin's tools are shown without references and without `anyOf`, `oneOf`, \
+         `allOf` and the like at the top, for clients that can't read those. Arguments and results are checked against \
+         the schemas as the plugin has them.",
     ),
     key("allow", Kind::Table(ALLOW), "What the plugin may reach. Nothing is allowed by default."),
     key("limits", Kind::Table(LIMITS), "How much the plugin may use."),

@@ -13,7 +13,7 @@ use super::keys::ROOT;
 use super::overlap;
 use super::problem::{Problem, Source};
 use super::reading::{Reading, Table};
-use super::{Config, Limits, Token};
+use super::{Config, Secret};
 
 /// No configuration is longer; whoever names a log or a disk by mistake should hear of it.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -102,18 +102,21 @@ fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved
     let cache = reading.cache(gateway.as_ref());
     let state = reading.state(gateway.as_ref());
     let concurrency = gateway.as_ref().map(|gateway| reading.integer(gateway, "concurrency", CONCURRENCY));
-    let defaults = reading.table(&root, "defaults").and_then(|defaults| reading.table(&defaults, "limits"));
-    let defaults = defaults.map(|limits| reading.limits(&limits, &Limits::default())).unwrap_or_default();
+    let page_size = gateway.as_ref().and_then(|gateway| reading.page_size(gateway));
+    let sealing_key = gateway.as_ref().and_then(|gateway| reading.sealing_key(gateway));
+    let defaults = reading.defaults(&root);
     let config = Config {
         http: reading.http(&root),
         cache,
         state,
         concurrency: concurrency.unwrap_or(CONCURRENCY),
+        page_size,
+        sealing_key,
         plugins: reading.plugins(&root, &defaults).into_iter().map(Arc::new).collect(),
         secret_files: std::mem::take(&mut reading.secret_files),
         file,
     };
-    reading.keep_tokens_back(&config.http.tokens);
+    reading.keep_back(&config);
     reading.problems.extend(overlap::check(&config));
     Resolved { config: Some(config), problems: reading.problems, plain_secrets: reading.plain_secrets }
 }
@@ -147,14 +150,21 @@ fn blot_out(mut text: String, secrets: &[std::ops::Range<usize>]) -> String {
 }
 
 impl Reading<'_> {
-    /// Notes settings and variables by which a plugin would learn a token of the gateway itself.
-    fn keep_tokens_back(&mut self, tokens: &[Token]) {
+    /// Notes settings and variables by which a plugin would learn a secret of the gateway itself.
+    fn keep_back(&mut self, config: &Config) {
         for (place, given) in std::mem::take(&mut self.handed_out) {
-            let tells = |token: &&Token| match token.token.expose() {
+            let tells = |secret: &Secret| match secret.expose() {
                 short if short.len() < 8 => given.expose() == short, // any text may hold it by chance
-                token => given.expose().contains(token),
+                secret => given.expose().contains(secret),
             };
-            if let Some(token) = tokens.iter().find(tells) {
+            if config.sealing_key.as_ref().is_some_and(tells) {
+                let problem = Problem::error("this would give the plugin the gateway's own sealing key");
+                let problem = problem.at(place.clone());
+                self.note(problem.hint(
+                    "whoever has it can forge what clients carry: give this plugin a secret of its own",
+                ));
+            }
+            if let Some(token) = config.http.tokens.iter().find(|token| tells(&token.token)) {
                 let message = format!("this would give the plugin the gateway's own token `{}`", token.name);
                 let problem = Problem::error(message).at(place);
                 self.note(

@@ -8,9 +8,29 @@ use super::reading::{Reading, Table, Text, Value};
 use super::{Exposure, Limits, PluginConfig};
 use crate::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName};
 
+/// `[defaults]`: what holds for every plugin that doesn't say otherwise.
+#[derive(Default)]
+pub(super) struct Defaults {
+    limits: Limits,
+    portable_schemas: bool,
+}
+
 impl Reading<'_> {
+    /// Reads `[defaults]`.
+    pub(super) fn defaults(&mut self, root: &Table<'_>) -> Defaults {
+        let usual = Defaults::default();
+        let Some(table) = self.table(root, "defaults") else { return usual };
+        Defaults {
+            portable_schemas: self.boolean(&table, "portable_schemas", usual.portable_schemas),
+            limits: match self.table(&table, "limits") {
+                Some(limits) => self.limits(&limits, &usual.limits),
+                None => usual.limits,
+            },
+        }
+    }
+
     /// Reads `[plugins]`, in the order of the file.
-    pub(super) fn plugins(&mut self, root: &Table<'_>, defaults: &Limits) -> Vec<PluginConfig> {
+    pub(super) fn plugins(&mut self, root: &Table<'_>, defaults: &Defaults) -> Vec<PluginConfig> {
         let plugin = ROOT.iter().find(|key| key.name == "plugins").map(|key| key.kind);
         let Some(Kind::Named(Kind::Table(keys))) = plugin else { unreachable!("`plugins` has named tables") };
         let mut plugins = Vec::new();
@@ -28,7 +48,7 @@ impl Reading<'_> {
         id: PluginId,
         value: &Value<'_>,
         table: &Table<'_>,
-        defaults: &Limits,
+        defaults: &Defaults,
     ) -> PluginConfig {
         let source = self.text(table, "source");
         let sha256 = self.text(table, "sha256");
@@ -45,10 +65,11 @@ impl Reading<'_> {
             }),
             tools: self.table(table, "tools").map(|tools| self.exposure(&tools)).unwrap_or_default(),
             uris: self.uris(table),
+            portable_schemas: self.boolean(table, "portable_schemas", defaults.portable_schemas),
             allow: self.table(table, "allow").map(|allow| self.grants(&allow)).unwrap_or_default(),
             limits: match self.table(table, "limits") {
-                Some(limits) => self.limits(&limits, defaults),
-                None => defaults.clone(),
+                Some(limits) => self.limits(&limits, &defaults.limits),
+                None => defaults.limits.clone(),
             },
             config: table.get("config").map(|config| self.settings(&config)).unwrap_or_default(),
         }

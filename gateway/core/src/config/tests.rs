@@ -49,10 +49,13 @@ fn with_plugin(rest: &str) -> String {
 #[test]
 fn a_whole_file_comes_to_what_it_says() {
     let config = config(&fs::read_to_string(ui().join("good.toml")).unwrap());
-    let Config { file, http, cache, state, concurrency, plugins, secret_files } = config;
+    let Config { file, http, cache, state, concurrency, page_size, sealing_key, plugins, secret_files } =
+        config;
     assert_eq!(file, ui().join("gateway.toml"));
     assert_eq!(cache, ui().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
+    assert_eq!(page_size.map(NonZeroU32::get), Some(50));
+    assert_eq!(sealing_key.unwrap().expose(), "fedcba9876543210fedcba9876543210");
     assert_eq!(secret_files, [ui().join("files/secret.txt")]);
     assert_eq!(http.listen.to_string(), "[::1]:0");
     assert_eq!(http.allowed_hosts, ["gateway.example"]);
@@ -65,6 +68,7 @@ fn a_whole_file_comes_to_what_it_says() {
     assert_eq!(time.source, ui().join("files/time.wasm"));
     assert_eq!((time.prefix.as_str(), another.prefix.as_str()), ("", "another"));
     assert_eq!(time.uris, ["time://"]);
+    assert_eq!((time.portable_schemas, another.portable_schemas), (false, true));
     assert!(time.tools.allow.is_none() && time.tools.deny.contains("convert"));
     assert_eq!(time.tools.rename["now"].as_str(), "time");
     let [dir] = time.allow.dirs.as_slice() else { panic!("one directory") };
@@ -116,6 +120,7 @@ fn the_defaults_that_are_told_are_those_that_hold() {
     let (told, holding) = (config(&spelt_out), config(&with_plugin("")));
     assert_eq!(format!("{:?}", told.http), format!("{:?}", holding.http));
     assert_eq!(told.concurrency, holding.concurrency);
+    assert_eq!((told.page_size, told.sealing_key), (holding.page_size, holding.sealing_key));
     assert!(told.plugins[0].says_the_same_as(&holding.plugins[0]), "{:?}", told.plugins[0]);
     assert_eq!(holding.plugins[0].limits, Limits::default());
 }
@@ -206,6 +211,7 @@ fn a_plugin_is_the_same_wherever_it_stands() {
         "allow.dirs = [{ host = 'files/notes', guest = '/n' }]",
         "tools.deny = ['now']",
         "uris = ['a:b']",
+        "portable_schemas = true",
     ];
     let bare = config(&with_plugin(""));
     for change in changes {
