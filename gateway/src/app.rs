@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_core::config::Config;
-use moongate_core::mcp::{CacheScope, Identity};
+use moongate_core::mcp::{CacheScope, Identity, NoRandomness, ProtocolOptions, SealingKey};
 use moongate_core::server::{Server, ServerOptions};
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -48,6 +48,9 @@ pub enum StartError {
     /// There is no Wasm host.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// There is no key to seal with.
+    #[error("no sealing key can be made: {0}")]
+    Sealing(#[from] NoRandomness),
 }
 
 impl StartError {
@@ -58,6 +61,7 @@ impl StartError {
             Self::Bind(error) => Some(error.hint()),
             Self::Open(_) => Some("listen on 127.0.0.1, or give tokens under `[http.auth]`".to_owned()),
             Self::Host(_) => None,
+            Self::Sealing(_) => Some("give one as `sealing_key` in `[gateway]`".to_owned()),
         }
     }
 }
@@ -100,7 +104,7 @@ impl App {
         };
         let address = bound.as_ref().map(Bound::address);
         let supervisor = Supervisor::start(config).await?;
-        let server = server(config, &supervisor);
+        let server = server(config, &supervisor)?;
         let stop = CancellationToken::new();
         let http = bound.map(|bound| {
             let (server, http, stop) = (Arc::clone(&server), config.http.clone(), stop.clone());
@@ -176,15 +180,22 @@ impl App {
 }
 
 /// The one endpoint of all transports.
-fn server(config: &Config, supervisor: &Supervisor) -> Arc<Server> {
+fn server(config: &Config, supervisor: &Supervisor) -> Result<Arc<Server>, NoRandomness> {
     let http = &config.http;
     let options = ServerOptions {
-        identity: Identity::default(),
-        cache_scope: if http.tokens.is_empty() { CacheScope::Public } else { CacheScope::Private },
+        protocol: ProtocolOptions {
+            identity: Identity::default(),
+            cache_scope: if http.tokens.is_empty() { CacheScope::Public } else { CacheScope::Private },
+            page_size: config.page_size,
+            sealing_key: match &config.sealing_key {
+                Some(secret) => SealingKey::shared(secret.expose()),
+                None => SealingKey::random()?,
+            },
+        },
         max_sessions: http.max_sessions as usize,
         session_idle: http.session_idle,
     };
-    Server::new(supervisor.dispatcher(), options)
+    Ok(Server::new(supervisor.dispatcher(), options))
 }
 
 /// What a task came to; none if it panicked or was dropped.

@@ -4,6 +4,7 @@
 //! that revision's JSON. It knows no transports and keeps no sessions: whoever calls [`Protocol::begin`] has already
 //! found out which revision is spoken, by whom, and hands both over as an [`Exchange`].
 
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ mod notifier;
 mod params;
 mod project;
 mod revision;
+mod seal;
 mod structured;
 
 pub use errors::ProtocolError;
@@ -35,6 +37,7 @@ pub use method::Method;
 pub use notifier::{Notifier, Wishes};
 pub use params::Params;
 pub use revision::{Era, Feature, Revision};
+pub use seal::{NoRandomness, SealingKey};
 
 use lists::{Kind, Lists};
 
@@ -112,6 +115,19 @@ impl std::fmt::Debug for Begun {
     }
 }
 
+/// What the protocol is served with.
+#[derive(Debug)]
+pub struct ProtocolOptions {
+    /// How the gateway introduces itself.
+    pub identity: Identity,
+    /// Whether lists may be shared by caches.
+    pub cache_scope: CacheScope,
+    /// How many items a page of a list holds; none: all of them.
+    pub page_size: Option<NonZeroU32>,
+    /// What the things are sealed with that clients carry.
+    pub sealing_key: SealingKey,
+}
+
 /// Every revision's methods over one catalog.
 #[derive(Debug)]
 pub struct Protocol {
@@ -119,18 +135,21 @@ pub struct Protocol {
     identity: Identity,
     cache_scope: CacheScope,
     lists: Lists,
+    sealing_key: SealingKey,
 }
 
 impl Protocol {
     /// Serves what `dispatcher` reaches.
     #[must_use]
-    pub fn new(dispatcher: Dispatcher, identity: Identity, cache_scope: CacheScope) -> Self {
-        Self { dispatcher, identity, cache_scope, lists: Lists::default() }
+    pub fn new(dispatcher: Dispatcher, options: ProtocolOptions) -> Self {
+        let ProtocolOptions { identity, cache_scope, page_size, sealing_key } = options;
+        let lists = Lists::new(page_size);
+        Self { dispatcher, identity, cache_scope, lists, sealing_key }
     }
 
     /// Begins a request. Lists and greetings are answered at once; only calls take a while.
     pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> Begun {
-        let list = |kind| Begun::Now(self.list(&exchange, kind, &params));
+        let list = |kind| Begun::Now(self.list(&exchange, kind, &params).unwrap_or_else(Answer::Error));
         match method {
             Method::ListTools => list(Kind::Tools),
             Method::ListResources => list(Kind::Resources),
@@ -161,16 +180,6 @@ impl Protocol {
     {
         let answer = call(Arc::clone(self), exchange, params);
         Begun::Later(Box::pin(async move { answer.await.into() }))
-    }
-
-    /// One complete page: many clients never ask for a second.
-    fn list(&self, exchange: &Exchange, kind: Kind, params: &Params) -> Answer {
-        if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
-            let message = "the cursor is not one of this server's";
-            return Answer::Error(ProtocolError::params("/cursor", message));
-        }
-        let catalog = self.dispatcher.catalog();
-        Answer::Shared(self.lists.body(&catalog, exchange.revision, kind, &self.identity, self.cache_scope))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::dispatch::Dispatcher;
 use crate::jsonrpc::{self, Id, Malformed, Message, ParseLimits, UnknownId};
 use crate::mcp::envelope;
 use crate::mcp::{
-    Answer, Begun, CacheScope, Feature, Identity, Method, Params, Protocol, ProtocolError, Revision,
+    Answer, Begun, Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, Revision,
 };
 use crate::session::{Running, Sessions};
 
@@ -31,10 +31,8 @@ const LIMITS: ParseLimits = ParseLimits { max_batch: 100 };
 /// What an endpoint is made with.
 #[derive(Debug)]
 pub struct ServerOptions {
-    /// How it introduces itself.
-    pub identity: Identity,
-    /// Whether lists may be shared by caches.
-    pub cache_scope: CacheScope,
+    /// How the protocol is served.
+    pub protocol: ProtocolOptions,
     /// How many handshake sessions may be open over HTTP.
     pub max_sessions: usize,
     /// When an idle one ends.
@@ -52,9 +50,9 @@ impl Server {
     /// Serves what `dispatcher` reaches.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions { identity, cache_scope, max_sessions, session_idle } = options;
+        let ServerOptions { protocol, max_sessions, session_idle } = options;
         Arc::new(Self {
-            protocol: Arc::new(Protocol::new(dispatcher, identity, cache_scope)),
+            protocol: Arc::new(Protocol::new(dispatcher, protocol)),
             sessions: Sessions::new(max_sessions, session_idle),
         })
     }

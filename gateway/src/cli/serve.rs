@@ -65,7 +65,7 @@ impl Serve {
                 print::error(&error.to_string(), error.hint().as_deref());
                 return Ok(match error {
                     StartError::Open(_) => Exit::Configuration,
-                    StartError::Bind(_) | StartError::Host(_) => Exit::Failure,
+                    StartError::Bind(_) | StartError::Host(_) | StartError::Sealing(_) => Exit::Failure,
                 });
             }
         };

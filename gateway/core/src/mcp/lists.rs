@@ -1,15 +1,25 @@
-//! List results, rendered once for each catalog, revision and kind.
+//! List results: complete ones are rendered once for each catalog, revision and kind, pages when they are asked for
+//! (2026-07-28, server/tools, server/resources, server/prompts and server/utilities/pagination).
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::catalog::Catalog;
 
+use super::errors::ProtocolError;
 use super::identity::Identity;
+use super::params::Params;
 use super::project::{PromptItem, ToolItem, View, render};
 use super::revision::{Feature, Revision};
+use super::{Answer, Exchange, Protocol};
+
+mod page;
+
+use page::{Page, Sorted};
 
 /// How long a client may keep a list, in milliseconds: short, since a plugin can be replaced at any time.
 const LIST_TTL_MS: u64 = 5_000;
@@ -21,6 +31,18 @@ pub(super) enum Kind {
     Resources,
     Templates,
     Prompts,
+}
+
+impl Kind {
+    /// The member of the result that holds the items.
+    fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
 }
 
 /// Whether a cache between client and gateway may give one caller's copy to another.
@@ -41,34 +63,68 @@ impl CacheScope {
     }
 }
 
-/// The rendered lists of one catalog.
+/// What is made of one catalog, once it is asked for.
 #[derive(Debug, Default)]
 struct Rendered {
     generation: u64,
     bodies: [[OnceLock<Arc<RawValue>>; 4]; Revision::ALL.len()],
+    sorted: [OnceLock<Sorted>; 4],
 }
 
 /// The rendered lists of the newest catalog that somebody asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lists {
+    page_size: Option<NonZeroU32>,
     current: Mutex<Arc<Rendered>>,
 }
 
-impl Lists {
-    /// The result of a list request.
-    pub(super) fn body(
+impl Protocol {
+    /// The result of a list request: everything, unless pages have a size.
+    pub(super) fn list(
         &self,
-        catalog: &Catalog,
-        revision: Revision,
+        exchange: &Exchange,
         kind: Kind,
-        server: &Identity,
-        scope: CacheScope,
-    ) -> Arc<RawValue> {
-        let rendered = self.rendered(catalog.generation());
-        let slot = &rendered.bodies[revision as usize][kind as usize];
-        Arc::clone(
-            slot.get_or_init(|| Arc::from(render(&ListResult { catalog, revision, kind, server, scope }))),
-        )
+        params: &Params,
+    ) -> Result<Answer, ProtocolError> {
+        let after = match params.get("cursor") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(cursor)) => {
+                Some(page::read_cursor(&self.sealing_key, kind, cursor).ok_or_else(no_cursor)?)
+            }
+            Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                return Err(ProtocolError::params("/cursor", "`cursor` must be a string"));
+            }
+        };
+        let (scope, page_size) = (self.cache_scope, self.lists.page_size);
+        let catalog = self.dispatcher.catalog();
+        let rendered = self.lists.rendered(catalog.generation());
+        let list = |items, next| {
+            let (catalog, revision, server) = (&*catalog, exchange.revision, &self.identity);
+            render(&ListResult { catalog, revision, kind, server, scope, items, next })
+        };
+        let fits = |size: NonZeroU32| page::count(&catalog, kind) <= size.get() as usize;
+        if after.is_none() && page_size.is_none_or(fits) {
+            let slot = &rendered.bodies[exchange.revision as usize][kind as usize];
+            return Ok(Answer::Shared(Arc::clone(slot.get_or_init(|| Arc::from(list(None, None))))));
+        }
+        let sorted = rendered.sorted[kind as usize].get_or_init(|| Sorted::new(&catalog, kind));
+        let Page { items, last } = sorted.page(&catalog, kind, after.as_deref(), page_size);
+        let next = last.map(|last| page::write_cursor(&self.sealing_key, kind, last)).transpose();
+        let next = next.map_err(|error| ProtocolError::internal(error.to_string()))?;
+        Ok(Answer::Result(list(Some(items), next)))
+    }
+}
+
+fn no_cursor() -> ProtocolError {
+    let message =
+        "the cursor isn't one that this server gave out for this list; ask for the first page again";
+    ProtocolError::params("/cursor", message)
+}
+
+impl Lists {
+    /// Lists in pages of `page_size`, or complete.
+    pub(super) fn new(page_size: Option<NonZeroU32>) -> Self {
+        Self { page_size, current: Mutex::default() }
     }
 
     fn rendered(&self, generation: u64) -> Arc<Rendered> {
@@ -86,46 +142,70 @@ struct ListResult<'a> {
     kind: Kind,
     server: &'a Identity,
     scope: CacheScope,
+    /// Which items; none: all of them.
+    items: Option<&'a [usize]>,
+    /// Where the list goes on.
+    next: Option<String>,
+}
+
+impl ListResult<'_> {
+    /// Those of all items that are listed.
+    fn pick<'i, T>(&self, all: &'i [T]) -> Vec<&'i T> {
+        match self.items {
+            None => all.iter().collect(),
+            Some(items) => items.iter().filter_map(|at| all.get(*at)).collect(),
+        }
+    }
+
+    fn write_items<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        let Self { catalog, revision, kind, .. } = *self;
+        let member = kind.member();
+        match kind {
+            Kind::Tools => {
+                let tools = self.pick(catalog.tools());
+                let items: Vec<_> = tools
+                    .into_iter()
+                    .map(|entry| ToolItem { name: entry.public(), tool: entry.tool() })
+                    .collect();
+                map.serialize_entry(member, &views(&items, revision))
+            }
+            Kind::Prompts => {
+                let prompts = self.pick(catalog.prompts());
+                let items: Vec<_> = prompts
+                    .into_iter()
+                    .map(|entry| PromptItem { name: entry.public(), prompt: entry.prompt() })
+                    .collect();
+                map.serialize_entry(member, &views(&items, revision))
+            }
+            Kind::Resources => {
+                let resources = self.pick(catalog.resources());
+                let items: Vec<_> =
+                    resources.into_iter().map(|entry| View::new(entry.resource(), revision)).collect();
+                map.serialize_entry(member, &items)
+            }
+            Kind::Templates => {
+                let templates = self.pick(catalog.templates());
+                let items: Vec<_> =
+                    templates.into_iter().map(|entry| View::new(entry.template(), revision)).collect();
+                map.serialize_entry(member, &items)
+            }
+        }
+    }
 }
 
 impl Serialize for ListResult<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { catalog, revision, kind, server, scope } = *self;
         let mut map = serializer.serialize_map(None)?;
-        if revision.has(Feature::ResultTypes) {
+        if self.revision.has(Feature::ResultTypes) {
             map.serialize_entry("resultType", "complete")?;
             map.serialize_entry("ttlMs", &LIST_TTL_MS)?;
-            map.serialize_entry("cacheScope", scope.as_str())?;
+            map.serialize_entry("cacheScope", self.scope.as_str())?;
         }
-        match kind {
-            Kind::Tools => {
-                let items: Vec<_> = catalog
-                    .tools()
-                    .iter()
-                    .map(|entry| ToolItem { name: entry.public(), tool: entry.tool() })
-                    .collect();
-                map.serialize_entry("tools", &views(&items, revision))?;
-            }
-            Kind::Prompts => {
-                let items: Vec<_> = catalog
-                    .prompts()
-                    .iter()
-                    .map(|entry| PromptItem { name: entry.public(), prompt: entry.prompt() })
-                    .collect();
-                map.serialize_entry("prompts", &views(&items, revision))?;
-            }
-            Kind::Resources => {
-                let items: Vec<_> =
-                    catalog.resources().iter().map(|entry| View::new(entry.resource(), revision)).collect();
-                map.serialize_entry("resources", &items)?;
-            }
-            Kind::Templates => {
-                let items: Vec<_> =
-                    catalog.templates().iter().map(|entry| View::new(entry.template(), revision)).collect();
-                map.serialize_entry("resourceTemplates", &items)?;
-            }
+        self.write_items(&mut map)?;
+        if let Some(next) = &self.next {
+            map.serialize_entry("nextCursor", next)?;
         }
-        server.write_meta(&mut map, revision, &Vec::new())?;
+        self.server.write_meta(&mut map, self.revision, &Vec::new())?;
         map.end()
     }
 }
@@ -133,3 +213,6 @@ impl Serialize for ListResult<'_> {
 fn views<T>(items: &[T], revision: Revision) -> Vec<View<'_, T>> {
     items.iter().map(|item| View::new(item, revision)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ use crate::call::{CallError, LogLevel, Outcome, ToolResult};
 use crate::catalog::fake::{Fake, catalog, ready};
 use crate::gate::Gate;
 use crate::json::Json;
+use crate::mcp::{CacheScope, Identity, SealingKey};
 use crate::names::Principal;
 
 /// Headers from pairs.
@@ -65,8 +66,12 @@ fn server() -> Arc<Server> {
     let (_keep, seen) = watch::channel(catalog(vec![fake.member(|_| {})]));
     let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
     let options = ServerOptions {
-        identity: Identity::default(),
-        cache_scope: CacheScope::Public,
+        protocol: ProtocolOptions {
+            identity: Identity::default(),
+            cache_scope: CacheScope::Public,
+            page_size: None,
+            sealing_key: SealingKey::shared("test"),
+        },
         max_sessions: 8,
         session_idle: Duration::from_secs(60),
     };

@@ -1,0 +1,84 @@
+//! Pages of a list, and the cursors that lead from one to the next.
+//!
+//! Pages are in the order of the items' keys, and a cursor holds the key of the last item that was shown. So whatever
+//! happens to the catalog between two pages, an item that stays is listed exactly once.
+
+use std::num::NonZeroU32;
+
+use crate::catalog::Catalog;
+
+use super::super::seal::{NoRandomness, SealingKey};
+use super::Kind;
+
+/// Where the items of one kind stand in the catalog, in the order of their keys.
+#[derive(Debug)]
+pub(super) struct Sorted(Vec<usize>);
+
+/// A part of a list.
+#[derive(Debug)]
+pub(super) struct Page<'a> {
+    /// Which items, as places in the catalog.
+    pub(super) items: &'a [usize],
+    /// The key of the last of them, if others follow.
+    pub(super) last: Option<&'a str>,
+}
+
+impl Sorted {
+    pub(super) fn new(catalog: &Catalog, kind: Kind) -> Self {
+        let keys = keys(catalog, kind);
+        let mut places: Vec<usize> = (0..keys.len()).collect();
+        places.sort_by_key(|at| keys[*at]);
+        Self(places)
+    }
+
+    /// The items after the key `after`; none: from the first. All that are left, where pages have no size.
+    pub(super) fn page<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        kind: Kind,
+        after: Option<&str>,
+        size: Option<NonZeroU32>,
+    ) -> Page<'a> {
+        let keys = keys(catalog, kind);
+        let shown = after.map_or(0, |after| self.0.partition_point(|at| keys[*at] <= after));
+        let rest = &self.0[shown..];
+        let size = size.map_or(rest.len(), |size| rest.len().min(size.get() as usize));
+        let (items, others) = rest.split_at(size);
+        let last = items.last().filter(|_| !others.is_empty()).map(|at| keys[*at]);
+        Page { items, last }
+    }
+}
+
+/// How many items of one kind there are.
+pub(super) fn count(catalog: &Catalog, kind: Kind) -> usize {
+    match kind {
+        Kind::Tools => catalog.tools().len(),
+        Kind::Prompts => catalog.prompts().len(),
+        Kind::Resources => catalog.resources().len(),
+        Kind::Templates => catalog.templates().len(),
+    }
+}
+
+/// What the items of one kind are known by, in the order of the catalog.
+pub(super) fn keys(catalog: &Catalog, kind: Kind) -> Vec<&str> {
+    match kind {
+        Kind::Tools => catalog.tools().iter().map(|it| it.public().as_str()).collect(),
+        Kind::Prompts => catalog.prompts().iter().map(|it| it.public().as_str()).collect(),
+        Kind::Resources => catalog.resources().iter().map(|it| it.resource().uri.as_str()).collect(),
+        Kind::Templates => catalog.templates().iter().map(|it| it.template().uri_template.as_str()).collect(),
+    }
+}
+
+/// The cursor that leads on from the item of the key `last`.
+pub(super) fn write_cursor(key: &SealingKey, kind: Kind, last: &str) -> Result<String, NoRandomness> {
+    key.seal(&purpose(kind), last.as_bytes())
+}
+
+/// The key that a cursor leads on from; none if it isn't one of this list's.
+pub(super) fn read_cursor(key: &SealingKey, kind: Kind, cursor: &str) -> Option<String> {
+    String::from_utf8(key.open(&purpose(kind), cursor)?).ok()
+}
+
+fn purpose(kind: Kind) -> String {
+    format!("cursor of {}", kind.member())
+}
