@@ -19,6 +19,7 @@ use crate::call::{
 use crate::manifest::Manifest;
 use crate::names::{Digest, PluginId, Principal, PromptName, PublicName, ResourceUri, ToolName};
 
+mod annotated;
 mod build;
 mod claims;
 mod conflict;
@@ -28,9 +29,11 @@ mod entry;
 pub(crate) mod fake;
 mod member;
 mod schema;
+mod shown;
 
 use claims::Claims;
 
+pub use annotated::HeaderArgument;
 pub use build::Build;
 pub use conflict::{Conflict, Instead, Refused, Restart, Subject};
 pub use diff::{Diff, KindDiff};

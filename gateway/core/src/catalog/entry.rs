@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::json::Json;
 use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool};
 use crate::names::{Digest, PublicName};
 
-use super::{Member, Schema};
+use super::{HeaderArgument, Member, Schema};
 
 /// A tool that clients may call.
 #[derive(Debug, Clone)]
@@ -56,6 +57,24 @@ impl ToolEntry {
     #[must_use]
     pub fn tool(&self) -> &Tool {
         &self.member.plugin().manifest().tools[self.member.offer().tools[self.at].at]
+    }
+
+    /// The schema of its arguments, as clients see it.
+    #[must_use]
+    pub fn shown_input(&self) -> &Json {
+        self.member.offer().tools[self.at].shown.input(self.tool())
+    }
+
+    /// The schema of its structured result, as clients see it.
+    #[must_use]
+    pub fn shown_output(&self) -> Option<&Json> {
+        self.member.offer().tools[self.at].shown.output(self.tool())
+    }
+
+    /// The arguments that clients repeat in HTTP headers.
+    #[must_use]
+    pub fn headers(&self) -> &[HeaderArgument] {
+        &self.member.offer().tools[self.at].shown.headers
     }
 
     /// What its arguments must fit.

@@ -8,6 +8,8 @@ use crate::config::{PluginConfig, Problem};
 use crate::manifest::{Manifest, Prompt, Tool};
 use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME};
 
+use super::annotated::Wrong;
+use super::shown::Shown;
 use super::{Plugin, Schema};
 
 /// A loaded plugin that can stand in a catalog, with the configuration it was loaded with.
@@ -38,6 +40,7 @@ pub(super) struct OfferedTool {
     pub(super) at: usize,
     pub(super) input: Schema,
     pub(super) output: Option<Schema>,
+    pub(super) shown: Shown,
     pub(super) digest: Digest,
 }
 
@@ -141,8 +144,9 @@ impl<'a> Offering<'a> {
             let Some(public) = self.public("tool", name, public) else { continue };
             let Some((input, output)) = self.schemas(tool) else { continue };
             if taken.insert(public.clone()) {
-                let digest = see_tool(&public, tool);
-                self.offer.tools.push(OfferedTool { public, at, input, output, digest });
+                let shown = self.shown(tool);
+                let digest = see_tool(&public, tool, &shown);
+                self.offer.tools.push(OfferedTool { public, at, input, output, shown, digest });
             } else {
                 self.twice("tool", &public);
             }
@@ -271,6 +275,20 @@ impl<'a> Offering<'a> {
         }
     }
 
+    /// How clients see the tool's schemas; notes the annotations that they don't see.
+    fn shown(&mut self, tool: &Tool) -> Shown {
+        let (shown, wrong) = Shown::of(tool);
+        for Wrong { at, why } in wrong {
+            let message = format!(
+                "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is left out: {why}",
+                tool.name, self.config.id
+            );
+            let hint = "mend it in the plugin; clients would drop the whole tool";
+            self.offer.warnings.push(Problem::warning(message).hint(hint));
+        }
+        shown
+    }
+
     fn twice(&mut self, kind: &str, name: &dyn std::fmt::Display) {
         let id = &self.config.id;
         let problem = Problem::error(format!("plugin `{id}` offers two {kind}s as `{name}`"));
@@ -280,9 +298,11 @@ impl<'a> Offering<'a> {
 
 /// The digest of all that clients see of a tool: everything but the plugin's own name for it. A field that is added
 /// later must be named here.
-fn see_tool(public: &PublicName, tool: &Tool) -> Digest {
-    let Tool { name: _, title, description, input_schema, output_schema, hints, icons, meta, extra } = tool;
-    see(&(public, title, description, input_schema, output_schema, hints, icons, meta, extra))
+fn see_tool(public: &PublicName, tool: &Tool, shown: &Shown) -> Digest {
+    let Tool { name: _, title, description, input_schema: _, output_schema: _, hints, icons, meta, extra } =
+        tool;
+    let (input, output) = (shown.input(tool), shown.output(tool));
+    see(&(public, title, description, input, output, hints, icons, meta, extra))
 }
 
 /// The same of a prompt.

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::call::{CallError, Failure, NeedInput, Outcome, ToolResult};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError};
+use crate::names::Principal;
 
 use super::errors::{ProtocolError, for_model, for_program};
 use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
@@ -55,7 +56,7 @@ fn arguments(params: &Params) -> Result<Arguments<'_>, ProtocolError> {
 fn wrapping(catalog: &Catalog, tool: &str, result: &ToolResult, revision: Revision) -> Wrapping {
     let wraps = revision.has(Feature::Structured) && !revision.has(Feature::AnyStructured);
     if wraps && result.structured.is_some() {
-        let schema = catalog.tool(tool).and_then(|entry| entry.tool().output_schema.as_ref());
+        let schema = catalog.tool(tool).and_then(|entry| entry.shown_output());
         return Wrapping::for_schema(schema);
     }
     Wrapping::IfNeeded
@@ -140,4 +141,18 @@ fn cannot_ask(member: &Member, question: &NeedInput) -> String {
     format!(
         "plugin `{plugin}` asks the client for `{methods}`, which this version of the gateway can't pass on"
     )
+}
+
+impl Protocol {
+    /// The arguments of a `tools/call` that HTTP headers repeat: the headers' names as the tool has them, without what
+    /// all of them begin with, and the values; none where an argument is absent or `null`. A tool that isn't there
+    /// has none: that is told later.
+    #[must_use]
+    pub fn in_headers(&self, principal: &Principal, params: &Params) -> Vec<(String, Option<Value>)> {
+        let catalog = self.dispatcher.catalog();
+        let tool = params.name("name").and_then(|name| catalog.view(principal).tool(name));
+        let arguments = params.get("arguments").unwrap_or(&Value::Null);
+        let headers = tool.map(|entry| entry.headers()).unwrap_or_default();
+        headers.iter().map(|it| (it.name().to_owned(), it.value(arguments).cloned())).collect()
+    }
 }

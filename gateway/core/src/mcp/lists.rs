@@ -165,7 +165,12 @@ impl ListResult<'_> {
                 let tools = self.pick(catalog.tools());
                 let items: Vec<_> = tools
                     .into_iter()
-                    .map(|entry| ToolItem { name: entry.public(), tool: entry.tool() })
+                    .map(|entry| ToolItem {
+                        name: entry.public(),
+                        tool: entry.tool(),
+                        input_schema: entry.shown_input(),
+                        output_schema: entry.shown_output(),
+                    })
                     .collect();
                 map.serialize_entry(member, &views(&items, revision))
             }

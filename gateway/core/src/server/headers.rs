@@ -3,6 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use serde_json::{Number, Value};
+
 use crate::mcp::{Method, Params, ProtocolError};
 
 /// The header that names the revision.
@@ -52,6 +54,56 @@ pub(super) fn check_standard(
     }
 }
 
+/// `Mcp-Param-…` headers must say what the arguments say; `repeated` are those that the tool wants repeated.
+///
+/// An argument that is absent or `null` has no header. A value that no header can repeat is left to the schema.
+pub(super) fn check_arguments(
+    headers: &dyn Headers,
+    repeated: &[(String, Option<Value>)],
+) -> Result<(), ProtocolError> {
+    for (name, value) in repeated {
+        let shown = format!("Mcp-Param-{name}");
+        let lower = shown.to_ascii_lowercase();
+        let Some(said) = said(headers, &lower, &shown)? else {
+            match value {
+                Some(Value::String(_) | Value::Number(_) | Value::Bool(_)) => return Err(missing(&shown)),
+                Some(Value::Array(_) | Value::Object(_) | Value::Null) | None => continue,
+            }
+        };
+        let same = match value {
+            Some(Value::String(text)) => said == *text,
+            Some(Value::Number(number)) => is_number(&said, number),
+            Some(Value::Bool(answer)) => said == if *answer { "true" } else { "false" },
+            Some(Value::Array(_) | Value::Object(_) | Value::Null) | None => false,
+        };
+        if !same {
+            return Err(differs(&shown));
+        }
+    }
+    Ok(())
+}
+
+/// Does `text` say this number, in whichever way JSON can write it?
+fn is_number(text: &str, number: &Number) -> bool {
+    let is_bare = text.bytes().all(|byte| byte.is_ascii_graphic());
+    let Some(said) = serde_json::from_str::<Number>(text).ok().filter(|_| is_bare) else { return false };
+    match (whole(&said), whole(number)) {
+        (Some(said), Some(number)) => said == number,
+        (None, None) => said.as_f64() == number.as_f64(),
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+/// The whole number that this is, if it is one and says so exactly.
+fn whole(number: &Number) -> Option<i128> {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: beyond it, neighbours are one
+    let exactly = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    exactly.or_else(|| {
+        let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT)?;
+        format!("{float:.0}").parse().ok()
+    })
+}
+
 /// Whether a value may be written in base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Encoding {
@@ -66,25 +118,40 @@ fn check(
     expected: &str,
     encoding: Encoding,
 ) -> Result<(), ProtocolError> {
+    let said = match encoding {
+        Encoding::Literal => literal(headers, name, shown)?.map(str::to_owned),
+        Encoding::MaybeBase64 => said(headers, name, shown)?,
+    };
+    match said {
+        None => Err(missing(shown)),
+        Some(said) if said == expected => Ok(()),
+        Some(_) => Err(differs(shown)),
+    }
+}
+
+/// A header's value as it stands there.
+fn literal<'h>(headers: &'h dyn Headers, name: &str, shown: &str) -> Result<Option<&'h str>, ProtocolError> {
     match headers.get(name) {
-        Header::Absent => Err(ProtocolError::header(format!("the `{shown}` header is missing"))),
+        Header::Absent => Ok(None),
+        Header::Text(text) => Ok(Some(text)),
         Header::Invalid => Err(ProtocolError::header(format!(
             "the `{shown}` header holds characters that headers can't hold, or is there twice"
         ))),
-        Header::Text(text) => {
-            let said = match encoding {
-                Encoding::Literal => text.to_owned(),
-                Encoding::MaybeBase64 => decode(text).ok_or_else(|| {
-                    ProtocolError::header(format!("the `{shown}` header isn't valid base64 of UTF-8 text"))
-                })?,
-            };
-            if said == expected {
-                Ok(())
-            } else {
-                Err(ProtocolError::header(format!("the `{shown}` header differs from what the body says")))
-            }
-        }
     }
+}
+
+/// A header's value as it was meant.
+fn said(headers: &dyn Headers, name: &str, shown: &str) -> Result<Option<String>, ProtocolError> {
+    let not_text = || ProtocolError::header(format!("the `{shown}` header isn't valid base64 of UTF-8 text"));
+    literal(headers, name, shown)?.map(|text| decode(text).ok_or_else(not_text)).transpose()
+}
+
+fn missing(shown: &str) -> ProtocolError {
+    ProtocolError::header(format!("the `{shown}` header is missing"))
+}
+
+fn differs(shown: &str) -> ProtocolError {
+    ProtocolError::header(format!("the `{shown}` header differs from what the body says"))
 }
 
 /// A value as it was meant: `=?base64?…?=` is decoded strictly, everything else is itself.

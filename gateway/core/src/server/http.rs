@@ -287,6 +287,9 @@ impl Server {
         }
         let envelope = Envelope::read(&params)?;
         headers::check_standard(post.headers, &request.method, &params)?;
+        if request.method == Method::CallTool.as_str() {
+            headers::check_arguments(post.headers, &self.protocol.in_headers(post.principal, &params))?;
+        }
         let (principal, cancel) = (post.principal.clone(), CancellationToken::new());
         self.stateless(envelope, &request.method, params, principal, cancel, post.hear)
     }

@@ -16,6 +16,8 @@ use crate::json::Json;
 use crate::mcp::{CacheScope, Identity, SealingKey};
 use crate::names::Principal;
 
+mod headers;
+
 /// Headers from pairs.
 struct Pairs(Vec<(&'static str, String)>);
 
@@ -63,7 +65,11 @@ fn server() -> Arc<Server> {
             Err(CallError::Cancelled)
         }),
     }));
-    let (_keep, seen) = watch::channel(catalog(vec![fake.member(|_| {})]));
+    serving(catalog(vec![fake.member(|_| {})]))
+}
+
+fn serving(catalog: Arc<crate::catalog::Catalog>) -> Arc<Server> {
+    let (_keep, seen) = watch::channel(catalog);
     let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
     let options = ServerOptions {
         protocol: ProtocolOptions {

@@ -17,6 +17,10 @@ pub(in crate::mcp) struct ToolItem<'a> {
     pub(in crate::mcp) name: &'a PublicName,
     /// The tool.
     pub(in crate::mcp) tool: &'a Tool,
+    /// The schema of its arguments, as it is shown.
+    pub(in crate::mcp) input_schema: &'a Json,
+    /// The schema of its structured result, as it is shown.
+    pub(in crate::mcp) output_schema: Option<&'a Json>,
 }
 
 /// A prompt under its public name.
@@ -30,9 +34,18 @@ pub(in crate::mcp) struct PromptItem<'a> {
 
 impl Serialize for View<'_, ToolItem<'_>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ToolItem { name, tool } = self.value;
-        let Tool { name: _, title, description, input_schema, output_schema, hints, icons, meta, extra } =
-            tool;
+        let ToolItem { name, tool, input_schema, output_schema } = self.value;
+        let Tool {
+            name: _,
+            title,
+            description,
+            input_schema: _,
+            output_schema: _,
+            hints,
+            icons,
+            meta,
+            extra,
+        } = tool;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", name.as_str())?;
         map.serialize_entry("description", description)?;
@@ -42,9 +55,9 @@ impl Serialize for View<'_, ToolItem<'_>> {
             map.serialize_entry("inputSchema", &structured::plain_properties(input_schema))?;
         }
         if self.revision.has(Feature::AnyStructured) {
-            optional(&mut map, "outputSchema", output_schema.as_ref())?;
+            optional(&mut map, "outputSchema", *output_schema)?;
         } else if self.revision.has(Feature::Structured) {
-            let schema: Option<Json> = output_schema.as_ref().map(structured::object_schema);
+            let schema: Option<Json> = output_schema.map(structured::object_schema);
             optional(&mut map, "outputSchema", schema.as_ref())?;
         }
         if self.revision.has(Feature::ToolHints) && *hints != ToolHints::default() {

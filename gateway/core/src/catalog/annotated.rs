@@ -1,0 +1,157 @@
+//! Arguments that clients repeat in HTTP headers, as a tool's schema annotates them with `x-mcp-header`
+//! (2026-07-28, basic/transports/streamable-http, "Custom headers from tool parameters").
+//!
+//! A client drops a tool of which one annotation is wrong. So the wrong ones are found once, when the plugin is
+//! loaded, and taken out of what clients see.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+/// The member of a schema that names a header.
+const ANNOTATION: &str = "x-mcp-header";
+
+/// What a name of a header may hold beside letters and digits (RFC 9110, 5.6.2).
+const TOKEN: &str = "!#$%&'*+-.^_`|~";
+
+/// Keywords that hold one subschema, or a list of them.
+const HOLD_SCHEMAS: [&str; 16] = [
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Keywords that hold named subschemas, beside `properties`.
+const HOLD_NAMED: [&str; 5] =
+    ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties"];
+
+/// An argument that a header repeats.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderArgument {
+    name: String,
+    path: Vec<String>,
+}
+
+impl HeaderArgument {
+    /// The header's name without what all of them begin with, as the plugin wrote it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The argument's value, if it is there and isn't `null`.
+    #[must_use]
+    pub fn value<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
+        let value = self.path.iter().try_fold(arguments, |at, step| at.as_object()?.get(step))?;
+        (!value.is_null()).then_some(value)
+    }
+}
+
+/// An annotation that was taken out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// Where it stood, as a JSON pointer.
+    pub(super) at: String,
+    /// What is wrong with it.
+    pub(super) why: String,
+}
+
+/// Finds the annotations of a schema and takes the wrong ones out.
+pub(super) fn find(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<Wrong>) {
+    let mut search = Search { found: Vec::new(), wrong: Vec::new(), taken: HashMap::new() };
+    search.visit(schema, "", Some(&[]));
+    (search.found, search.wrong)
+}
+
+struct Search {
+    found: Vec<HeaderArgument>,
+    wrong: Vec<Wrong>,
+    /// Names in lower case, and where they stand.
+    taken: HashMap<String, String>,
+}
+
+impl Search {
+    /// Looks at the schema at `at`. `path` leads to the argument that it describes; none where it describes no single
+    /// one. Recursion is as deep as the schema, which was compiled before and can't be deep.
+    fn visit(&mut self, schema: &mut Value, at: &str, path: Option<&[String]>) {
+        let Value::Object(members) = schema else { return };
+        if let Some(name) = members.get(ANNOTATION) {
+            match self.judge(name, members, at, path) {
+                Ok(argument) => self.found.push(argument),
+                Err(why) => {
+                    members.shift_remove(ANNOTATION);
+                    self.wrong.push(Wrong { at: at.to_owned(), why });
+                }
+            }
+        }
+        if let Some(Value::Object(properties)) = members.get_mut("properties") {
+            for (name, property) in properties {
+                let path = path.map(|path| [path, std::slice::from_ref(name)].concat());
+                self.visit(property, &format!("{at}/properties/{}", escaped(name)), path.as_deref());
+            }
+        }
+        for key in HOLD_SCHEMAS {
+            match members.get_mut(key) {
+                Some(Value::Array(list)) => {
+                    for (index, item) in list.iter_mut().enumerate() {
+                        self.visit(item, &format!("{at}/{key}/{index}"), None);
+                    }
+                }
+                Some(one) => self.visit(one, &format!("{at}/{key}"), None),
+                None => {}
+            }
+        }
+        for key in HOLD_NAMED {
+            let Some(Value::Object(named)) = members.get_mut(key) else { continue };
+            for (name, item) in named {
+                self.visit(item, &format!("{at}/{key}/{}", escaped(name)), None);
+            }
+        }
+    }
+
+    fn judge(
+        &mut self,
+        name: &Value,
+        schema: &Map<String, Value>,
+        at: &str,
+        path: Option<&[String]>,
+    ) -> Result<HeaderArgument, String> {
+        let Some(path) = path.filter(|path| !path.is_empty()) else {
+            return Err("only what lies under `properties` all the way can have it".to_owned());
+        };
+        let Some(name) = name.as_str() else { return Err("it must be a string".to_owned()) };
+        let fits = |c: char| c.is_ascii_alphanumeric() || TOKEN.contains(c);
+        if name.is_empty() || !name.chars().all(fits) {
+            return Err(format!("no header can be called `{}`", name.escape_debug()));
+        }
+        if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+            return Err("only one `type` of string, integer and boolean can have it".to_owned());
+        }
+        let taken = self.taken.entry(name.to_ascii_lowercase()).or_insert_with(|| at.to_owned());
+        if taken != at {
+            return Err(format!("`{taken}` has a header of that name already"));
+        }
+        Ok(HeaderArgument { name: name.to_owned(), path: path.to_vec() })
+    }
+}
+
+/// A member's name as a step of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests;
