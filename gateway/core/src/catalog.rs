@@ -28,6 +28,7 @@ mod entry;
 #[cfg(test)]
 pub(crate) mod fake;
 mod member;
+mod portable;
 mod schema;
 mod shown;
 

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use crate::json::pointer_step;
+
 /// The member of a schema that names a header.
 const ANNOTATION: &str = "x-mcp-header";
 
@@ -100,7 +102,7 @@ impl Search {
         if let Some(Value::Object(properties)) = members.get_mut("properties") {
             for (name, property) in properties {
                 let path = path.map(|path| [path, std::slice::from_ref(name)].concat());
-                self.visit(property, &format!("{at}/properties/{}", escaped(name)), path.as_deref());
+                self.visit(property, &format!("{at}/properties/{}", pointer_step(name)), path.as_deref());
             }
         }
         for key in HOLD_SCHEMAS {
@@ -117,7 +119,7 @@ impl Search {
         for key in HOLD_NAMED {
             let Some(Value::Object(named)) = members.get_mut(key) else { continue };
             for (name, item) in named {
-                self.visit(item, &format!("{at}/{key}/{}", escaped(name)), None);
+                self.visit(item, &format!("{at}/{key}/{}", pointer_step(name)), None);
             }
         }
     }
@@ -146,11 +148,6 @@ impl Search {
         }
         Ok(HeaderArgument { name: name.to_owned(), path: path.to_vec() })
     }
-}
-
-/// A member's name as a step of a JSON pointer.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

@@ -277,7 +277,7 @@ impl<'a> Offering<'a> {
 
     /// How clients see the tool's schemas; notes the annotations that they don't see.
     fn shown(&mut self, tool: &Tool) -> Shown {
-        let (shown, wrong) = Shown::of(tool);
+        let (shown, wrong) = Shown::of(tool, self.config);
         for Wrong { at, why } in wrong {
             let message = format!(
                 "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is left out: {why}",

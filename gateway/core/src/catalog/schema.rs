@@ -17,6 +17,7 @@ mod pattern;
 mod words;
 
 use cost::Cost;
+pub(super) use cost::percent_decoded;
 
 /// How deep a schema's own text may nest; each level of a schema takes two.
 const MAX_DEPTH: usize = 64;

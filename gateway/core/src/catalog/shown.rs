@@ -3,10 +3,14 @@
 //! Whatever is changed here is changed for looking at only: arguments and results are checked against the plugin's
 //! own schemas.
 
+use serde_json::Value;
+
+use crate::config::PluginConfig;
 use crate::json::Json;
 use crate::manifest::Tool;
 
 use super::annotated::{self, HeaderArgument, Wrong};
+use super::portable::{Describes, portable};
 
 /// What clients see of a tool's schemas. Nothing is held of what is shown as the plugin wrote it.
 #[derive(Debug, Default)]
@@ -19,11 +23,20 @@ pub(super) struct Shown {
 
 impl Shown {
     /// Looks at a tool whose schemas were compiled, and tells which annotations are left out.
-    pub(super) fn of(tool: &Tool) -> (Self, Vec<Wrong>) {
-        let Ok(mut schema) = tool.input_schema.to_value() else { return <_>::default() };
-        let (headers, wrong) = annotated::find(&mut schema);
-        let input = (!wrong.is_empty()).then(|| Json::from_value(&schema));
-        (Self { input, output: None, headers }, wrong)
+    pub(super) fn of(tool: &Tool, config: &PluginConfig) -> (Self, Vec<Wrong>) {
+        let Ok(written) = tool.input_schema.to_value() else { return <_>::default() };
+        let mut seen = written.clone();
+        let (mut headers, mut wrong) = annotated::find(&mut seen);
+        let mut output = None;
+        if config.portable_schemas {
+            seen = portable(&seen, Describes::Arguments);
+            // Clients look for annotations in what they see.
+            let (left, lost) = annotated::find(&mut seen);
+            (headers, wrong) = (left, wrong.into_iter().chain(lost).collect());
+            let result = tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok());
+            output = result.and_then(|written| changed(&portable(&written, Describes::Result), &written));
+        }
+        (Self { input: changed(&seen, &written), output, headers }, wrong)
     }
 
     /// The schema of the arguments.
@@ -35,4 +48,9 @@ impl Shown {
     pub(super) fn output<'a>(&'a self, tool: &'a Tool) -> Option<&'a Json> {
         self.output.as_ref().or(tool.output_schema.as_ref())
     }
+}
+
+/// The text of `seen`, if it is another than what is `written`: what stays as it is keeps every digit.
+fn changed(seen: &Value, written: &Value) -> Option<Json> {
+    (seen != written).then(|| Json::from_value(seen))
 }

@@ -17,6 +17,7 @@ use crate::mcp::{CacheScope, Identity, SealingKey};
 use crate::names::Principal;
 
 mod headers;
+mod schemas;
 
 /// Headers from pairs.
 struct Pairs(Vec<(&'static str, String)>);

@@ -309,7 +309,7 @@ impl<'s> Walk<'s> {
 }
 
 /// A fragment as the pointer that it stands for; what isn't an escape stays.
-fn percent_decoded(fragment: &str) -> String {
+pub(in crate::catalog) fn percent_decoded(fragment: &str) -> String {
     let bytes = fragment.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -1,0 +1,269 @@
+//! References replaced by what they lead to.
+//!
+//! Where that can't be done, because a schema leads back into itself or would grow without end, a schema that allows
+//! more takes the place: of the same type, where that is known. Keywords that turn "more" into "less" then allow more
+//! themselves.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::super::schema::percent_decoded;
+
+/// How many subschemas the whole may come to.
+const MOST: usize = 5_000;
+
+/// What only names or remarks on something: of no use where nothing refers to it.
+const DROPPED: [&str; 9] = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$dynamicAnchor",
+    "$id",
+    "$recursiveAnchor",
+    "$schema",
+    "$vocabulary",
+    "definitions",
+];
+
+/// Keywords that say nothing of what fits.
+const REMARKS: [&str; 8] =
+    ["default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly", "x-mcp-header"];
+
+/// Keywords that look at each other: two schemas that both have one of a group can't be joined.
+const GROUPS: [&[&str]; 4] = [
+    &["additionalProperties", "patternProperties", "properties", "unevaluatedProperties"],
+    &["additionalItems", "items", "prefixItems", "unevaluatedItems"],
+    &["contains", "maxContains", "minContains"],
+    &["else", "if", "then"],
+];
+
+/// A walk through a schema.
+pub(super) struct Inline<'s> {
+    root: &'s Value,
+    anchors: HashMap<&'s str, &'s Value>,
+    /// What is being replaced by what it leads to, one inside the other.
+    open: Vec<&'s Value>,
+    left: usize,
+    /// Drafts before 2019-09 ignore what stands beside a `$ref`.
+    lone_references: bool,
+}
+
+/// A schema, and whether it says exactly what the original says; else it allows more.
+struct Form {
+    schema: Value,
+    exact: bool,
+}
+
+impl<'s> Inline<'s> {
+    pub(super) fn new(root: &'s Value) -> Self {
+        let dialect = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let lone_references = ["draft-07", "draft-06"].iter().any(|draft| dialect.contains(draft));
+        let mut walk = Self { root, anchors: HashMap::new(), open: vec![root], left: MOST, lone_references };
+        walk.find_anchors(root);
+        walk
+    }
+
+    /// The whole schema.
+    pub(super) fn root(mut self) -> Value {
+        let mut schema = self.form(self.root).schema;
+        if let (Some(dialect), Value::Object(members)) = (self.root.get("$schema"), &mut schema) {
+            members.insert("$schema".to_owned(), dialect.clone());
+        }
+        schema
+    }
+
+    fn find_anchors(&mut self, value: &'s Value) {
+        match value {
+            Value::Object(members) => {
+                if let Some(Value::String(name)) = members.get("$anchor") {
+                    self.anchors.entry(name).or_insert(value);
+                }
+                members.values().for_each(|member| self.find_anchors(member));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.find_anchors(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn form(&mut self, schema: &'s Value) -> Form {
+        let Value::Object(members) = schema else { return Form { schema: schema.clone(), exact: true } };
+        let Some(left) = self.left.checked_sub(1) else { return self.stand_in(schema) };
+        self.left = left;
+        let mut out = Map::new();
+        let mut exact = true;
+        for (key, value) in members {
+            exact &= self.member(&mut out, members, key, value);
+        }
+        let is_list = out.get("type").is_some_and(|kind| kind == "array");
+        if is_list && !out.contains_key("items") && !out.contains_key("prefixItems") {
+            out.insert("items".to_owned(), json!({}));
+        }
+        let target = members.get("$ref").and_then(Value::as_str).map(|reference| self.follow(reference));
+        exact &= target.as_ref().is_none_or(|target| target.exact);
+        if !exact {
+            // They look at what others found or left over, of which there may be more now.
+            for key in ["maxContains", "unevaluatedItems", "unevaluatedProperties"] {
+                out.shift_remove(key);
+            }
+        }
+        let schema = match target {
+            Some(target) => self.joined(out, target.schema),
+            None => Value::Object(out),
+        };
+        Form { schema, exact }
+    }
+
+    /// Puts one keyword's portable form into `out`; false: it allows more now.
+    fn member(
+        &mut self,
+        out: &mut Map<String, Value>,
+        members: &'s Map<String, Value>,
+        key: &str,
+        value: &'s Value,
+    ) -> bool {
+        let key = match key {
+            "$ref" => return true,
+            "$dynamicRef" | "$recursiveRef" => return false,
+            "additionalItems"
+            | "additionalProperties"
+            | "allOf"
+            | "anyOf"
+            | "contains"
+            | "contentSchema"
+            | "items"
+            | "prefixItems"
+            | "propertyNames"
+            | "unevaluatedItems"
+            | "unevaluatedProperties" => {
+                let Form { schema, exact } = self.one_or_list(value);
+                out.insert(key.to_owned(), schema);
+                return exact;
+            }
+            "not" => {
+                let Form { schema, exact } = self.form(value);
+                if exact {
+                    out.insert(key.to_owned(), schema);
+                }
+                return exact;
+            }
+            "oneOf" => {
+                let Form { schema, exact } = self.one_or_list(value);
+                if exact {
+                    out.insert(key.to_owned(), schema);
+                } else if !members.contains_key("anyOf") {
+                    out.insert("anyOf".to_owned(), schema); // branches that allow more may both fit
+                }
+                return exact;
+            }
+            "if" | "then" | "else" => {
+                let condition = members.get("if").map(|condition| self.form(condition));
+                let Some(condition) = condition.filter(|condition| condition.exact) else { return false };
+                let Form { schema, exact } = if key == "if" { condition } else { self.form(value) };
+                out.insert(key.to_owned(), schema);
+                return exact;
+            }
+            "dependencies" | "dependentSchemas" | "patternProperties" | "properties" => {
+                let Form { schema, exact } = self.named(value);
+                out.insert(key.to_owned(), schema);
+                return exact;
+            }
+            other if DROPPED.contains(&other) => return true,
+            other => other,
+        };
+        out.insert(key.to_owned(), value.clone());
+        true
+    }
+
+    /// A subschema, or a list of them.
+    fn one_or_list(&mut self, value: &'s Value) -> Form {
+        let Value::Array(list) = value else { return self.form(value) };
+        let forms: Vec<_> = list.iter().map(|item| self.form(item)).collect();
+        let exact = forms.iter().all(|form| form.exact);
+        Form { schema: forms.into_iter().map(|form| form.schema).collect(), exact }
+    }
+
+    /// Subschemas by name.
+    fn named(&mut self, value: &'s Value) -> Form {
+        let Value::Object(named) = value else { return Form { schema: value.clone(), exact: true } };
+        let mut exact = true;
+        let mut out = Map::new();
+        for (name, item) in named {
+            let form = self.form(item);
+            exact &= form.exact;
+            let anything = form.schema == Value::Bool(true);
+            out.insert(name.clone(), if anything { json!({}) } else { form.schema });
+        }
+        Form { schema: Value::Object(out), exact }
+    }
+
+    /// What a reference leads to.
+    fn follow(&mut self, reference: &str) -> Form {
+        let root = self.root;
+        let target = match reference.strip_prefix('#') {
+            Some("") => Some(root),
+            Some(pointer) if pointer.starts_with('/') => root.pointer(&percent_decoded(pointer)),
+            Some(anchor) => self.anchors.get(anchor).copied(),
+            None => None,
+        };
+        let Some(target) = target else { return Form { schema: json!({}), exact: false } };
+        if self.open.iter().any(|open| std::ptr::eq(*open, target)) {
+            return self.stand_in(target);
+        }
+        self.open.push(target);
+        let form = self.form(target);
+        self.open.pop();
+        form
+    }
+
+    /// What stands beside a reference, and what the reference led to.
+    fn joined(&self, beside: Map<String, Value>, target: Value) -> Value {
+        let beside: Map<_, _> = if self.lone_references {
+            beside.into_iter().filter(|(key, _)| REMARKS.contains(&key.as_str())).collect()
+        } else {
+            beside
+        };
+        if beside.is_empty() {
+            return target;
+        }
+        let (mut all, target) = match target {
+            Value::Object(target) if can_be_joined(&beside, &target) => (beside, target),
+            target => {
+                let mut beside = beside;
+                match beside.get_mut("allOf").and_then(Value::as_array_mut) {
+                    Some(all) => all.push(target),
+                    None => drop(beside.insert("allOf".to_owned(), json!([target]))),
+                }
+                return Value::Object(beside);
+            }
+        };
+        for (key, value) in target {
+            all.entry(key).or_insert(value);
+        }
+        Value::Object(all)
+    }
+    /// What allows all that `schema` allows, and says little more than its type.
+    fn stand_in(&self, schema: &Value) -> Form {
+        let says_nothing = self.lone_references && schema.get("$ref").is_some();
+        let mut out = Map::new();
+        for key in ["type", "title", "description"] {
+            if let Some(value) = schema.get(key).filter(|_| !says_nothing) {
+                out.insert(key.to_owned(), value.clone());
+            }
+        }
+        if out.get("type").is_some_and(|kind| kind == "array") {
+            out.insert("items".to_owned(), json!({}));
+        }
+        Form { schema: Value::Object(out), exact: false }
+    }
+}
+
+/// Do two schemas say the same together as each for itself?
+fn can_be_joined(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    let has = |schema: &Map<String, Value>, group: &[&str]| group.iter().any(|key| schema.contains_key(*key));
+    let free = |key: &str| REMARKS.contains(&key);
+    GROUPS.iter().all(|group| !has(one, group) || !has(other, group))
+        && one.keys().all(|key| free(key) || !other.contains_key(key) || one.get(key) == other.get(key))
+        && !has(one, &["unevaluatedItems", "unevaluatedProperties"])
+        && !has(other, &["unevaluatedItems", "unevaluatedProperties"])
+}
