@@ -98,10 +98,15 @@ fn entries(given: Option<types::Entries>) -> Result<Entries, Bad> {
     Ok(entries)
 }
 
-/// Prefixes whose second label is MCP's, and W3C's names for traces (MCP 2026-07-28, "General fields: `_meta`").
+/// Prefixes whose second label is MCP's, and W3C's names for traces (MCP 2026-07-28, "General fields: `_meta`"); also
+/// MCP's own domain written forwards, which 2025-06-18 reserves.
 fn is_reserved(key: &str) -> bool {
     match key.split_once('/') {
-        Some((prefix, _)) => matches!(prefix.split('.').nth(1), Some("modelcontextprotocol" | "mcp")),
+        Some((prefix, _)) => {
+            let mut labels = prefix.split('.');
+            labels.next() == Some("modelcontextprotocol")
+                || matches!(labels.next(), Some("modelcontextprotocol" | "mcp"))
+        }
         None => matches!(key, "traceparent" | "tracestate" | "baggage"),
     }
 }

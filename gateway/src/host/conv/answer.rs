@@ -20,7 +20,7 @@ pub(in crate::host) fn tool_outcome(given: tools::CallOutcome) -> Result<Outcome
         tools::CallOutcome::NeedInput(given) => return need_input(given).map(Outcome::NeedInput),
     };
     let tools::CallResult { content, structured, is_error, meta: its_meta, extra: more } = given;
-    let covered = ["content", "structuredContent", "isError", "resultType"];
+    let covered = ["content", "structuredContent", "isError", "resultType", "inputRequests", "requestState"];
     Ok(Outcome::Done(ToolResult {
         content: contents(content)?,
         structured: structured.map(value).transpose().at("`structured`")?,
@@ -42,7 +42,10 @@ pub(in crate::host) fn read_outcome(given: resources::ReadOutcome) -> Result<Out
         ttl: ttl_ms.map(|ms| Duration::from_millis(ms.into())),
         shareable: shareable.unwrap_or(false),
         meta: meta(its_meta)?,
-        extra: extra(more, &["contents", "ttlMs", "cacheScope", "resultType"])?,
+        extra: extra(
+            more,
+            &["contents", "ttlMs", "cacheScope", "resultType", "inputRequests", "requestState"],
+        )?,
     }))
 }
 
@@ -57,7 +60,7 @@ pub(in crate::host) fn prompt_outcome(given: prompts::PromptOutcome) -> Result<O
         description: description(about),
         messages: messages(said)?,
         meta: meta(its_meta)?,
-        extra: extra(more, &["description", "messages", "resultType"])?,
+        extra: extra(more, &["description", "messages", "resultType", "inputRequests", "requestState"])?,
     }))
 }
 

@@ -14,6 +14,7 @@ fn what_mcp_keeps_for_itself_is_stripped_from_meta() {
     let given = entries_of(&[
         ("io.modelcontextprotocol/serverInfo", "{}"),
         ("dev.mcp/x", "1"),
+        ("modelcontextprotocol.io/x", "1"),
         ("traceparent", "\"00\""),
         ("com.example/mcp", "2"),
         ("com.example.mcp/x", "3"),
