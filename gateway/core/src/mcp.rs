@@ -20,6 +20,7 @@ pub mod envelope;
 pub mod errors;
 mod greeting;
 mod identity;
+mod input;
 mod lists;
 mod method;
 mod notifier;
@@ -32,9 +33,10 @@ mod structured;
 pub use errors::ProtocolError;
 pub use greeting::Greeting;
 pub use identity::Identity;
+pub use input::{AskError, Asking, Peer};
 pub use lists::CacheScope;
 pub use method::Method;
-pub use notifier::{Notifier, Wishes};
+pub use notifier::{Aside, Notifier, Wishes, asides};
 pub use params::Params;
 pub use revision::{Era, Feature, Revision};
 pub use seal::{NoRandomness, SealingKey};
@@ -56,6 +58,9 @@ pub struct Exchange {
     pub cancel: CancellationToken,
     /// Where log messages and progress go.
     pub sink: Arc<dyn CallSink>,
+    /// Who can be asked while the request runs; none where that isn't possible: in stateless revisions, and where
+    /// the transport carries nothing but the response.
+    pub peer: Option<Arc<dyn Peer>>,
 }
 
 /// What a request comes to.
@@ -186,7 +191,7 @@ impl Protocol {
 impl Exchange {
     /// The context that a plugin may ask for.
     fn context(self, params: &Params) -> Arc<CallContext> {
-        let Self { revision, principal, client, capabilities, cancel, sink } = self;
+        let Self { revision, principal, client, capabilities, cancel, sink, peer: _ } = self;
         Arc::new(CallContext {
             principal,
             client,

@@ -7,13 +7,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, LogLevel};
-use crate::jsonrpc::Id;
-use crate::mcp::{Exchange, Greeting};
+use crate::jsonrpc::Response;
+use crate::mcp::{Exchange, Greeting, Peer};
 use crate::names::Principal;
+
+mod asking;
+mod in_flight;
+
+pub use asking::{Asks, Voice};
+pub use in_flight::{Duplicate, InFlight, Running};
 
 /// What one client and the gateway agreed on, and what it has running.
 #[derive(Debug)]
@@ -24,6 +29,8 @@ pub struct Session {
     level: Mutex<Option<LogLevel>>,
     /// The requests that run.
     pub in_flight: Arc<InFlight>,
+    /// The questions that wait for an answer, where the client answers any.
+    asks: Option<Arc<Asks>>,
 }
 
 impl Session {
@@ -34,7 +41,9 @@ impl Session {
     }
 
     fn new(id: String, principal: Principal, greeting: Greeting, in_flight: Arc<InFlight>) -> Self {
-        Self { id, principal, greeting, level: Mutex::default(), in_flight }
+        let answers = ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
+        let asks = answers.then(Arc::default);
+        Self { id, principal, greeting, level: Mutex::default(), in_flight, asks }
     }
 
     /// From which level on the client wants log messages; none until it said so.
@@ -60,9 +69,27 @@ impl Session {
         &self.greeting
     }
 
+    /// How the client is asked; none where it answers no questions.
+    #[must_use]
+    pub fn asks(&self) -> Option<&Arc<Asks>> {
+        self.asks.as_ref()
+    }
+
+    /// The client answered something. What wasn't asked in this session changes nothing.
+    pub fn answered(&self, answer: &Response<'_>) {
+        if let Some(asks) = &self.asks {
+            asks.answered(answer);
+        }
+    }
+
     /// What is known of a request in this session.
     #[must_use]
-    pub fn exchange(&self, cancel: CancellationToken, sink: Arc<dyn CallSink>) -> Exchange {
+    pub fn exchange(
+        &self,
+        cancel: CancellationToken,
+        sink: Arc<dyn CallSink>,
+        peer: Option<Arc<dyn Peer>>,
+    ) -> Exchange {
         let Greeting { revision, client, capabilities } = &self.greeting;
         Exchange {
             revision: *revision,
@@ -71,6 +98,7 @@ impl Session {
             capabilities: Arc::clone(capabilities),
             cancel,
             sink,
+            peer,
         }
     }
 }
@@ -169,116 +197,6 @@ impl Sessions {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The requests of one session or connection that run.
-#[derive(Debug, Default)]
-pub struct InFlight(Mutex<Requests>);
-
-/// What runs, and what its ids stand for.
-#[derive(Debug)]
-struct Requests {
-    /// By a number of our own, because a peer may use the id of a cancelled request anew while that one still ends.
-    running: HashMap<u64, CancellationToken>,
-    /// Which of them an id stands for.
-    ids: HashMap<Id, u64>,
-    /// How many there were.
-    count: u64,
-    /// When the peer was last heard of, or a request ended.
-    touched: Instant,
-}
-
-impl Default for Requests {
-    fn default() -> Self {
-        Self { running: HashMap::new(), ids: HashMap::new(), count: 0, touched: Instant::now() }
-    }
-}
-
-/// A request that runs; it counts as running until this is dropped.
-#[derive(Debug)]
-pub struct Running {
-    all: Arc<InFlight>,
-    number: u64,
-    id: Id,
-    cancel: CancellationToken,
-}
-
-/// A request of the same id runs already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a request of this id runs already")]
-pub struct Duplicate;
-
-impl InFlight {
-    /// Takes up a request.
-    ///
-    /// # Errors
-    /// One of the same id runs already.
-    pub fn begin(self: &Arc<Self>, id: &Id) -> Result<Running, Duplicate> {
-        let cancel = CancellationToken::new();
-        let mut requests = self.lock();
-        if requests.ids.contains_key(id) {
-            return Err(Duplicate);
-        }
-        requests.count += 1;
-        let number = requests.count;
-        requests.ids.insert(id.clone(), number);
-        requests.running.insert(number, cancel.clone());
-        Ok(Running { all: Arc::clone(self), number, id: id.clone(), cancel })
-    }
-
-    /// Tells a request that nobody waits for it any more, and frees its id; one that doesn't run is nothing to tell.
-    pub fn cancel(&self, id: &Id) {
-        let mut requests = self.lock();
-        let number = requests.ids.remove(id);
-        if let Some(cancel) = number.and_then(|number| requests.running.get(&number)) {
-            cancel.cancel();
-        }
-    }
-
-    /// Tells all of them.
-    pub fn cancel_all(&self) {
-        self.lock().running.values().for_each(CancellationToken::cancel);
-    }
-
-    /// Since when nothing runs and nothing was heard; none while something runs.
-    fn silent_since(&self) -> Option<Instant> {
-        let requests = self.lock();
-        requests.running.is_empty().then_some(requests.touched)
-    }
-
-    /// The peer was heard of.
-    fn touch(&self) {
-        self.lock().touched = Instant::now();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Requests> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Running {
-    /// Set when nobody waits for it any more.
-    #[must_use]
-    pub fn token(&self) -> CancellationToken {
-        self.cancel.clone()
-    }
-
-    /// Was it cancelled?
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let mut requests = self.all.lock();
-        requests.running.remove(&self.number);
-        requests.touched = Instant::now();
-        if requests.ids.get(&self.id) == Some(&self.number) {
-            requests.ids.remove(&self.id);
-        }
     }
 }
 

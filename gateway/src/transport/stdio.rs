@@ -148,7 +148,7 @@ impl<P: Protocol> Peer<P> {
                 self.calls.spawn(async move {
                     while let Some(said) = messages.next().await {
                         let permit = match said {
-                            Said::Notification(_) => None,
+                            Said::Notification(_) | Said::Request(_) => None,
                             Said::Response { .. } => permit.take(),
                         };
                         if answers.send(Answer { text: said.into_message(), permit }).await.is_err() {

@@ -59,6 +59,26 @@ impl Method {
         Self::Listen,
     ];
 
+    /// May a request of this kind end in questions to the client (2026-07-28, basic/patterns/mrtr)?
+    #[must_use]
+    pub fn may_ask(self) -> bool {
+        match self {
+            Self::CallTool | Self::ReadResource | Self::GetPrompt => true,
+            Self::Initialize
+            | Self::Ping
+            | Self::Discover
+            | Self::ListTools
+            | Self::ListResources
+            | Self::ListTemplates
+            | Self::ListPrompts
+            | Self::Complete
+            | Self::SetLevel
+            | Self::Subscribe
+            | Self::Unsubscribe
+            | Self::Listen => false,
+        }
+    }
+
     /// Its name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

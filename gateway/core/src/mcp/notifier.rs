@@ -41,27 +41,43 @@ impl Wishes {
     }
 }
 
+/// What is said to the client beside the response to its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Aside {
+    /// Something that a plugin said.
+    Notification(Vec<u8>),
+    /// A question; its answer comes as a message of its own.
+    Request(Vec<u8>),
+    /// A question isn't asked any more. It is told even where the request that asked was cancelled.
+    Withdrawal(Vec<u8>),
+}
+
+/// The way on which asides leave, and where they come out.
+#[must_use]
+pub fn asides() -> (mpsc::Sender<Aside>, mpsc::Receiver<Aside>) {
+    mpsc::channel(WAITING)
+}
+
 /// Turns what a plugin says into notifications of a revision.
 #[derive(Debug)]
 pub struct Notifier {
     revision: Revision,
     wishes: Wishes,
     last: Mutex<f64>,
-    out: mpsc::Sender<Vec<u8>>,
+    out: mpsc::Sender<Aside>,
 }
 
 impl Notifier {
-    /// A notifier, and where its messages come out.
+    /// A notifier whose messages leave through `out`.
     #[must_use]
-    pub fn new(revision: Revision, wishes: Wishes) -> (Self, mpsc::Receiver<Vec<u8>>) {
-        let (out, messages) = mpsc::channel(WAITING);
-        (Self { revision, wishes, last: Mutex::new(f64::NEG_INFINITY), out }, messages)
+    pub fn new(revision: Revision, wishes: Wishes, out: mpsc::Sender<Aside>) -> Self {
+        Self { revision, wishes, last: Mutex::new(f64::NEG_INFINITY), out }
     }
 
     fn send(&self, method: &str, params: &impl Serialize) {
         let mut message = Vec::with_capacity(128);
         jsonrpc::write_notification(&mut message, method, Some(&render(params)));
-        if self.out.try_send(message).is_err() {
+        if self.out.try_send(Aside::Notification(message)).is_err() {
             tracing::debug!(method, "a notification was dropped: the client reads too slowly");
         }
     }

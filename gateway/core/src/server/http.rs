@@ -179,9 +179,11 @@ impl Server {
                 let error = ProtocolError::invalid_request("a response can't be posted in this revision");
                 HttpReply::stray(&error, unknown).into()
             }
-            // Nothing was asked of the client, so this answers nothing.
-            Ok(Incoming::Single(Message::Response(_))) => match self.session(post, spoken) {
-                Ok(_) => HttpReply::accepted().into(),
+            Ok(Incoming::Single(Message::Response(answer))) => match self.session(post, spoken) {
+                Ok(session) => {
+                    session.answered(&answer);
+                    HttpReply::accepted().into()
+                }
                 Err(error) => HttpReply::stray(&error, unknown).into(),
             },
             Ok(Incoming::Batch(entries)) => self.post_batch(post, spoken, entries).await.into(),
@@ -258,8 +260,8 @@ impl Server {
         }
         if envelope::claims(&params) || spoken.is_stateless() {
             return match self.post_stateless(post, request, params) {
-                Ok(Work { begun: Begun::Later(later), notes: Some(notes) }) => {
-                    let messages = talk(later, notes, request.id.clone(), None);
+                Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
+                    let messages = talk(later, asides, request.id.clone(), None);
                     lifted(messages, &request.id).await
                 }
                 Ok(Work { begun, .. }) => {
@@ -330,8 +332,8 @@ impl Server {
             return HttpReply::new(200, duplicate(id)).into();
         };
         let body = match self.in_session(session, &request.method, params, &running, hear) {
-            Ok(Work { begun: Begun::Later(later), notes: Some(notes) }) => {
-                let messages = detached(talk(later, notes, id.clone(), Some(running)));
+            Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
+                let messages = detached(talk(later, asides, id.clone(), Some(running)));
                 return match lifted(messages, id).await {
                     PostReply::Whole(reply) => HttpReply { status: 200, ..reply }.into(),
                     events @ PostReply::Events(_) => events,
@@ -388,7 +390,10 @@ impl Server {
                         notified(&session.in_flight, &notification);
                         None
                     }
-                    Ok(Message::Response(_)) => None,
+                    Ok(Message::Response(answer)) => {
+                        session.answered(&answer);
+                        None
+                    }
                 }
             }
         });
@@ -413,7 +418,9 @@ impl Server {
 async fn lifted(mut messages: Messages, id: &Id) -> PostReply {
     match messages.next().await {
         Some(Said::Response { message, status }) => HttpReply::new(status, message).into(),
-        Some(Said::Notification(first)) => PostReply::Events(Events { first, rest: messages }),
+        Some(Said::Notification(first) | Said::Request(first)) => {
+            PostReply::Events(Events { first, rest: messages })
+        }
         None => HttpReply::new(200, response(id, &Answer::Error(ProtocolError::cancelled()))).into(),
     }
 }

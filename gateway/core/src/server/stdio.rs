@@ -13,10 +13,11 @@ use crate::json;
 use crate::jsonrpc::{self, Id, Incoming, Message, Notification, Request};
 use crate::mcp::envelope::{self, Envelope};
 use crate::mcp::{
-    Answer, Begun, Exchange, Feature, Greeting, Method, Notifier, Params, ProtocolError, Revision, Wishes,
+    self, Answer, Aside, Begun, Exchange, Feature, Greeting, Method, Notifier, Params, Peer, ProtocolError,
+    Revision, Wishes,
 };
 use crate::names::Principal;
-use crate::session::{InFlight, Running, Session};
+use crate::session::{Asks, InFlight, Running, Session};
 
 use super::talk::{Hear, Messages, Work, talk};
 use super::{
@@ -121,8 +122,12 @@ impl Server {
                 notified(&connection.in_flight, &notification);
                 LineReply::None
             }
-            // Nothing was asked of the client, so this answers nothing.
-            Message::Response(_) => LineReply::None,
+            Message::Response(answer) => {
+                if let Some(session) = connection.session() {
+                    session.answered(&answer);
+                }
+                LineReply::None
+            }
         }
     }
 
@@ -138,10 +143,10 @@ impl Server {
         let id = request.id.clone();
         match self.stdio_begin(connection, request, &running, hear) {
             Ok(Work { begun: Begun::Now(answer), .. }) => LineReply::Ready(response(&id, &answer)),
-            Ok(Work { begun: Begun::Later(later), notes: Some(notes) }) => {
-                LineReply::Several(talk(later, notes, id, Some(running)))
+            Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
+                LineReply::Several(talk(later, asides, id, Some(running)))
             }
-            Ok(Work { begun, notes: None }) => {
+            Ok(Work { begun, asides: None }) => {
                 LineReply::Pending(Box::pin(finish_running(begun, id, running)))
             }
             Err(error) => LineReply::Ready(response(&id, &Answer::Error(error))),
@@ -199,8 +204,9 @@ impl Server {
                 capabilities: Arc::default(),
                 cancel: running.token(),
                 sink: Arc::new(NoSink),
+                peer: None,
             };
-            return Ok(Work { begun: self.protocol.begin(exchange, Method::Ping, params), notes: None });
+            return Ok(Work { begun: self.protocol.begin(exchange, Method::Ping, params), asides: None });
         }
         if method == Method::Discover.as_str() {
             Envelope::read(&params)?;
@@ -232,9 +238,10 @@ impl Server {
             }
             _ => {}
         }
-        let (sink, notes) = ear(revision, Wishes::read(&params, session.level()), hear);
-        let exchange = session.exchange(running.token(), sink);
-        Ok(Work { begun: self.protocol.begin(exchange, method, params), notes })
+        let asks = session.asks().filter(|_| method.may_ask());
+        let Ear { sink, peer, asides } = ear(revision, Wishes::read(&params, session.level()), hear, asks);
+        let exchange = session.exchange(running.token(), sink, peer);
+        Ok(Work { begun: self.protocol.begin(exchange, method, params), asides })
     }
 
     /// A request of a stateless revision, on any transport; envelope and headers were checked before.
@@ -249,23 +256,30 @@ impl Server {
     ) -> Result<Work, ProtocolError> {
         let Envelope { revision, client, capabilities, level } = envelope;
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
-        let (sink, notes) = ear(revision, Wishes::read(&params, level), hear);
-        let exchange = Exchange { revision, principal, client, capabilities, cancel, sink };
-        Ok(Work { begun: self.protocol.begin(exchange, method, params), notes })
+        let Ear { sink, peer, asides } = ear(revision, Wishes::read(&params, level), hear, None);
+        let exchange = Exchange { revision, principal, client, capabilities, cancel, sink, peer };
+        Ok(Work { begun: self.protocol.begin(exchange, method, params), asides })
     }
 }
 
-/// Where a call's notifications go: nowhere unless the client wants some and the transport can carry them.
-fn ear(
-    revision: Revision,
-    wishes: Wishes,
-    hear: Hear,
-) -> (Arc<dyn CallSink>, Option<mpsc::Receiver<Vec<u8>>>) {
-    if wishes.is_empty() || hear == Hear::Response {
-        return (Arc::new(NoSink), None);
+/// Who listens to a request while it runs.
+struct Ear {
+    sink: Arc<dyn CallSink>,
+    peer: Option<Arc<dyn Peer>>,
+    asides: Option<mpsc::Receiver<Aside>>,
+}
+
+/// Where a call's notifications and questions go: nowhere unless the client wants or answers some and the transport
+/// can carry them.
+fn ear(revision: Revision, wishes: Wishes, hear: Hear, asks: Option<&Arc<Asks>>) -> Ear {
+    let deaf = || Arc::new(NoSink) as Arc<dyn CallSink>;
+    if hear == Hear::Response || (wishes.is_empty() && asks.is_none()) {
+        return Ear { sink: deaf(), peer: None, asides: None };
     }
-    let (notifier, notes) = Notifier::new(revision, wishes);
-    (Arc::new(notifier), Some(notes))
+    let (out, asides) = mcp::asides();
+    let peer = asks.map(|asks| Arc::new(asks.through(out.clone())) as Arc<dyn Peer>);
+    let sink = if wishes.is_empty() { deaf() } else { Arc::new(Notifier::new(revision, wishes, out)) };
+    Ear { sink, peer, asides: Some(asides) }
 }
 
 /// What a notification changes. Unknown and malformed ones change nothing, and none is ever answered.

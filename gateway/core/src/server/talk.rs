@@ -1,4 +1,4 @@
-//! A request being answered: what is said meanwhile, then the response, as one stream of messages.
+//! A request being answered: what is said and asked meanwhile, then the response, as one stream of messages.
 //!
 //! A transport that can carry several messages for one request writes them in this order; one that can't asks for a
 //! request without [`Hear`]ing anything and gets the response alone.
@@ -12,12 +12,12 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::sync::mpsc;
 
 use crate::jsonrpc::Id;
-use crate::mcp::{Answer, Begun, Later, ProtocolError};
+use crate::mcp::{Answer, Aside, Begun, Later, ProtocolError};
 use crate::session::Running;
 
 use super::response;
 
-/// Can the transport carry notifications for this request?
+/// Can the transport carry notifications and questions for this request?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hear {
     /// It can.
@@ -31,6 +31,8 @@ pub enum Hear {
 pub enum Said {
     /// Something that is said while the request runs.
     Notification(Vec<u8>),
+    /// A question to the client; it answers with a message of its own.
+    Request(Vec<u8>),
     /// The response, which is the last message.
     Response {
         /// The message.
@@ -45,7 +47,16 @@ impl Said {
     #[must_use]
     pub fn into_message(self) -> Vec<u8> {
         match self {
-            Self::Notification(message) | Self::Response { message, .. } => message,
+            Self::Notification(message) | Self::Request(message) | Self::Response { message, .. } => message,
+        }
+    }
+}
+
+impl From<Aside> for Said {
+    fn from(aside: Aside) -> Self {
+        match aside {
+            Aside::Notification(message) | Aside::Withdrawal(message) => Self::Notification(message),
+            Aside::Request(message) => Self::Request(message),
         }
     }
 }
@@ -53,17 +64,17 @@ impl Said {
 /// All messages of one request, in order. It ends without a response where the request was cancelled.
 pub type Messages = Pin<Box<dyn Stream<Item = Said> + Send>>;
 
-/// A request that was begun, and where its notifications come out.
+/// A request that was begun, and where what is said beside its response comes out.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) begun: Begun,
-    pub(super) notes: Option<mpsc::Receiver<Vec<u8>>>,
+    pub(super) asides: Option<mpsc::Receiver<Aside>>,
 }
 
 impl Work {
     /// A request that is answered already.
     pub(super) fn done(answer: Answer) -> Self {
-        Self { begun: Begun::Now(answer), notes: None }
+        Self { begun: Begun::Now(answer), asides: None }
     }
 }
 
@@ -85,17 +96,17 @@ async fn guarded(later: Later) -> Answer {
 /// The messages of a request that takes a while. `running` is given back when the response is ready.
 pub(super) fn talk(
     later: Later,
-    notes: mpsc::Receiver<Vec<u8>>,
+    asides: mpsc::Receiver<Aside>,
     id: Id,
     running: Option<Running>,
 ) -> Messages {
-    let talk = Talk { answer: Some(Box::pin(guarded(later))), notes, left: VecDeque::new(), id, running };
+    let talk = Talk { answer: Some(Box::pin(guarded(later))), asides, left: VecDeque::new(), id, running };
     Box::pin(stream::unfold(talk, |mut talk| async move { talk.next().await.map(|said| (said, talk)) }))
 }
 
 struct Talk {
     answer: Option<Later>,
-    notes: mpsc::Receiver<Vec<u8>>,
+    asides: mpsc::Receiver<Aside>,
     left: VecDeque<Said>,
     id: Id,
     running: Option<Running>,
@@ -106,18 +117,22 @@ impl Talk {
         let Some(answer) = &mut self.answer else { return self.left.pop_front() };
         let answer = tokio::select! {
             biased;
-            Some(note) = self.notes.recv() => return Some(Said::Notification(note)),
+            Some(aside) = self.asides.recv() => return Some(aside.into()),
             answer = answer => answer,
         };
         self.answer = None;
-        self.notes.close(); // nothing may follow the response
-        while let Ok(note) = self.notes.try_recv() {
-            self.left.push_back(Said::Notification(note));
-        }
+        self.asides.close(); // nothing may follow the response
         let cancelled = self.running.take().is_some_and(|running| running.is_cancelled());
-        if cancelled {
-            self.left.clear();
-        } else {
+        while let Ok(aside) = self.asides.try_recv() {
+            let told = match aside {
+                Aside::Withdrawal(_) => true,
+                Aside::Notification(_) | Aside::Request(_) => !cancelled,
+            };
+            if told {
+                self.left.push_back(aside.into());
+            }
+        }
+        if !cancelled {
             let status = answer.status();
             self.left.push_back(Said::Response { message: response(&self.id, &answer), status });
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use crate::jsonrpc::Id;
 use crate::mcp::Params;
 
 fn greeting() -> Greeting {

@@ -65,6 +65,7 @@ impl Gateway {
             capabilities: Arc::default(),
             cancel: tokio_util::sync::CancellationToken::new(),
             sink: Arc::new(NoSink),
+            peer: None,
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
         match self.protocol.begin(exchange, method, Params::read(Some(&raw)).unwrap()) {

@@ -1,0 +1,131 @@
+//! Questions that the gateway asks a client of the handshake revisions while a request of that client runs.
+//!
+//! A question leaves on the way of the request that asks it, and its answer comes as a message of its own (2025-11-25,
+//! basic/transports). Ids begin with `s-`, so that nobody takes them for the client's own. A question that is dropped
+//! unanswered is withdrawn with `notifications/cancelled`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::json::Json;
+use crate::jsonrpc::{self, ErrorObject, Id, Response};
+use crate::mcp::{Aside, AskError, Asking, Peer};
+
+/// How long a person may think about one question.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How many questions of one session may be open at once: far more than anybody answers, and far fewer than the
+/// requests that one connection may have running, so that there is always room for the answers.
+const MOST_OPEN: usize = 64;
+
+/// What came back: a result or an error.
+type Answer = Result<Json, ErrorObject>;
+
+/// The open questions of one session.
+#[derive(Debug, Default)]
+pub struct Asks(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    /// How many were asked.
+    count: u64,
+    waiting: HashMap<Id, oneshot::Sender<Answer>>,
+}
+
+/// Asks the client on the way of one request.
+#[derive(Debug)]
+pub struct Voice {
+    asks: Arc<Asks>,
+    out: mpsc::Sender<Aside>,
+}
+
+/// An open question; it is withdrawn when this is dropped before its answer came.
+struct Question<'a> {
+    voice: &'a Voice,
+    id: Id,
+    answer: oneshot::Receiver<Answer>,
+    /// What the client is told when it is withdrawn; nothing before it was asked.
+    why: Option<&'static str>,
+}
+
+impl Asks {
+    /// Asks through `out`, the way on which a request's asides leave.
+    #[must_use]
+    pub fn through(self: &Arc<Self>, out: mpsc::Sender<Aside>) -> Voice {
+        Voice { asks: Arc::clone(self), out }
+    }
+
+    /// Takes an answer. One that nobody waits for changes nothing.
+    pub fn answered(&self, answer: &Response<'_>) {
+        let waiting = answer.id.as_ref().and_then(|id| self.lock().waiting.remove(id));
+        if let Some(waiting) = waiting {
+            // Fails where the question was dropped this moment.
+            let _ = waiting.send(answer.outcome.clone().map(Json::from));
+        }
+    }
+
+    /// How many questions are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Voice {
+    fn question(&self) -> Result<Question<'_>, AskError> {
+        let (sender, answer) = oneshot::channel();
+        let mut open = self.asks.lock();
+        if open.waiting.len() >= MOST_OPEN {
+            return Err(AskError::TooMany(MOST_OPEN));
+        }
+        open.count += 1;
+        let id = Id::string(&format!("s-{}", open.count));
+        open.waiting.insert(id.clone(), sender);
+        Ok(Question { voice: self, id, answer, why: None })
+    }
+
+    async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, AskError> {
+        let mut question = self.question()?;
+        let mut message = Vec::with_capacity(256);
+        jsonrpc::write_request(&mut message, &question.id, method, params.map(Json::raw));
+        self.out.send(Aside::Request(message)).await.map_err(|_| AskError::Gone)?;
+        question.why = Some("the request that asked was cancelled");
+        match timeout(PATIENCE, &mut question.answer).await {
+            Ok(Ok(answer)) => answer.map_err(AskError::Refused),
+            Ok(Err(_)) => Err(AskError::Gone),
+            Err(_) => {
+                question.why = Some("nobody answered in time");
+                Err(AskError::Silence(PATIENCE))
+            }
+        }
+    }
+}
+
+impl Peer for Voice {
+    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a> {
+        Box::pin(self.answer(method, params))
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        let unanswered = self.voice.asks.lock().waiting.remove(&self.id).is_some();
+        let Some(why) = self.why.filter(|_| unanswered) else { return };
+        let id: serde_json::Value = serde_json::from_str(self.id.as_json()).expect("an id is JSON");
+        let params = Json::from_value(&json!({ "requestId": id, "reason": why }));
+        let mut message = Vec::with_capacity(128);
+        jsonrpc::write_notification(&mut message, "notifications/cancelled", Some(params.raw()));
+        if self.voice.out.try_send(Aside::Withdrawal(message)).is_err() {
+            tracing::debug!("a question couldn't be withdrawn: the client reads too slowly");
+        }
+    }
+}
