@@ -93,9 +93,12 @@ impl HttpReply {
         Self { status, headers: Vec::new(), body }
     }
 
-    /// An error that belongs to no request.
-    fn stray(error: &ProtocolError, unknown: UnknownId) -> Self {
-        Self::new(error.status, stray_error(error, unknown))
+    /// An error about what isn't a single request: nothing, a notification, a response, a batch.
+    ///
+    /// `null` would say that a request's id couldn't be read, so there is no id at all (2025-11-25,
+    /// basic/transports: "a JSON-RPC error response that has no `id`").
+    fn stray(error: &ProtocolError) -> Self {
+        Self::new(error.status, stray_error(error, UnknownId::Omit))
     }
 
     /// What is no message. A broken notification is taken and ignored; a broken response is refused without its id,
@@ -177,14 +180,14 @@ impl Server {
             }
             Ok(Incoming::Single(Message::Response(_))) if spoken.is_stateless() => {
                 let error = ProtocolError::invalid_request("a response can't be posted in this revision");
-                HttpReply::stray(&error, unknown).into()
+                HttpReply::stray(&error).into()
             }
             Ok(Incoming::Single(Message::Response(answer))) => match self.session(post, spoken) {
                 Ok(session) => {
                     session.answered(&answer);
                     HttpReply::accepted().into()
                 }
-                Err(error) => HttpReply::stray(&error, unknown).into(),
+                Err(error) => HttpReply::stray(&error).into(),
             },
             Ok(Incoming::Batch(entries)) => self.post_batch(post, spoken, entries).await.into(),
         }
@@ -205,7 +208,7 @@ impl Server {
                 notified(&session.in_flight, notification);
                 HttpReply::accepted()
             }
-            Err(error) => HttpReply::stray(&error, unknown_id(spoken.revision())),
+            Err(error) => HttpReply::stray(&error),
         }
     }
 
@@ -223,14 +226,12 @@ impl Server {
             return HttpReply::not_allowed("POST");
         }
         if spoken == Spoken::Unknown {
-            return HttpReply::stray(&unknown_revision(), unknown_id(None));
+            return HttpReply::stray(&unknown_revision());
         }
         match headers.get(SESSION) {
             Header::Text(id) if self.sessions.end(id, principal) => HttpReply::new(200, Vec::new()),
-            Header::Text(_) => HttpReply::stray(&no_session(), unknown_id(spoken.revision())),
-            Header::Absent | Header::Invalid => {
-                HttpReply::stray(&session_needed(), unknown_id(spoken.revision()))
-            }
+            Header::Text(_) => HttpReply::stray(&no_session()),
+            Header::Absent | Header::Invalid => HttpReply::stray(&session_needed()),
         }
     }
 
@@ -357,7 +358,10 @@ impl Server {
         entries: Vec<Result<Message<'_>, Malformed>>,
     ) -> HttpReply {
         let unknown = unknown_id(spoken.revision());
-        let refuse = |message: &str| HttpReply::stray(&ProtocolError::invalid_request(message), unknown);
+        let refuse = |message: &str| {
+            let error = ProtocolError::invalid_request(message);
+            HttpReply::new(error.status, stray_error(&error, unknown))
+        };
         if spoken.is_stateless() {
             return refuse(NO_BATCHES);
         }
@@ -366,7 +370,7 @@ impl Server {
         }
         let session = match self.session(post, spoken) {
             Ok(session) => session,
-            Err(error) => return HttpReply::stray(&error, unknown),
+            Err(error) => return HttpReply::stray(&error),
         };
         if !session.greeting().revision.has(Feature::Batches) {
             return refuse(NO_BATCHES);
