@@ -11,17 +11,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::judge::Judge;
 use crate::{Workspace, hello, request, stateless};
 
 /// How long a test waits for something that should happen: long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The gateway over HTTP.
+/// The gateway over HTTP. Every message that it sends must fit the schema of its revision.
 #[derive(Debug)]
 pub struct Http {
     child: Child,
     address: SocketAddr,
     log: Arc<Mutex<String>>,
+    judge: Judge,
 }
 
 /// An HTTP response.
@@ -50,6 +52,29 @@ impl Reply {
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Every message in it: the body, or the data of each event.
+    ///
+    /// # Panics
+    /// An event holds what is no JSON.
+    #[must_use]
+    #[track_caller]
+    pub fn messages(&self) -> Vec<Value> {
+        let read = |text: &str| {
+            serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text:?} in {self:?}"))
+        };
+        if self.body.is_empty() {
+            return Vec::new();
+        }
+        match self.header("content-type").map(|kind| kind.split(';').next().unwrap_or_default()) {
+            Some("application/json") => vec![read(&self.body)],
+            Some("text/event-stream") => {
+                let data = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
+                data.map(str::trim).filter(|data| !data.is_empty()).map(read).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -83,7 +108,7 @@ impl Http {
                 kept.lock().expect("no test panics while it holds this").push_str(&std::mem::take(&mut line));
             }
         });
-        Self { child, address, log }
+        Self { child, address, log, judge: Judge::default() }
     }
 
     /// Where it listens.
@@ -125,8 +150,11 @@ impl Http {
         // It may refuse by the head alone and close before it has read the body.
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
+        let asked = self.judge.asked(path, headers, body);
         stream.read_to_end(&mut answer).expect("an answer");
-        parse(&answer)
+        let reply = parse(&answer);
+        self.judge.answered(&asked, &reply);
+        reply
     }
 
     /// Posts a message to the endpoint, as a client of the handshake revisions does.
@@ -197,5 +225,31 @@ fn parse(answer: &[u8]) -> Reply {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    Reply { status: status.unwrap_or_else(|| panic!("no status: {head}")), headers, body: body.to_owned() }
+    let mut reply = Reply {
+        status: status.unwrap_or_else(|| panic!("no status: {head}")),
+        headers,
+        body: body.to_owned(),
+    };
+    if reply.header("transfer-encoding") == Some("chunked") {
+        reply.body = String::from_utf8(joined(body.as_bytes())).expect("messages are UTF-8");
+    }
+    reply
+}
+
+/// What stands in the chunks of a body.
+fn joined(mut chunked: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = chunked.windows(2).position(|pair| pair == b"\r\n") {
+        let size =
+            std::str::from_utf8(&chunked[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+        let size = size.expect("a chunk begins with its size");
+        let rest = &chunked[end + 2..];
+        body.extend_from_slice(&rest[..size]);
+        chunked = &rest[size..];
+        chunked = chunked.strip_prefix(b"\r\n").unwrap_or(chunked);
+        if size == 0 {
+            break;
+        }
+    }
+    body
 }

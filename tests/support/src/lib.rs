@@ -8,11 +8,13 @@
 
 mod floors;
 mod http;
+mod judge;
 mod stdio;
 mod workspace;
 
 pub use floors::{Floors, Rule};
 pub use http::{Http, Reply};
+pub use judge::{Judge, Sent};
 pub use stdio::Stdio;
 pub use workspace::{Workspace, binary, component, root};
 

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use moongate_mcp_schema::Conversation;
 use serde_json::{Value, json};
 
 use crate::{Workspace, hello, request};
@@ -15,7 +16,7 @@ use crate::{Workspace, hello, request};
 /// How long a test waits for something that should happen: long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The gateway over stdio. Every line of its stdout must be a JSON-RPC message.
+/// The gateway over stdio. Every line of its stdout must be a JSON-RPC message that fits the schema of its revision.
 #[derive(Debug)]
 pub struct Stdio {
     child: Child,
@@ -24,6 +25,9 @@ pub struct Stdio {
     early: VecDeque<Value>,
     log: thread::JoinHandle<String>,
     next: u64,
+    judge: Conversation,
+    /// What was sent without a line end so far.
+    begun: Vec<u8>,
 }
 
 impl Stdio {
@@ -78,7 +82,8 @@ impl Stdio {
             let _ = stderr.read_to_string(&mut log);
             log
         });
-        Self { child, stdin, lines, early: VecDeque::new(), log, next: 1 }
+        let (early, judge, begun) = (VecDeque::new(), Conversation::new(), Vec::new());
+        Self { child, stdin, lines, early, log, next: 1, judge, begun }
     }
 
     /// Starts the gateway and shakes hands in `revision`.
@@ -104,6 +109,11 @@ impl Stdio {
 
     /// Sends bytes as they are.
     pub fn send_raw(&mut self, bytes: &[u8]) {
+        self.begun.extend_from_slice(bytes);
+        if let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') {
+            let lines: Vec<u8> = self.begun.drain(..=end).collect();
+            self.judge.sent(&lines);
+        }
         let stdin = self.stdin.as_mut().expect("stdin is open");
         stdin.write_all(bytes).and_then(|()| stdin.flush()).expect("the gateway reads");
     }
@@ -158,6 +168,9 @@ impl Stdio {
                 for each in &messages {
                     assert_eq!(each["jsonrpc"], "2.0", "stdout holds what is no JSON-RPC: {line:?}");
                 }
+                if let Err(misfit) = self.judge.received(&message) {
+                    panic!("{misfit}");
+                }
                 Some(message)
             }
             Err(RecvTimeoutError::Disconnected) => None,
@@ -169,6 +182,7 @@ impl Stdio {
     #[track_caller]
     pub fn finish(mut self) -> (Vec<Value>, ExitStatus, String) {
         drop(self.stdin.take());
+        self.judge.sent(&std::mem::take(&mut self.begun));
         let mut left: Vec<Value> = self.early.drain(..).collect();
         while let Some(message) = self.read() {
             left.push(message);
