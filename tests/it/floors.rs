@@ -8,8 +8,8 @@ use moongate_tests::{Floors, Rule, root};
 const CORE: Floors = Floors {
     sources: "gateway/core/src",
     modules: &[
-        "json", "names", "jsonrpc", "manifest", "call", "config", "catalog", "gate", "dispatch", "mcp",
-        "session", "server",
+        "json", "names", "jsonrpc", "manifest", "call", "config", "catalog", "gate", "dispatch", "changes",
+        "mcp", "session", "server",
     ],
     rules: &[
         Rule { word: "wasmtime", only_in: &[] },

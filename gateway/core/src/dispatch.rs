@@ -62,6 +62,12 @@ impl Dispatcher {
         Arc::clone(&self.catalog.borrow())
     }
 
+    /// The latest catalog, and those that come after it.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.catalog.clone()
+    }
+
     /// The permits that calls wait for.
     #[must_use]
     pub fn gate(&self) -> &Arc<Gate> {

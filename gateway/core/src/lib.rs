@@ -21,6 +21,8 @@ pub mod catalog;
 pub mod gate;
 // The way of a call from a public name to a plugin and back.
 pub mod dispatch;
+// What changed since a client was last told.
+pub mod changes;
 // The Model Context Protocol in every revision.
 pub mod mcp;
 // Sessions of the handshake revisions.

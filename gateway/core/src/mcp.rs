@@ -16,6 +16,7 @@ use crate::dispatch::Dispatcher;
 use crate::names::Principal;
 
 mod calls;
+mod changes;
 pub mod envelope;
 pub mod errors;
 mod greeting;
@@ -30,6 +31,7 @@ mod revision;
 mod seal;
 mod structured;
 
+pub use changes::{Listening, session_news};
 pub use errors::ProtocolError;
 pub use greeting::Greeting;
 pub use identity::Identity;

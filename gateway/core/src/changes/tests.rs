@@ -1,0 +1,166 @@
+//! Nothing is told without a change, everything is told after the last one, and bursts become one.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::*;
+use crate::catalog::fake::{Fake, catalog};
+
+fn uri(text: &str) -> ResourceUri {
+    ResourceUri::new(text).unwrap()
+}
+
+/// A catalog of these tools and resources.
+fn offering(tools: &[&str], resources: &[&str]) -> Arc<Catalog> {
+    let fake =
+        tools.iter().fold(Fake::new("a"), |fake, name| fake.tool(name, &json!({ "type": "object" }), None));
+    catalog(vec![resources.iter().fold(fake, |fake, uri| fake.resource(uri)).member(|_| {})])
+}
+
+/// A listener of all kinds, and what it listens to.
+fn listener(first: Arc<Catalog>) -> (watch::Sender<Arc<Catalog>>, Arc<Updates>, Listener) {
+    let (publish, seen) = watch::channel(first);
+    let updates: Arc<Updates> = Arc::default();
+    let listener = Listener::new(seen, &updates, Kind::ALL);
+    (publish, updates, listener)
+}
+
+/// All that is news now.
+fn heard(listener: &Listener) -> Vec<News> {
+    std::iter::from_fn(|| listener.next().now_or_never()).collect()
+}
+
+#[tokio::test]
+async fn lists_that_changed_are_told_once_however_often_they_did() {
+    let (publish, _, listener) = listener(offering(&["one"], &[]));
+    assert_eq!(heard(&listener), []);
+    for tools in [&["one", "two"][..], &["two"], &["three"]] {
+        publish.send_replace(offering(tools, &["test://a"]));
+    }
+    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools), News::ListChanged(Kind::Resources)]);
+    assert_eq!(heard(&listener), []);
+}
+
+#[tokio::test]
+async fn a_change_that_was_taken_back_before_anybody_looked_is_none() {
+    let (publish, _, listener) = listener(offering(&["one"], &[]));
+    publish.send_replace(offering(&["two"], &[]));
+    publish.send_replace(offering(&["one"], &[]));
+    assert_eq!(heard(&listener), []);
+    publish.send_replace(offering(&["two"], &[]));
+    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools)]);
+    publish.send_replace(offering(&["one"], &[]));
+    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools)], "this time it was told of the other");
+}
+
+#[tokio::test]
+async fn templates_are_of_the_resources_kind_and_only_wanted_kinds_are_told() {
+    let with_template = catalog(vec![Fake::new("a").template("test://a/{id}").member(|_| {})]);
+    let (publish, _, all) = listener(Arc::new(Catalog::empty()));
+    let tools = Listener::new(publish.subscribe(), &Arc::default(), [Kind::Tools]);
+    publish.send_replace(with_template);
+    assert_eq!(heard(&all), [News::ListChanged(Kind::Resources)]);
+    assert_eq!(heard(&tools), []);
+    publish.send_replace(offering(&["one"], &[]));
+    assert_eq!(heard(&tools), [News::ListChanged(Kind::Tools)]);
+}
+
+#[tokio::test]
+async fn updates_reach_those_who_subscribed_and_bursts_become_one() {
+    let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
+    let two = Listener::new(publish.subscribe(), &updates, []);
+    one.subscribe(&uri("test://a")).unwrap();
+    one.subscribe(&uri("test://a")).unwrap();
+    one.subscribe(&uri("test://b")).unwrap();
+    two.subscribe(&uri("test://b")).unwrap();
+    for text in ["test://b", "test://a", "test://b", "test://c"] {
+        updates.updated(&uri(text));
+    }
+    assert_eq!(heard(&one), [News::Updated(uri("test://b")), News::Updated(uri("test://a"))]);
+    assert_eq!(heard(&two), [News::Updated(uri("test://b"))]);
+    updates.updated(&uri("test://a"));
+    assert_eq!(heard(&one), [News::Updated(uri("test://a"))], "what was told can happen again");
+}
+
+#[tokio::test]
+async fn whoever_unsubscribes_is_not_told_what_was_waiting() {
+    let (_publish, updates, listener) = listener(Arc::new(Catalog::empty()));
+    listener.unsubscribe(&uri("test://never"));
+    for text in ["test://a", "test://b"] {
+        listener.subscribe(&uri(text)).unwrap();
+        updates.updated(&uri(text));
+    }
+    listener.unsubscribe(&uri("test://a"));
+    updates.updated(&uri("test://a"));
+    assert_eq!(heard(&listener), [News::Updated(uri("test://b"))]);
+    listener.subscribe(&uri("test://a")).unwrap();
+    assert_eq!(heard(&listener), [], "an update from before the subscription");
+}
+
+#[tokio::test]
+async fn a_listener_that_is_gone_leaves_nothing_behind() {
+    let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
+    let two = Listener::new(publish.subscribe(), &updates, []);
+    for listener in [&one, &two] {
+        listener.subscribe(&uri("test://a")).unwrap();
+    }
+    one.subscribe(&uri("test://b")).unwrap();
+    assert_eq!(updates.subscribed(), 2);
+    drop(one);
+    assert_eq!(updates.subscribed(), 1);
+    two.unsubscribe(&uri("test://a"));
+    assert_eq!(updates.subscribed(), 0);
+}
+
+#[tokio::test]
+async fn a_listener_subscribes_to_so_much_and_no_more() {
+    let (_publish, _, listener) = listener(Arc::new(Catalog::empty()));
+    for number in 0..1024 {
+        listener.subscribe(&uri(&format!("test://{number}"))).unwrap();
+    }
+    assert_eq!(listener.subscribe(&uri("test://more")), Err(TooMany));
+    assert_eq!(listener.subscribe(&uri("test://7")), Ok(()), "this one it has already");
+    listener.unsubscribe(&uri("test://7"));
+    let long = |number: usize| uri(&format!("test://{number}/{}", "x".repeat(4_000)));
+    assert_eq!(listener.subscribe(&long(0)), Ok(()));
+    for number in 0..1024 {
+        listener.unsubscribe(&uri(&format!("test://{number}")));
+    }
+    let taken = (1..1024).take_while(|number| listener.subscribe(&long(*number)).is_ok()).count();
+    assert!((60..66).contains(&taken), "{taken} URIs of four thousand bytes");
+}
+
+#[tokio::test]
+async fn whoever_waits_is_woken_by_a_catalog_and_by_an_update() {
+    let (publish, updates, listener) = listener(Arc::new(Catalog::empty()));
+    listener.subscribe(&uri("test://a")).unwrap();
+    let listener = Arc::new(listener);
+    let wait = || {
+        let listener = Arc::clone(&listener);
+        tokio::spawn(async move { listener.next().await })
+    };
+    let waiting = wait();
+    tokio::task::yield_now().await;
+    publish.send_replace(offering(&["one"], &[]));
+    assert_eq!(waiting.await.unwrap(), News::ListChanged(Kind::Tools));
+    drop(publish); // there will be no other catalog, and updates still come
+    let waiting = wait();
+    tokio::task::yield_now().await;
+    updates.updated(&uri("test://a"));
+    assert_eq!(waiting.await.unwrap(), News::Updated(uri("test://a")));
+}
+
+#[tokio::test]
+async fn news_are_not_lost_when_whoever_waits_gives_up() {
+    let (publish, updates, listener) = listener(Arc::new(Catalog::empty()));
+    listener.subscribe(&uri("test://a")).unwrap();
+    let mut given_up = Box::pin(listener.next());
+    assert!(futures_util::poll!(&mut given_up).is_pending());
+    publish.send_replace(offering(&["one"], &[]));
+    updates.updated(&uri("test://a"));
+    drop(given_up);
+    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools), News::Updated(uri("test://a"))]);
+}

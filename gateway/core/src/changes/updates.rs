@@ -1,0 +1,166 @@
+//! Who subscribed to which resource, and the updates that each of them wasn't told of yet.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use crate::names::ResourceUri;
+
+/// How many resources one listener may subscribe to.
+const MAX_SUBSCRIPTIONS: usize = 1024;
+
+/// How long the URIs may be together that one listener subscribes to, in bytes: they are kept as long as the client
+/// stays.
+const MAX_TEXT: usize = 256 * 1024;
+
+/// One listener wants to subscribe to more than it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("at most {MAX_SUBSCRIPTIONS} resources can be subscribed to, with URIs of {MAX_TEXT} bytes together")]
+pub struct TooMany;
+
+/// The hub between those who report updates and those who subscribed.
+#[derive(Debug, Default)]
+pub struct Updates(Mutex<Index>);
+
+/// Who subscribed to what.
+#[derive(Debug, Default)]
+struct Index {
+    subscribers: HashMap<ResourceUri, HashMap<u64, Arc<Letters>>>,
+    /// How many mailboxes there were: each is known by a number.
+    count: u64,
+}
+
+impl Updates {
+    /// The resource at `uri` has new contents. Costs as much as there are listeners that subscribed to it.
+    pub fn updated(&self, uri: &ResourceUri) {
+        for letters in self.lock().subscribers.get(uri).into_iter().flat_map(HashMap::values) {
+            letters.put(uri);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Index> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One listener's subscriptions, and the updates that it wasn't told of.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    updates: Arc<Updates>,
+    number: u64,
+    letters: Arc<Letters>,
+}
+
+/// What lies in a mailbox. Locked only while the hub is, or alone.
+#[derive(Debug, Default)]
+struct Letters {
+    state: Mutex<State>,
+    knock: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    subscribed: HashSet<ResourceUri>,
+    /// The bytes of `subscribed`.
+    text: usize,
+    /// Those of `subscribed` that have an update, each once, the oldest first.
+    waiting: VecDeque<ResourceUri>,
+    /// The same, to look up.
+    waits: HashSet<ResourceUri>,
+}
+
+impl Mailbox {
+    pub(super) fn new(updates: &Arc<Updates>) -> Self {
+        let mut index = updates.lock();
+        index.count += 1;
+        let number = index.count;
+        drop(index);
+        Self { updates: Arc::clone(updates), number, letters: Arc::default() }
+    }
+
+    pub(super) fn subscribe(&self, uri: &ResourceUri) -> Result<(), TooMany> {
+        let mut index = self.updates.lock();
+        let mut state = self.letters.lock();
+        if state.subscribed.contains(uri) {
+            return Ok(());
+        }
+        let text = state.text + uri.as_str().len();
+        if state.subscribed.len() >= MAX_SUBSCRIPTIONS || text > MAX_TEXT {
+            return Err(TooMany);
+        }
+        state.text = text;
+        state.subscribed.insert(uri.clone());
+        index.subscribers.entry(uri.clone()).or_default().insert(self.number, Arc::clone(&self.letters));
+        Ok(())
+    }
+
+    pub(super) fn unsubscribe(&self, uri: &ResourceUri) {
+        let mut index = self.updates.lock();
+        let mut state = self.letters.lock();
+        if state.subscribed.remove(uri) {
+            state.text -= uri.as_str().len();
+            if state.waits.remove(uri) {
+                state.waiting.retain(|waiting| waiting != uri);
+            }
+            index.remove(uri, self.number);
+        }
+    }
+
+    /// Comes when something is put in after this was called.
+    pub(super) fn knock(&self) -> Notified<'_> {
+        self.letters.knock.notified()
+    }
+
+    /// The resource whose update waited longest.
+    pub(super) fn take(&self) -> Option<ResourceUri> {
+        let mut state = self.letters.lock();
+        let uri = state.waiting.pop_front()?;
+        state.waits.remove(&uri);
+        Some(uri)
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        let mut index = self.updates.lock();
+        for uri in self.letters.lock().subscribed.drain() {
+            index.remove(&uri, self.number);
+        }
+    }
+}
+
+impl Index {
+    fn remove(&mut self, uri: &ResourceUri, number: u64) {
+        if let Some(subscribers) = self.subscribers.get_mut(uri) {
+            subscribers.remove(&number);
+            if subscribers.is_empty() {
+                self.subscribers.remove(uri);
+            }
+        }
+    }
+}
+
+impl Letters {
+    fn put(&self, uri: &ResourceUri) {
+        let mut state = self.lock();
+        if state.waits.insert(uri.clone()) {
+            state.waiting.push_back(uri.clone());
+            drop(state);
+            self.knock.notify_waiters();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+impl Updates {
+    /// How many resources somebody subscribed to.
+    pub(super) fn subscribed(&self) -> usize {
+        self.lock().subscribers.len()
+    }
+}
