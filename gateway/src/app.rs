@@ -81,6 +81,7 @@ pub enum Stopped {
 #[derive(Debug)]
 pub struct App {
     supervisor: Supervisor,
+    server: Arc<Server>,
     address: Option<SocketAddr>,
     stop: CancellationToken,
     http: Option<JoinHandle<usize>>,
@@ -114,9 +115,9 @@ impl App {
         let stdio = stdio.map(|streams| {
             let Stdio { input, output, restore: after } = streams;
             restore = Some(after);
-            tokio::spawn(stdio::serve(server, input, output, stop.clone()))
+            tokio::spawn(stdio::serve(Arc::clone(&server), input, output, stop.clone()))
         });
-        Ok(Self { supervisor, address, stop, http, stdio, _restore: restore })
+        Ok(Self { supervisor, server, address, stop, http, stdio, _restore: restore })
     }
 
     /// Where the HTTP endpoint listens.
@@ -147,6 +148,7 @@ impl App {
 
     /// Takes no more requests, and lets those that run end: for thirty seconds at most, and not after `hurry`.
     pub async fn stop(mut self, hurry: impl Future) -> Stopped {
+        self.server.stop();
         self.stop.cancel();
         let (http, stdio) = (self.http.take(), self.stdio.take());
         let abort: Vec<_> = http
@@ -194,6 +196,7 @@ fn server(config: &Config, supervisor: &Supervisor) -> Result<Arc<Server>, NoRan
         },
         max_sessions: http.max_sessions as usize,
         session_idle: http.session_idle,
+        updates: Arc::default(),
     };
     Ok(Server::new(supervisor.dispatcher(), options))
 }

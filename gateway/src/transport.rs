@@ -21,6 +21,13 @@ pub trait Protocol: Send + Sync + 'static {
     /// A peer has come over stdio.
     fn connect(&self) -> Arc<Self::Connection>;
 
+    /// The next message to a peer over stdio that it didn't ask for. Called again once the last one was written, and
+    /// dropped without harm while it waits.
+    fn news(&self, connection: &Arc<Self::Connection>) -> impl Future<Output = Vec<u8>> + Send;
+
+    /// The peer sends no more, or the gateway stops: what doesn't end by itself ends now.
+    fn wind_up(&self, connection: &Self::Connection);
+
     /// The peer has gone: nothing that still runs for it is wanted any more.
     fn disconnect(&self, connection: &Self::Connection);
 
@@ -45,6 +52,14 @@ impl Protocol for Server {
 
     fn connect(&self) -> Arc<StdioConnection> {
         StdioConnection::new()
+    }
+
+    async fn news(&self, connection: &Arc<StdioConnection>) -> Vec<u8> {
+        connection.next_news().await
+    }
+
+    fn wind_up(&self, connection: &StdioConnection) {
+        connection.wind_up();
     }
 
     fn disconnect(&self, connection: &StdioConnection) {

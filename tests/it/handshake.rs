@@ -36,7 +36,12 @@ fn the_greeting_says_only_what_the_revision_knows() {
     let answer = oldest.ask("initialize", hello("2024-11-05"));
     assert_eq!(
         answer["result"]["capabilities"],
-        json!({"tools": {}, "resources": {}, "prompts": {}, "logging": {}})
+        json!({
+            "tools": {"listChanged": true},
+            "resources": {"subscribe": true, "listChanged": true},
+            "prompts": {"listChanged": true},
+            "logging": {},
+        })
     );
     assert!(answer["result"]["serverInfo"].get("title").is_none());
     assert!(answer["result"].get("resultType").is_none());

@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
+use crate::changes::Updates;
 use crate::dispatch::Dispatcher;
 use crate::jsonrpc::{self, Id, Malformed, Message, ParseLimits, UnknownId};
 use crate::mcp::envelope;
@@ -15,6 +18,7 @@ use crate::session::{Running, Sessions};
 
 mod headers;
 mod http;
+mod listen;
 mod stdio;
 mod talk;
 
@@ -23,6 +27,7 @@ pub use http::{Events, HttpReply, Post, PostReply};
 pub use stdio::{LineReply, StdioConnection};
 pub use talk::{Hear, Messages, Said};
 
+use listen::Listens;
 use talk::finish;
 
 /// How many messages a batch may hold (2025-03-26 only).
@@ -37,6 +42,8 @@ pub struct ServerOptions {
     pub max_sessions: usize,
     /// When an idle one ends.
     pub session_idle: std::time::Duration,
+    /// Where updates of resources are reported.
+    pub updates: Arc<Updates>,
 }
 
 /// One endpoint over one catalog, for every transport.
@@ -44,17 +51,30 @@ pub struct ServerOptions {
 pub struct Server {
     protocol: Arc<Protocol>,
     sessions: Sessions,
+    updates: Arc<Updates>,
+    listens: Listens,
+    /// Set when the gateway stops.
+    stop: CancellationToken,
 }
 
 impl Server {
     /// Serves what `dispatcher` reaches.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions { protocol, max_sessions, session_idle } = options;
+        let ServerOptions { protocol, max_sessions, session_idle, updates } = options;
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
             sessions: Sessions::new(max_sessions, session_idle),
+            updates,
+            listens: Listens::default(),
+            stop: CancellationToken::new(),
         })
+    }
+
+    /// The gateway stops: streams that don't end by themselves end now, so that nobody waits for them. Requests are
+    /// still answered.
+    pub fn stop(&self) {
+        self.stop.cancel();
     }
 
     /// How many handshake sessions are open over HTTP.

@@ -7,11 +7,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, LogLevel};
+use crate::changes::Listener;
 use crate::jsonrpc::Response;
-use crate::mcp::{Exchange, Greeting, Peer};
+use crate::mcp::{Exchange, Greeting, Peer, session_news};
 use crate::names::Principal;
 
 mod asking;
@@ -27,6 +29,9 @@ pub struct Session {
     principal: Principal,
     greeting: Greeting,
     level: Mutex<Option<LogLevel>>,
+    listener: Listener,
+    /// Set once the client is ready for messages that it didn't ask for.
+    ready: SetOnce<()>,
     /// The requests that run.
     pub in_flight: Arc<InFlight>,
     /// The questions that wait for an answer, where the client answers any.
@@ -36,14 +41,57 @@ pub struct Session {
 impl Session {
     /// A session that no store knows: the one of a stdio process.
     #[must_use]
-    pub fn unlisted(principal: Principal, greeting: Greeting, in_flight: Arc<InFlight>) -> Self {
-        Self::new(String::new(), principal, greeting, in_flight)
+    pub fn unlisted(
+        principal: Principal,
+        greeting: Greeting,
+        listener: Listener,
+        in_flight: Arc<InFlight>,
+    ) -> Self {
+        Self::new(String::new(), principal, greeting, listener, in_flight)
     }
 
-    fn new(id: String, principal: Principal, greeting: Greeting, in_flight: Arc<InFlight>) -> Self {
+    fn new(
+        id: String,
+        principal: Principal,
+        greeting: Greeting,
+        listener: Listener,
+        in_flight: Arc<InFlight>,
+    ) -> Self {
         let answers = ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
-        let asks = answers.then(Arc::default);
-        Self { id, principal, greeting, level: Mutex::default(), in_flight, asks }
+        Self {
+            id,
+            principal,
+            greeting,
+            level: Mutex::default(),
+            listener,
+            ready: SetOnce::new(),
+            in_flight,
+            asks: answers.then(Arc::default),
+        }
+    }
+
+    /// The client is ready for messages that it didn't ask for: it said so, or asked for something itself.
+    pub fn set_ready(&self) {
+        let _ = self.ready.set(()); // once is enough
+    }
+
+    /// What the client was told of changes, and which resources it subscribed to.
+    #[must_use]
+    pub fn listener(&self) -> &Listener {
+        &self.listener
+    }
+
+    /// The next message about something that changed, once the client is ready for it; from then on it counts as
+    /// told. While nobody asks, nothing piles up. Cancel-safe.
+    pub async fn next_news(&self) -> Vec<u8> {
+        self.ready.wait().await;
+        session_news(&self.listener.next().await)
+    }
+
+    /// Whom it belongs to.
+    #[must_use]
+    pub fn principal(&self) -> &Principal {
+        &self.principal
     }
 
     /// From which level on the client wants log messages; none until it said so.
@@ -133,7 +181,12 @@ impl Sessions {
     ///
     /// # Errors
     /// All open sessions are busy, or the system has no random bytes.
-    pub fn open(&self, principal: Principal, greeting: Greeting) -> Result<Arc<Session>, OpenError> {
+    pub fn open(
+        &self,
+        principal: Principal,
+        greeting: Greeting,
+        listener: Listener,
+    ) -> Result<Arc<Session>, OpenError> {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).map_err(|_| OpenError::NoRandomness)?;
         let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -148,7 +201,7 @@ impl Sessions {
                 .ok_or(OpenError::Full)?;
             open.remove(&oldest);
         }
-        let session = Arc::new(Session::new(id.clone(), principal, greeting, Arc::default()));
+        let session = Arc::new(Session::new(id.clone(), principal, greeting, listener, Arc::default()));
         open.insert(id, Arc::clone(&session));
         Ok(session)
     }

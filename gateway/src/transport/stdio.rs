@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::transport::Protocol;
 
@@ -67,10 +68,13 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    // As many answers as there may be permits: handing one over never waits.
-    let (sender, receiver) = mpsc::channel(IN_FLIGHT);
+    // As many answers as there may be permits, and a piece of news: handing one over never waits.
+    let (sender, receiver) = mpsc::channel(IN_FLIGHT + 1);
+    let connection = protocol.connect();
+    let news = tokio::spawn(tell(Arc::clone(&protocol), Arc::clone(&connection), sender.clone()));
     let mut peer = Peer {
-        connection: protocol.connect(),
+        _news: AbortOnDropHandle::new(news),
+        connection,
         protocol,
         permits: Arc::new(Semaphore::new(IN_FLIGHT)),
         answers: sender,
@@ -89,6 +93,7 @@ struct Peer<P: Protocol> {
     permits: Arc<Semaphore>,
     answers: mpsc::Sender<Answer>,
     calls: JoinSet<()>,
+    _news: AbortOnDropHandle<()>,
 }
 
 type Writer = JoinHandle<io::Result<()>>;
@@ -190,6 +195,7 @@ impl<P: Protocol> Peer<P> {
             Ended::Closed => false,
         };
         if wanted {
+            self.protocol.wind_up(&self.connection);
             let calls = &mut self.calls;
             let all = async {
                 while let Some(ended) = calls.join_next().await {
@@ -216,6 +222,17 @@ impl<P: Protocol> Peer<P> {
         // A guest gives way at its next epoch tick; should one not, the process doesn't wait for it.
         let _ = timeout(FLUSH, self.calls.shutdown()).await;
         left
+    }
+}
+
+/// Tells the peer what it didn't ask for, one message at a time: while one isn't read, no other is made.
+async fn tell<P: Protocol>(protocol: Arc<P>, connection: Arc<P::Connection>, answers: mpsc::Sender<Answer>) {
+    let turn = Arc::new(Semaphore::new(1));
+    while let Ok(permit) = Arc::clone(&turn).acquire_owned().await {
+        let text = protocol.news(&connection).await;
+        if answers.send(Answer { text, permit: Some(permit) }).await.is_err() {
+            break; // the peer is gone
+        }
     }
 }
 

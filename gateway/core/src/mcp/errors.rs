@@ -74,6 +74,12 @@ impl ProtocolError {
         Self::new(400, jsonrpc::INVALID_REQUEST, message, None)
     }
 
+    /// The answer can't be given in any form that the client accepts.
+    #[must_use]
+    pub fn not_acceptable(message: impl Into<String>) -> Self {
+        Self::new(406, jsonrpc::INVALID_REQUEST, message, None)
+    }
+
     /// The request was cancelled.
     #[must_use]
     pub fn cancelled() -> Self {

@@ -117,9 +117,10 @@ impl Serialize for ServerCapabilities {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let nothing = serde_json::json!({});
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("tools", &nothing)?;
-        map.serialize_entry("resources", &nothing)?;
-        map.serialize_entry("prompts", &nothing)?;
+        let changes = serde_json::json!({ "listChanged": true });
+        map.serialize_entry("tools", &changes)?;
+        map.serialize_entry("resources", &serde_json::json!({ "subscribe": true, "listChanged": true }))?;
+        map.serialize_entry("prompts", &changes)?;
         map.serialize_entry("logging", &nothing)?;
         if self.0.has(Feature::CompletionsCapability) {
             map.serialize_entry("completions", &nothing)?;

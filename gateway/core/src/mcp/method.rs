@@ -1,6 +1,4 @@
 //! MCP's methods, and which revisions have them.
-//!
-//! A method that is here but not in [`Method::served`] answers -32601; ARCHITECTURE.md lists those.
 
 use super::revision::{Era, Revision};
 
@@ -111,8 +109,10 @@ impl Method {
     #[must_use]
     pub fn served(self, revision: Revision) -> bool {
         match self {
-            Self::Initialize | Self::Ping | Self::SetLevel => revision.era() == Era::Handshake,
-            Self::Discover => revision.era() == Era::Stateless,
+            Self::Initialize | Self::Ping | Self::SetLevel | Self::Subscribe | Self::Unsubscribe => {
+                revision.era() == Era::Handshake
+            }
+            Self::Discover | Self::Listen => revision.era() == Era::Stateless,
             Self::ListTools
             | Self::CallTool
             | Self::ListResources
@@ -121,7 +121,6 @@ impl Method {
             | Self::ListPrompts
             | Self::GetPrompt
             | Self::Complete => true,
-            Self::Subscribe | Self::Unsubscribe | Self::Listen => false,
         }
     }
 

@@ -19,6 +19,7 @@ use crate::names::Principal;
 use crate::session::Session;
 
 use super::headers::{self, Header, Headers, SESSION, VERSION};
+use super::listen::Ends;
 use super::stdio::notified;
 use super::talk::{Hear, Messages, Said, Work, detached, talk};
 use super::{
@@ -205,7 +206,7 @@ impl Server {
         }
         match self.session(post, spoken) {
             Ok(session) => {
-                notified(&session.in_flight, notification);
+                notified(Some(&session), &session.in_flight, notification);
                 HttpReply::accepted()
             }
             Err(error) => HttpReply::stray(&error),
@@ -293,6 +294,15 @@ impl Server {
         if request.method == Method::CallTool.as_str() {
             headers::check_arguments(post.headers, &self.protocol.in_headers(post.principal, &params))?;
         }
+        if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
+            if post.hear == Hear::Response {
+                return Err(ProtocolError::not_acceptable(
+                    "changes are told in a stream of events: accept `text/event-stream`",
+                ));
+            }
+            let ends = Ends { gone: CancellationToken::new(), over: CancellationToken::new() };
+            return self.listen(&envelope, &request.id, &params, post.principal, ends);
+        }
         let (principal, cancel) = (post.principal.clone(), CancellationToken::new());
         self.stateless(envelope, &request.method, params, principal, cancel, post.hear)
     }
@@ -310,7 +320,8 @@ impl Server {
             Err(error) => return refuse(200, error),
         };
         let hello = self.protocol.greet(&greeting);
-        match self.sessions.open(post.principal.clone(), greeting) {
+        let listener = self.protocol.listener(&self.updates);
+        match self.sessions.open(post.principal.clone(), greeting, listener) {
             Ok(session) => {
                 let mut reply = HttpReply::new(200, response(&request.id, &Answer::Result(hello)));
                 reply.headers.push((SESSION, session.id().to_owned()));
@@ -391,7 +402,7 @@ impl Server {
                         }
                     }
                     Ok(Message::Notification(notification)) => {
-                        notified(&session.in_flight, &notification);
+                        notified(Some(&session), &session.in_flight, &notification);
                         None
                     }
                     Ok(Message::Response(answer)) => {

@@ -1,11 +1,11 @@
 //! Messages over stdio: both eras in one process and one id space.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use tokio::sync::mpsc;
+use tokio::sync::{SetOnce, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, NoSink};
@@ -19,6 +19,7 @@ use crate::mcp::{
 use crate::names::Principal;
 use crate::session::{Asks, InFlight, Running, Session};
 
+use super::listen::Ends;
 use super::talk::{Hear, Messages, Work, talk};
 use super::{
     LIMITS, NO_BATCHES, Server, duplicate, finish_running, join_batch, malformed, response, stray_error,
@@ -28,8 +29,10 @@ use super::{
 /// One stdio peer: the session it opened, if any, and what it has running.
 #[derive(Debug, Default)]
 pub struct StdioConnection {
-    session: Mutex<Option<Arc<Session>>>,
+    session: SetOnce<Arc<Session>>,
     in_flight: Arc<InFlight>,
+    /// Set when streams that don't end by themselves are to end.
+    over: CancellationToken,
 }
 
 impl StdioConnection {
@@ -44,8 +47,18 @@ impl StdioConnection {
         self.in_flight.cancel_all();
     }
 
+    /// Ends the streams that don't end by themselves: the peer asks for nothing more.
+    pub fn wind_up(&self) {
+        self.over.cancel();
+    }
+
+    /// The next message that the peer didn't ask for: of changes, once a handshake was made. Cancel-safe.
+    pub async fn next_news(&self) -> Vec<u8> {
+        self.session.wait().await.next_news().await
+    }
+
     fn session(&self) -> Option<Arc<Session>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session.get().cloned()
     }
 
     fn revision(&self) -> Option<Revision> {
@@ -119,7 +132,7 @@ impl Server {
         match message {
             Message::Request(request) => self.stdio_request(connection, &request, hear),
             Message::Notification(notification) => {
-                notified(&connection.in_flight, &notification);
+                notified(connection.session.get(), &connection.in_flight, &notification);
                 LineReply::None
             }
             Message::Response(answer) => {
@@ -166,6 +179,10 @@ impl Server {
         let greets = request.method == Method::Initialize.as_str();
         if envelope::claims(&params) && !(greets && envelope::claimed_version(&params).is_none()) {
             let envelope = Envelope::read(&params)?;
+            if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
+                let ends = Ends { gone: running.token(), over: connection.over.clone() };
+                return self.listen(&envelope, &request.id, &params, &Principal::Local, ends);
+            }
             return self.stateless(
                 envelope,
                 &request.method,
@@ -181,8 +198,10 @@ impl Server {
             }
             let greeting = Greeting::read(&params)?;
             let hello = self.protocol.greet(&greeting);
-            let session = Session::unlisted(Principal::Local, greeting, Arc::clone(&connection.in_flight));
-            *connection.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(session));
+            let (listener, in_flight) =
+                (self.protocol.listener(&self.updates), Arc::clone(&connection.in_flight));
+            let session = Session::unlisted(Principal::Local, greeting, listener, in_flight);
+            let _ = connection.session.set(Arc::new(session)); // there is none: looked up above
             return Ok(Work::done(Answer::Result(hello)));
         }
         let Some(session) = session else { return self.before_handshake(&request.method, params, running) };
@@ -228,12 +247,23 @@ impl Server {
     ) -> Result<Work, ProtocolError> {
         let revision = session.greeting().revision;
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
+        if method != Method::Ping {
+            session.set_ready();
+        }
         match method {
             Method::Initialize => {
                 return Err(ProtocolError::invalid_request("this session is initialized already"));
             }
             Method::SetLevel => {
                 session.set_level(params.level()?);
+                return Ok(Work::done(Answer::empty()));
+            }
+            Method::Subscribe => {
+                self.protocol.subscribe(session.listener(), revision, session.principal(), &params)?;
+                return Ok(Work::done(Answer::empty()));
+            }
+            Method::Unsubscribe => {
+                self.protocol.unsubscribe(session.listener(), &params)?;
                 return Ok(Work::done(Answer::empty()));
             }
             _ => {}
@@ -283,7 +313,16 @@ fn ear(revision: Revision, wishes: Wishes, hear: Hear, asks: Option<&Arc<Asks>>)
 }
 
 /// What a notification changes. Unknown and malformed ones change nothing, and none is ever answered.
-pub(super) fn notified(in_flight: &InFlight, notification: &Notification<'_>) {
+pub(super) fn notified(
+    session: Option<&Arc<Session>>,
+    in_flight: &InFlight,
+    notification: &Notification<'_>,
+) {
+    if notification.method == "notifications/initialized"
+        && let Some(session) = session
+    {
+        session.set_ready();
+    }
     if notification.method == "notifications/cancelled" {
         let id = notification.params.and_then(|params| json::member(params.get(), "requestId"));
         if let Some(id) = id.and_then(|raw| Id::from_raw(raw).ok()) {

@@ -115,20 +115,23 @@ struct Talk {
 impl Talk {
     async fn next(&mut self) -> Option<Said> {
         let Some(answer) = &mut self.answer else { return self.left.pop_front() };
-        let answer = tokio::select! {
-            biased;
-            Some(aside) = self.asides.recv() => return Some(aside.into()),
-            answer = answer => answer,
+        let is_cancelled = || self.running.as_ref().is_some_and(Running::is_cancelled);
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(aside) = self.asides.recv() => {
+                    if is_told(&aside, is_cancelled()) {
+                        return Some(aside.into());
+                    }
+                }
+                answer = &mut *answer => break answer,
+            }
         };
         self.answer = None;
         self.asides.close(); // nothing may follow the response
         let cancelled = self.running.take().is_some_and(|running| running.is_cancelled());
         while let Ok(aside) = self.asides.try_recv() {
-            let told = match aside {
-                Aside::Withdrawal(_) => true,
-                Aside::Notification(_) | Aside::Request(_) => !cancelled,
-            };
-            if told {
+            if is_told(&aside, cancelled) {
                 self.left.push_back(aside.into());
             }
         }
@@ -137,6 +140,14 @@ impl Talk {
             self.left.push_back(Said::Response { message: response(&self.id, &answer), status });
         }
         self.left.pop_front()
+    }
+}
+
+/// Does the client still hear this? After it has cancelled its request, only what is asked no longer.
+fn is_told(aside: &Aside, cancelled: bool) -> bool {
+    match aside {
+        Aside::Withdrawal(_) => true,
+        Aside::Notification(_) | Aside::Request(_) => !cancelled,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::json::Json;
 use crate::mcp::{CacheScope, Identity, SealingKey};
 use crate::names::Principal;
 
+mod changes;
 mod headers;
 mod schemas;
 
@@ -71,6 +72,13 @@ fn server() -> Arc<Server> {
 
 fn serving(catalog: Arc<crate::catalog::Catalog>) -> Arc<Server> {
     let (_keep, seen) = watch::channel(catalog);
+    serving_from(seen, Arc::default())
+}
+
+fn serving_from(
+    seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
+    updates: Arc<crate::changes::Updates>,
+) -> Arc<Server> {
     let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
     let options = ServerOptions {
         protocol: ProtocolOptions {
@@ -81,6 +89,7 @@ fn serving(catalog: Arc<crate::catalog::Catalog>) -> Arc<Server> {
         },
         max_sessions: 8,
         session_idle: Duration::from_secs(60),
+        updates,
     };
     Server::new(dispatcher, options)
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::sync::watch;
 
 use super::*;
+use crate::catalog::Catalog;
 use crate::jsonrpc::Id;
 use crate::mcp::Params;
 
@@ -14,6 +16,11 @@ fn greeting() -> Greeting {
     Greeting::read(&Params::read(Some(&raw)).unwrap()).unwrap()
 }
 
+fn listener() -> Listener {
+    let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
+    Listener::new(catalog, &Arc::default(), [])
+}
+
 fn named(name: &str) -> Principal {
     Principal::Named(name.into())
 }
@@ -21,7 +28,7 @@ fn named(name: &str) -> Principal {
 #[tokio::test(start_paused = true)]
 async fn a_session_is_found_only_by_its_owner_and_only_while_it_is_used() {
     let sessions = Sessions::new(10, Duration::from_secs(60));
-    let id = sessions.open(named("ann"), greeting()).unwrap().id().to_owned();
+    let id = sessions.open(named("ann"), greeting(), listener()).unwrap().id().to_owned();
     assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(sessions.find(&id, &named("bob")).is_none());
     assert!(!sessions.end(&id, &named("bob")));
@@ -36,7 +43,7 @@ async fn a_session_is_found_only_by_its_owner_and_only_while_it_is_used() {
 #[tokio::test(start_paused = true)]
 async fn a_running_request_keeps_its_session_and_ending_the_session_cancels_it() {
     let sessions = Sessions::new(10, Duration::from_secs(1));
-    let session = sessions.open(Principal::Anonymous, greeting()).unwrap();
+    let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
     assert_eq!(sessions.count(), 1);
@@ -48,16 +55,16 @@ async fn a_running_request_keeps_its_session_and_ending_the_session_cancels_it()
 #[tokio::test(start_paused = true)]
 async fn the_one_that_was_silent_longest_makes_room_its_owners_own_first() {
     let sessions = Sessions::new(2, Duration::from_secs(3600));
-    let bob = sessions.open(named("bob"), greeting()).unwrap();
+    let bob = sessions.open(named("bob"), greeting(), listener()).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
-    let ann = sessions.open(named("ann"), greeting()).unwrap();
+    let ann = sessions.open(named("ann"), greeting(), listener()).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
-    let again = sessions.open(named("ann"), greeting()).unwrap();
+    let again = sessions.open(named("ann"), greeting(), listener()).unwrap();
     assert!(sessions.find(ann.id(), &named("ann")).is_none());
     assert!(sessions.find(bob.id(), &named("bob")).is_some());
     let _bob_runs = bob.in_flight.begin(&Id::from(1)).unwrap();
     let _ann_runs = again.in_flight.begin(&Id::from(1)).unwrap();
-    assert_eq!(sessions.open(named("eve"), greeting()).unwrap_err(), OpenError::Full);
+    assert_eq!(sessions.open(named("eve"), greeting(), listener()).unwrap_err(), OpenError::Full);
 }
 
 #[test]
@@ -75,7 +82,7 @@ fn an_id_runs_once_at_a_time() {
 #[tokio::test(start_paused = true)]
 async fn a_session_is_idle_from_the_end_of_its_last_request_on() {
     let sessions = Sessions::new(10, Duration::from_secs(60));
-    let session = sessions.open(Principal::Anonymous, greeting()).unwrap();
+    let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
     drop(running);

@@ -34,6 +34,12 @@ impl Protocol for Fake {
         unreachable!("nothing comes over stdio here")
     }
 
+    async fn news(&self, _: &Arc<()>) -> Vec<u8> {
+        unreachable!("nothing comes over stdio here")
+    }
+
+    fn wind_up(&self, (): &()) {}
+
     fn disconnect(&self, (): &()) {}
 
     fn line(&self, _: &Arc<()>, _: &[u8]) -> LineReply {

@@ -1,7 +1,7 @@
 //! A peer over in-memory streams, and a protocol of a few lines.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use moongate_core::names::Principal;
 use moongate_core::server::{Headers, HttpReply, Post, PostReply};
@@ -10,10 +10,13 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use super::*;
 
 /// Answers `echo …` at once, `later …` from a task, `long N` with that many bytes; `never` isn't answered, and
-/// anything else is a notification.
+/// `stream` only when all is wound up. After `chat` there is always news. Anything else is a notification.
 #[derive(Debug, Default)]
 struct Fake {
     disconnected: AtomicBool,
+    over: CancellationToken,
+    chat: CancellationToken,
+    told: AtomicUsize,
 }
 
 impl Protocol for Fake {
@@ -21,6 +24,15 @@ impl Protocol for Fake {
 
     fn connect(&self) -> Arc<()> {
         Arc::new(())
+    }
+
+    async fn news(&self, _: &Arc<()>) -> Vec<u8> {
+        self.chat.cancelled().await;
+        format!("news {}", self.told.fetch_add(1, Ordering::SeqCst)).into_bytes()
+    }
+
+    fn wind_up(&self, (): &()) {
+        self.over.cancel();
     }
 
     fn disconnect(&self, (): &()) {
@@ -41,6 +53,17 @@ impl Protocol for Fake {
             ("long", size) => {
                 let size = size.parse().unwrap();
                 LineReply::Pending(Box::pin(async move { Some(vec![b'x'; size]) }))
+            }
+            ("stream", _) => {
+                let over = self.over.clone();
+                LineReply::Pending(Box::pin(async move {
+                    over.cancelled().await;
+                    Some(b"ended".to_vec())
+                }))
+            }
+            ("chat", _) => {
+                self.chat.cancel();
+                LineReply::None
             }
             ("never", _) => LineReply::Pending(Box::pin(std::future::pending())),
             _ => LineReply::None,
@@ -192,4 +215,34 @@ async fn a_line_over_the_limit_gets_an_error_and_the_next_one_its_answer() {
     host.to.write_all(b"\necho next\n").await.unwrap();
     assert_eq!(host.line().await, "longer than 10485760");
     assert_eq!(host.line().await, "next");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_end_by_itself_ends_with_the_input_and_not_after_the_grace() {
+    let mut host = start(1024);
+    host.to.write_all(b"stream\necho here\n").await.unwrap();
+    assert_eq!(host.line().await, "here");
+    let before = tokio::time::Instant::now();
+    let (rest, served) = host.close().await;
+    assert_eq!((rest.as_str(), served.abandoned), ("ended\n", 0));
+    assert!(before.elapsed() < GRACE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_that_nobody_reads_is_not_made() {
+    const PIPE: usize = 64;
+    let mut host = start(PIPE);
+    host.to.write_all(b"chat\n").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await; // paused time goes on when nothing else can
+    let told = host.fake.told.load(Ordering::SeqCst);
+    assert!((1..=PIPE / "news 0\n".len() + 2).contains(&told), "{told} were made");
+    host.to.write_all(b"echo beside it\n").await.unwrap();
+    let mut next = 0;
+    loop {
+        match host.line().await.as_str() {
+            "beside it" => break,
+            line => assert_eq!(line, format!("news {next}"), "in order, and nothing is lost"),
+        }
+        next += 1;
+    }
 }

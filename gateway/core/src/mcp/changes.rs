@@ -1,0 +1,194 @@
+//! Changes as clients ask for them and are told of them (2025-11-25, server/tools, server/prompts and
+//! server/resources; 2026-07-28, basic/patterns/subscriptions).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+use crate::catalog::{Catalog, Kind};
+use crate::changes::{Listener, News, TooMany, Updates};
+use crate::dispatch::DispatchError;
+use crate::json::Json;
+use crate::jsonrpc::{self, Id};
+use crate::names::{Principal, ResourceUri};
+
+use super::errors::{ProtocolError, for_program};
+use super::params::Params;
+use super::project::render;
+use super::revision::Revision;
+use super::{Identity, Protocol};
+
+mod filter;
+
+use filter::Filter;
+
+/// Names the stream that a message belongs to.
+const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A stream of changes that a client opened with `subscriptions/listen`, before its first message.
+#[derive(Debug)]
+pub struct Listening {
+    listener: Listener,
+    id: Id,
+    /// The first message: what the client will be told of.
+    pub acknowledgement: Vec<u8>,
+    /// The result, with which the stream ends when it's the gateway that ends it.
+    pub result: Box<RawValue>,
+}
+
+impl Listening {
+    /// The next message. Cancel-safe.
+    pub async fn next(&self) -> Vec<u8> {
+        message(&self.listener.next().await, Some(&self.id))
+    }
+}
+
+impl Protocol {
+    /// A listener for a session: it is told of all lists, and of the resources that it subscribes to.
+    #[must_use]
+    pub fn listener(&self, updates: &Arc<Updates>) -> Listener {
+        Listener::new(self.dispatcher.watch(), updates, Kind::ALL)
+    }
+
+    /// Subscribes to a resource (`resources/subscribe`).
+    ///
+    /// # Errors
+    /// -32602: `uri` is missing, or the session has subscribed to as much as it may. -32002: no plugin has it.
+    pub fn subscribe(
+        &self,
+        listener: &Listener,
+        revision: Revision,
+        principal: &Principal,
+        params: &Params,
+    ) -> Result<(), ProtocolError> {
+        let uri = params.string("uri")?;
+        let unknown = || for_program(&DispatchError::ResourceNotFound(uri.to_owned()), revision);
+        let catalog = self.dispatcher.catalog();
+        let uri = owned(catalog.view(principal), uri).ok_or_else(unknown)?;
+        listener.subscribe(&uri).map_err(|error| too_many(error, "/uri", "unsubscribe from some first"))
+    }
+
+    /// Ends a subscription (`resources/unsubscribe`), if there is one.
+    ///
+    /// # Errors
+    /// -32602: `uri` is missing.
+    pub fn unsubscribe(&self, listener: &Listener, params: &Params) -> Result<(), ProtocolError> {
+        if let Ok(uri) = ResourceUri::new(params.string("uri")?) {
+            listener.unsubscribe(&uri);
+        }
+        Ok(())
+    }
+
+    /// Opens a stream of changes (`subscriptions/listen`). Of the resources that it asks for it gets those that some
+    /// plugin has now; it is told which, and of lists that change later.
+    ///
+    /// # Errors
+    /// -32602: `notifications` is missing or wrong, or names more resources than a stream may have.
+    pub fn listen(
+        &self,
+        updates: &Arc<Updates>,
+        revision: Revision,
+        principal: &Principal,
+        id: &Id,
+        params: &Params,
+    ) -> Result<Listening, ProtocolError> {
+        let Filter { kinds, uris } = Filter::read(params)?;
+        let catalog = self.dispatcher.catalog();
+        let view = catalog.view(principal);
+        let listener = Listener::new(self.dispatcher.watch(), updates, kinds.iter().copied());
+        let mut honoured = Filter { kinds, uris: Vec::new() };
+        for uri in uris.iter().filter_map(|uri| owned(view, uri)) {
+            listener.subscribe(&uri).map_err(|error| {
+                too_many(error, "/notifications/resourceSubscriptions", "open another stream for the others")
+            })?;
+            honoured.uris.push(uri.to_string());
+        }
+        let acknowledged = Told { filter: Some(&honoured), uri: None, subscription: Some(id) };
+        let mut acknowledgement = Vec::with_capacity(256);
+        jsonrpc::write_notification(
+            &mut acknowledgement,
+            "notifications/subscriptions/acknowledged",
+            Some(&render(&acknowledged)),
+        );
+        let result = render(&End { identity: &self.identity, revision, id });
+        Ok(Listening { listener, id: id.clone(), acknowledgement, result })
+    }
+}
+
+/// The message that tells a session of `news`: the same in every revision with a handshake.
+#[must_use]
+pub fn session_news(news: &News) -> Vec<u8> {
+    message(news, None)
+}
+
+/// The URI, if it lies in the space of some plugin.
+fn owned(catalog: &Catalog, uri: &str) -> Option<ResourceUri> {
+    catalog.resource_owner(uri)?;
+    ResourceUri::new(uri).ok()
+}
+
+fn too_many(error: TooMany, at: &str, cure: &str) -> ProtocolError {
+    ProtocolError::params(at, &format!("{error}; {cure}"))
+}
+
+fn message(news: &News, subscription: Option<&Id>) -> Vec<u8> {
+    let (method, uri) = match news {
+        News::ListChanged(Kind::Tools) => ("notifications/tools/list_changed", None),
+        News::ListChanged(Kind::Prompts) => ("notifications/prompts/list_changed", None),
+        News::ListChanged(Kind::Resources) => ("notifications/resources/list_changed", None),
+        News::Updated(uri) => ("notifications/resources/updated", Some(uri)),
+    };
+    let told = Told { filter: None, uri, subscription };
+    let params = (uri.is_some() || subscription.is_some()).then(|| render(&told));
+    let mut out = Vec::with_capacity(192);
+    jsonrpc::write_notification(&mut out, method, params.as_deref());
+    out
+}
+
+/// The parameters of a notification about changes.
+struct Told<'a> {
+    filter: Option<&'a Filter>,
+    uri: Option<&'a ResourceUri>,
+    subscription: Option<&'a Id>,
+}
+
+impl Serialize for Told<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { filter, uri, subscription } = self;
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(filter) = filter {
+            map.serialize_entry("notifications", filter)?;
+        }
+        if let Some(uri) = uri {
+            map.serialize_entry("uri", uri.as_str())?;
+        }
+        if let Some(id) = subscription {
+            map.serialize_entry("_meta", &BTreeMap::from([(SUBSCRIPTION_KEY, id_token(id))]))?;
+        }
+        map.end()
+    }
+}
+
+/// The result of `subscriptions/listen`.
+struct End<'a> {
+    identity: &'a Identity,
+    revision: Revision,
+    id: &'a Id,
+}
+
+impl Serialize for End<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { identity, revision, id } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("resultType", "complete")?;
+        identity.write_meta(&mut map, *revision, &vec![(SUBSCRIPTION_KEY.to_owned(), id_token(id))])?;
+        map.end()
+    }
+}
+
+/// The id's exact token.
+fn id_token(id: &Id) -> Json {
+    Json::parse(id.as_json()).expect("an id is a JSON string or number")
+}

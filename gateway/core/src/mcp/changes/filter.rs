@@ -1,0 +1,94 @@
+//! What a stream of changes is about: the member `notifications` of `subscriptions/listen` and of its acknowledgement
+//! (2026-07-28, basic/patterns/subscriptions).
+
+use std::collections::HashSet;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+use crate::catalog::Kind;
+
+use super::super::errors::ProtocolError;
+use super::super::params::Params;
+
+const RESOURCES: &str = "resourceSubscriptions";
+
+/// What a client wants to be told of.
+#[derive(Debug)]
+pub(super) struct Filter {
+    pub(super) kinds: Vec<Kind>,
+    /// Each once, in the client's order.
+    pub(super) uris: Vec<String>,
+}
+
+impl Filter {
+    /// Reads it. Members that this revision doesn't know are left out, as the acknowledgement then tells.
+    ///
+    /// # Errors
+    /// -32602: it is missing, or something in it is of the wrong type.
+    pub(super) fn read(params: &Params) -> Result<Self, ProtocolError> {
+        let wanted = match params.get("notifications") {
+            Some(Value::Object(wanted)) => wanted,
+            Some(_) => return Err(wrong("", "`notifications` must be an object")),
+            None => return Err(wrong("", "`notifications` is missing: it says what to be told of")),
+        };
+        let mut kinds = Vec::new();
+        for kind in Kind::ALL {
+            match wanted.get(member(kind)) {
+                Some(Value::Bool(true)) => kinds.push(kind),
+                None | Some(Value::Null | Value::Bool(false)) => {}
+                Some(_) => return Err(wrong(member(kind), "it must be true or false")),
+            }
+        }
+        Ok(Self { kinds, uris: uris(wanted)? })
+    }
+}
+
+fn uris(wanted: &Map<String, Value>) -> Result<Vec<String>, ProtocolError> {
+    let not_uris = || wrong(RESOURCES, "it must be a list of URIs");
+    let listed = match wanted.get(RESOURCES) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(listed)) => listed,
+        Some(_) => return Err(not_uris()),
+    };
+    let mut seen = HashSet::new();
+    let mut uris = Vec::new();
+    for uri in listed {
+        let uri = uri.as_str().ok_or_else(not_uris)?;
+        if seen.insert(uri) {
+            uris.push(uri.to_owned());
+        }
+    }
+    Ok(uris)
+}
+
+/// The member that asks for changes of a kind's lists.
+fn member(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tools => "toolsListChanged",
+        Kind::Prompts => "promptsListChanged",
+        Kind::Resources => "resourcesListChanged",
+    }
+}
+
+fn wrong(member: &str, what: &str) -> ProtocolError {
+    let (at, message) = match member {
+        "" => ("/notifications".to_owned(), what.to_owned()),
+        member => (format!("/notifications/{member}"), format!("`{member}` is wrong: {what}")),
+    };
+    ProtocolError::params(&at, &message)
+}
+
+impl Serialize for Filter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { kinds, uris } = self;
+        let mut map = serializer.serialize_map(None)?;
+        for kind in kinds {
+            map.serialize_entry(member(*kind), &true)?;
+        }
+        if !uris.is_empty() {
+            map.serialize_entry(RESOURCES, uris)?;
+        }
+        map.end()
+    }
+}
