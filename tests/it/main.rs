@@ -4,6 +4,8 @@
 
 /// Bad input to the binary.
 mod bad_input;
+/// How changes reach clients.
+mod changes;
 /// The verbs that look and call.
 mod commands;
 /// Names and resources that two plugins claim.

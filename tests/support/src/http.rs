@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 use crate::judge::Judge;
 use crate::{Workspace, hello, request, stateless};
 
+mod stream;
+
+pub use stream::{Event, EventStream};
+
 /// How long a test waits for something that should happen: long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -23,7 +27,7 @@ pub struct Http {
     child: Child,
     address: SocketAddr,
     log: Arc<Mutex<String>>,
-    judge: Judge,
+    judge: Arc<Judge>,
 }
 
 /// An HTTP response.
@@ -108,7 +112,7 @@ impl Http {
                 kept.lock().expect("no test panics while it holds this").push_str(&std::mem::take(&mut line));
             }
         });
-        Self { child, address, log, judge: Judge::default() }
+        Self { child, address, log, judge: Arc::default() }
     }
 
     /// Where it listens.

@@ -13,7 +13,7 @@ mod stdio;
 mod workspace;
 
 pub use floors::{Floors, Rule};
-pub use http::{Http, Reply};
+pub use http::{Event, EventStream, Http, Reply};
 pub use judge::{Judge, Sent};
 pub use stdio::Stdio;
 pub use workspace::{Workspace, binary, component, root};

@@ -1,0 +1,137 @@
+//! An answer that is read as it comes: a stream of events.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Http, PATIENCE, Reply, parse};
+use crate::judge::{Judge, Sent};
+
+/// One event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Its id; none: it has none.
+    pub id: Option<String>,
+    /// After how many milliseconds to come back.
+    pub retry: Option<u64>,
+    /// Its data.
+    pub data: String,
+    /// Whether it was only a comment.
+    pub is_comment: bool,
+}
+
+/// An open stream of events. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct EventStream {
+    /// Status and headers; the body is empty.
+    pub reply: Reply,
+    reader: BufReader<TcpStream>,
+    /// What was read of the body and not yet given.
+    text: Vec<u8>,
+    judge: Arc<Judge>,
+    sent: Sent,
+}
+
+impl Http {
+    /// Sends a request to the endpoint and gives its answer as soon as its head is there.
+    #[must_use]
+    #[track_caller]
+    pub fn open(&self, verb: &str, headers: &[(&str, &str)], body: &[u8]) -> EventStream {
+        let mut head = format!("{verb} /mcp HTTP/1.1\r\nHost: {}\r\n", self.address);
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        head.push_str("\r\n");
+        let mut connection = TcpStream::connect(self.address).expect("the gateway listens");
+        connection.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        connection.write_all(&[head.as_bytes(), body].concat()).expect("the gateway reads");
+        let sent = self.judge.asked("/mcp", headers, body);
+        let mut reader = BufReader::new(connection);
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            assert!(reader.read_until(b'\n', &mut head).expect("an answer") > 0, "the connection ended");
+        }
+        let chunked = b"transfer-encoding: chunked";
+        let reply = parse(&head);
+        assert!(
+            head.to_ascii_lowercase().windows(chunked.len()).any(|found| found == chunked),
+            "no stream: {reply:?}"
+        );
+        EventStream { reply, reader, text: Vec::new(), judge: Arc::clone(&self.judge), sent }
+    }
+}
+
+impl EventStream {
+    /// The next event; none where the stream has ended.
+    ///
+    /// # Panics
+    /// It is no event, or none comes.
+    #[track_caller]
+    pub fn event(&mut self) -> Option<Event> {
+        let end = loop {
+            match self.text.windows(2).position(|pair| pair == b"\n\n") {
+                Some(end) => break end,
+                None if self.fill() => {}
+                None => {
+                    assert!(self.text.is_empty(), "half an event: {:?}", self.text);
+                    return None;
+                }
+            }
+        };
+        let rest = self.text.split_off(end + 2);
+        let text = String::from_utf8(std::mem::replace(&mut self.text, rest)).expect("events are UTF-8");
+        let mut event = Event { is_comment: true, ..Event::default() };
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            let (field, value) = line.split_once(':').unwrap_or_else(|| panic!("no field: {line:?}"));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match field {
+                "" => continue,
+                "id" => event.id = Some(value.to_owned()),
+                "retry" => event.retry = value.parse().ok(),
+                "data" => event.data.push_str(value),
+                "event" => assert_eq!(value, "message", "{text:?}"),
+                other => panic!("an event has no `{other}`: {text:?}"),
+            }
+            event.is_comment = false;
+        }
+        if let Ok(message) = serde_json::from_str(&event.data) {
+            self.judge.received(&self.sent, &message);
+        }
+        Some(event)
+    }
+
+    /// The next message; events without one are skipped. None where the stream has ended.
+    ///
+    /// # Panics
+    /// The data of an event is no JSON, or none comes.
+    #[track_caller]
+    pub fn message(&mut self) -> Option<Value> {
+        loop {
+            let event = self.event()?;
+            if !event.data.is_empty() {
+                return Some(
+                    serde_json::from_str(&event.data).unwrap_or_else(|_| panic!("no JSON: {event:?}")),
+                );
+            }
+        }
+    }
+
+    /// Reads one chunk; false where it was the last.
+    fn fill(&mut self) -> bool {
+        let mut size = String::new();
+        if self.reader.read_line(&mut size).expect("a chunk") == 0 {
+            return false;
+        }
+        let size = usize::from_str_radix(size.trim(), 16).expect("a chunk begins with its size");
+        let mut chunk = vec![0; size + 2];
+        self.reader.read_exact(&mut chunk).expect("a whole chunk");
+        chunk.truncate(size);
+        self.text.extend(chunk);
+        size > 0
+    }
+}
