@@ -4,7 +4,7 @@
 //! known here. Every text was cleaned and capped, and every JSON text checked, before it came here.
 
 use crate::json::Json;
-use crate::names::{PromptName, ResourceUri, ToolName, is_hidden};
+use crate::names::{PromptName, ResourceUri, ToolName, is_hidden_in_uri};
 
 /// Members of a JSON object, each key once.
 pub type Entries = Vec<(String, Json)>;
@@ -218,7 +218,7 @@ impl UriTemplate {
     /// It holds white space or hidden characters, its braces don't match, it has no variable, or its literal beginning is shorter than scheme and authority
     /// (`test://host`), or scheme and one path character (`urn:a`).
     pub fn new(text: &str) -> Result<Self, TemplateError> {
-        if text.chars().any(|c| c.is_whitespace() || c.is_control() || is_hidden(c)) {
+        if text.chars().any(|c| c.is_whitespace() || is_hidden_in_uri(c)) {
             return Err(TemplateError::Hidden);
         }
         let mut open = false;

@@ -148,6 +148,11 @@ name! {
     PublicName, MAX_PUBLIC_NAME
 }
 
+name! {
+    /// What several plugins call a store that they share.
+    StoreName, 64
+}
+
 impl PublicName {
     /// Joins a plugin's prefix and its own name for a tool or prompt: `<prefix>_<name>`, or the name alone where
     /// the prefix is empty.
@@ -159,12 +164,28 @@ impl PublicName {
     }
 }
 
-/// Does it turn the direction of writing, or show nothing at all? People are shown URIs, in which such characters
-/// stand as `%` escapes (RFC 3987, section 4.1).
-pub(crate) fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+/// Is it a character that a reader doesn't see, or that makes others stand elsewhere? Where such a one may stand all the
+/// same, such as a line break in a text of several lines, the caller says so.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Breaks of lines and paragraphs.
+            '\u{2028}' | '\u{2029}'
+            // Bidirectional marks, embeddings, overrides and isolates.
+            | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Without width or sense of their own: blanks, operators, marks of the byte order and of annotations. The
+            // joiners stay, which emoji and some scripts need.
+            | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            // Tags and the rarer variation selectors: each a copy of ASCII or of all bytes that nothing shows.
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The same in a URI, where joiners aren't needed either: such characters stand there as `%` escapes (RFC 3987, section
+/// 4.1).
+pub(crate) fn is_hidden_in_uri(c: char) -> bool {
+    is_hidden(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 /// The URI of a resource: absolute, as the plugin gave it (RFC 3986; only what routing needs is checked).
@@ -196,7 +217,7 @@ impl ResourceUri {
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return bad("it holds white space or a control character");
         }
-        if text.chars().any(is_hidden) {
+        if text.chars().any(is_hidden_in_uri) {
             return bad("it holds a character that nobody sees");
         }
         Ok(Self(text.into()))

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
 use moongate_core::config::{Problem, Source, Style, render};
+use moongate_core::names::is_hidden;
 
 /// Prints what was asked for. A reader that has seen enough and closed the pipe is no failure.
 pub(super) fn data(text: &str) -> Result<()> {
@@ -21,15 +22,13 @@ pub(super) fn foreign(text: &str) -> Result<()> {
     }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if plays_tricks(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_hidden(c) && !matches!(c, '\n' | '\t') {
+            shown.extend(c.escape_default())
+        } else {
+            shown.push(c)
+        }
     }
     data(&shown)
-}
-
-/// Control characters, and those that turn the direction of writing or hide.
-fn plays_tricks(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Prints a JSON document, indented.

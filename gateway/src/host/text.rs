@@ -3,6 +3,8 @@
 //! Control, bidirectional and tag characters can hide or reorder what a person believes to read, so they are
 //! removed; what is too long is cut. Results of calls are data and aren't cleaned.
 
+use moongate_core::names;
+
 /// The longest name or title, in bytes.
 pub(super) const NAME: usize = 256;
 /// The longest media type, size or date, in bytes.
@@ -18,23 +20,9 @@ pub(super) const DEPTH: usize = 100;
 /// The longest sentence about a trap or a refusal, in bytes.
 pub(super) const SENTENCE: usize = 400;
 
-/// Is it a character that a reader doesn't see, or that makes others stand elsewhere?
+/// Is it removed? Breaks of lines and tabs stay.
 pub(super) fn is_hidden(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        // Bidirectional marks, embeddings, overrides and isolates.
-        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        // Without width or sense of their own: blanks, operators, marks of the byte order and of annotations. The
-        // joiners stay, which emoji and some scripts need.
-        '\u{200b}'
-        | '\u{2060}'..='\u{2064}'
-        | '\u{206a}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}' => true,
-        // Tags and the rarer variation selectors: each a copy of ASCII or of all bytes that nothing shows.
-        '\u{e0000}'..='\u{e0fff}' => true,
-        other => other.is_control(),
-    }
+    !matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') && names::is_hidden(c)
 }
 
 /// A text of several lines, cleaned, of at most `most` bytes.

@@ -8,6 +8,8 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use crate::names::is_hidden;
+
 /// The text that places point into.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -107,15 +109,6 @@ impl fmt::Display for Problem {
             None => Ok(()),
         }
     }
-}
-
-/// Can this character move the cursor, turn the direction of writing, or hide itself?
-pub(super) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' // direction and line breaks
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}') // tags
 }
 
 /// `text` with every character that can't be shown safely escaped.

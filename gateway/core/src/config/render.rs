@@ -9,7 +9,8 @@ use std::ops::Range;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use super::problem::{Problem, Severity, Source, is_hidden, visible};
+use super::problem::{Problem, Severity, Source, visible};
+use crate::names::is_hidden;
 
 /// How many problems are drawn. A log that was named by mistake has a mistake in each line.
 const MOST: usize = 100;

@@ -6,7 +6,7 @@ use moongate_core::config::Limits;
 use moongate_core::manifest::{
     PluginInfo, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
 };
-use moongate_core::names::{PromptName, ResourceUri, ToolName};
+use moongate_core::names::{PromptName, ResourceUri, ToolName, is_hidden};
 
 use super::{At as _, Bad, annotations, description, extra, icons, media_type, meta, name, schema, title};
 use crate::host::bindings::{lifecycle, prompts, resources, tools, types};
@@ -252,10 +252,7 @@ fn argument(given: prompts::PromptArgument) -> Result<PromptArgument, Bad> {
         extra: more,
     } = given;
     // The plugin looks its arguments up by this name, so it isn't cleaned but refused.
-    if its_name.is_empty()
-        || its_name.len() > text::NAME
-        || its_name.contains(|c: char| text::is_hidden(c) || c == '\n')
-    {
+    if its_name.is_empty() || its_name.len() > text::NAME || its_name.contains(is_hidden) {
         return Err(Bad::new("its name is empty, too long, or holds characters that nobody sees"));
     }
     Ok(PromptArgument {
