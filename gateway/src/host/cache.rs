@@ -2,12 +2,13 @@
 //!
 //! A file of the cache is machine code that this process will run, so the folder must belong to us alone: mode 0700
 //! or at least not writable by others, no symbolic link. Several gateways share it; a file is written under another
-//! name, made durable and renamed, never changed afterwards, because it stays mapped while its component lives.
+//! name, made durable and renamed, never changed afterwards, because it stays mapped while its component lives. Its name
+//! ends with the digest of its own content, so that a disk that forgot a bit is noticed before the code runs.
 //! Where the folder can't be used, code is compiled at each start; nothing else changes.
 
 use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -79,13 +80,30 @@ impl Cache {
 
     /// The compiled code of the component with this digest, if it is there and can be used.
     pub(super) fn get(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
-        let path = self.path(engine, digest);
+        let stem = stem(engine, digest);
+        let entries = fs::read_dir(&self.dir).ok()?.flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| is_entry(name, &stem)).find_map(|name| self.load(engine, &name))
+    }
+
+    /// The code in the file of that name, if it can be used.
+    fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
+        let path = self.dir.join(name);
         let meta = fs::symlink_metadata(&path).ok()?;
         if !meta.is_file() || meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
             tracing::warn!("`{}` isn't ours alone and isn't used", path.display());
             return None;
         }
-        match self::load(engine, &path) {
+        let seal = File::open(&path).and_then(seal_of_file);
+        let loaded = match seal {
+            Ok(seal) if name.ends_with(&ending(&seal)) => self::load(engine, &path),
+            Ok(_) => {
+                let _ = fs::remove_file(&path); // nobody will ever use it
+                Err(wasmtime::format_err!("it isn't what was written there"))
+            }
+            Err(error) => Err(error.into()),
+        };
+        match loaded {
             Ok(component) => {
                 note_use(&path, &meta);
                 Some(component)
@@ -99,21 +117,14 @@ impl Cache {
 
     /// Keeps compiled code and gives it back mapped from the file.
     pub(super) fn put(&self, engine: &Engine, digest: &Digest, code: &[u8]) -> wasmtime::Result<Component> {
-        let path = self.path(engine, digest);
+        let name = stem(engine, digest) + &ending(&Sha256::digest(code).into());
+        let path = self.dir.join(name);
         // By chance, not by process: gateways in different containers may share the folder and the number.
         let chance = RandomState::new().hash_one(digest);
         let unfinished = path.with_extension(format!("{chance:016x}.tmp"));
         write(&unfinished, code)?;
         fs::rename(&unfinished, &path).inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
         self::load(engine, &path)
-    }
-
-    /// Code is found by the component's digest and by everything that the compiler's result depends on.
-    fn path(&self, engine: &Engine, digest: &Digest) -> PathBuf {
-        let mut settings = Settings(Sha256::new());
-        engine.precompile_compatibility_hash().hash(&mut settings);
-        let settings = settings.finish();
-        self.dir.join(format!("{digest}-{settings:016x}.cwasm"))
     }
 
     /// Removes what nobody uses any more. Removing a file that another gateway has mapped does it no harm.
@@ -130,6 +141,39 @@ impl Cache {
             if age.is_ok_and(|age| age > keep) {
                 let _ = fs::remove_file(&path);
             }
+        }
+    }
+}
+
+/// How the names begin under which code is kept: with the component's digest, and with that of everything that the
+/// compiler's result depends on.
+fn stem(engine: &Engine, digest: &Digest) -> String {
+    let mut settings = Settings(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut settings);
+    format!("{digest}-{:016x}-", settings.finish())
+}
+
+/// The digest of an entry's own content.
+type Seal = [u8; 32];
+
+/// How the name of an entry with this content ends.
+fn ending(seal: &Seal) -> String {
+    let half = seal.iter().take(16).fold(0_u128, |sum, &byte| (sum << 8) | u128::from(byte));
+    format!("{half:032x}.cwasm")
+}
+
+fn is_entry(name: &str, stem: &str) -> bool {
+    name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(".cwasm")).is_some_and(|seal| seal.len() == 32)
+}
+
+fn seal_of_file(mut file: File) -> io::Result<Seal> {
+    let (mut seal, mut piece) = (Sha256::new(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(seal.finalize().into()),
+            Ok(length) => seal.update(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

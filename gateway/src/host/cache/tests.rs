@@ -57,6 +57,14 @@ async fn an_entry_that_cant_be_used_is_made_anew() {
         host(dir.path()).load(Arc::clone(&config)).await.unwrap();
         assert_eq!(fs::read(&entry).unwrap().len(), whole.len());
     }
+    // A single bit, anywhere: the engine itself wouldn't notice in most places.
+    for at in [whole.len() / 3, whole.len() - 1] {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 4;
+        fs::write(&entry, flipped).unwrap();
+        host(dir.path()).load(Arc::clone(&config)).await.unwrap();
+        assert!(fs::read(&entry).unwrap() == whole, "byte {at}");
+    }
     // An entry that others may write isn't trusted.
     fs::set_permissions(&entry, fs::Permissions::from_mode(0o666)).unwrap();
     host(dir.path()).load(config).await.unwrap();
