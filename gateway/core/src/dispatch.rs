@@ -2,13 +2,15 @@
 //!
 //! Whoever asks takes a snapshot of the catalog once ([`Dispatcher::catalog`]) and uses it for all that belongs to
 //! one request, so that a reload in between changes nothing for it. Then: find the name, check what came in, wait for
-//! a permit, call the plugin, check what came out. Only a plugin's own limits end a call; here it ends when the caller
-//! loses interest, and a panic below ends no more than the call.
+//! a permit, call the plugin, check what came out. Only a plugin's own limits end a call; here it ends a moment after the
+//! caller has lost interest, and a panic below ends no more than the call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
@@ -176,7 +178,8 @@ impl Dispatcher {
         self.invoke(member, context, call).await.map(output::completion)
     }
 
-    /// Waits for a permit and calls the plugin, until it answers or the caller loses interest.
+    /// Waits for a permit and calls the plugin, until it answers. Where the caller loses interest it may go on for the
+    /// plugin's grace, and its permit with it.
     async fn invoke<'a, T>(
         &self,
         member: &Member,
@@ -190,13 +193,23 @@ impl Dispatcher {
         let answer = std::panic::AssertUnwindSafe(async move { call().await }).catch_unwind();
         let answer = tokio::select! {
             biased;
-            () = context.cancel.cancelled() => Err(CallError::Cancelled),
             answer = answer => answer.unwrap_or_else(|panic| {
                 Err(CallError::Internal(format!("a panic while it was called: {}", error::panic_text(&*panic))))
             }),
+            () = grace_after(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
         };
         drop(permit);
+        // Whatever it answers when nobody waits any more, nobody gets it.
+        let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
         answer.map_err(|error| DispatchError::call(member, error))
+    }
+}
+
+/// Waits until the caller has lost interest, and then for as long as the plugin may take to put things in order.
+async fn grace_after(cancel: &CancellationToken, grace: Duration) {
+    cancel.cancelled().await;
+    if !grace.is_zero() {
+        tokio::time::sleep(grace).await;
     }
 }
 

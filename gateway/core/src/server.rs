@@ -18,6 +18,7 @@ use crate::session::{Running, Sessions};
 
 mod headers;
 mod http;
+mod lingering;
 mod listen;
 mod stdio;
 mod talk;

@@ -178,7 +178,7 @@ impl Drop for Guard {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_caller_that_loses_interest_ends_the_call() {
     let (started, dropped) = (CancellationToken::new(), CancellationToken::new());
     let mut fake = answers(Ok(ToolResult::default()), None);
@@ -199,6 +199,36 @@ async fn a_caller_that_loses_interest_ends_the_call() {
     });
     assert_eq!(call_error(result), CallError::Cancelled);
     assert!(dropped.is_cancelled(), "the plugin's future was dropped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_may_put_things_in_order_before_it_is_dropped() {
+    let grace = Duration::from_millis(300);
+    for (takes, ends_after) in [(100, 100), (299, 299), (1_000_000, 300)] {
+        let tidy = CancellationToken::new();
+        let mut fake = answers(Ok(ToolResult::default()), None);
+        let done = tidy.clone();
+        fake.on_tool = Some(Box::new(move |context, _| {
+            let done = done.clone();
+            Box::pin(async move {
+                context.cancel.cancelled().await;
+                tokio::time::sleep(Duration::from_millis(takes)).await;
+                done.cancel();
+                Ok(Outcome::Done(ToolResult::default()))
+            })
+        }));
+        let bench = bench(vec![fake.member(|config| config.limits.cancel_grace = grace)]);
+        let begun = tokio::time::Instant::now();
+        let (result, ()) = tokio::join!(bench.tool("a_run", r#"{"n":1}"#), async {
+            tokio::task::yield_now().await;
+            assert_eq!(bench.dispatcher.gate().loads()[0].1.running, 1);
+            bench.context.cancel.cancel();
+        });
+        assert_eq!(call_error(result), CallError::Cancelled, "its answer comes too late");
+        assert_eq!(begun.elapsed(), Duration::from_millis(ends_after));
+        assert_eq!(tidy.is_cancelled(), takes < 300);
+        assert_eq!(bench.dispatcher.gate().loads()[0].1.running, 0, "the permit was given back");
+    }
 }
 
 #[tokio::test]
@@ -346,7 +376,7 @@ async fn a_request_keeps_its_snapshot_while_another_is_published() {
     assert!(matches!(error, DispatchError::UnknownTool { .. }));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_busy_plugin_says_so() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| Box::pin(pending())));

@@ -304,7 +304,9 @@ impl Server {
             return self.listen(&envelope, &request.id, &params, post.principal, ends);
         }
         let (principal, cancel) = (post.principal.clone(), CancellationToken::new());
-        self.stateless(envelope, &request.method, params, principal, cancel, post.hear)
+        let told = cancel.clone();
+        let work = self.stateless(envelope, &request.method, params, principal, cancel, post.hear)?;
+        Ok(work.lingering(told))
     }
 
     /// Opens a session.

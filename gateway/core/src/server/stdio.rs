@@ -313,21 +313,28 @@ fn ear(revision: Revision, wishes: Wishes, hear: Hear, asks: Option<&Arc<Asks>>)
 }
 
 /// What a notification changes. Unknown and malformed ones change nothing, and none is ever answered.
+///
+/// `$/cancelRequest` is what generic JSON-RPC clients say for `notifications/cancelled`; their `$/progress` changes
+/// nothing.
 pub(super) fn notified(
     session: Option<&Arc<Session>>,
     in_flight: &InFlight,
     notification: &Notification<'_>,
 ) {
-    if notification.method == "notifications/initialized"
-        && let Some(session) = session
-    {
-        session.set_ready();
-    }
-    if notification.method == "notifications/cancelled" {
-        let id = notification.params.and_then(|params| json::member(params.get(), "requestId"));
-        if let Some(id) = id.and_then(|raw| Id::from_raw(raw).ok()) {
-            in_flight.cancel(&id);
+    let member = match &*notification.method {
+        "notifications/initialized" => {
+            if let Some(session) = session {
+                session.set_ready();
+            }
+            return;
         }
+        "notifications/cancelled" => "requestId",
+        "$/cancelRequest" => "id",
+        _ => return,
+    };
+    let id = notification.params.and_then(|params| json::member(params.get(), member));
+    if let Some(id) = id.and_then(|raw| Id::from_raw(raw).ok()) {
+        in_flight.cancel(&id);
     }
 }
 

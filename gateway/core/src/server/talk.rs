@@ -10,11 +10,13 @@ use std::pin::Pin;
 use futures_util::stream::{self, Stream};
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::jsonrpc::Id;
 use crate::mcp::{Answer, Aside, Begun, Later, ProtocolError};
 use crate::session::Running;
 
+use super::lingering::Lingering;
 use super::response;
 
 /// Can the transport carry notifications and questions for this request?
@@ -75,6 +77,15 @@ impl Work {
     /// A request that is answered already.
     pub(super) fn done(answer: Answer) -> Self {
         Self { begun: Begun::Now(answer), asides: None }
+    }
+
+    /// The same, which doesn't end at once where it is dropped: `cancel` is set then, and the call gets its grace.
+    pub(super) fn lingering(self, cancel: CancellationToken) -> Self {
+        let begun = match self.begun {
+            Begun::Later(later) => Begun::Later(Box::pin(Lingering::new(later, cancel))),
+            now @ Begun::Now(_) => now,
+        };
+        Self { begun, ..self }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::json::Json;
 use crate::mcp::{CacheScope, Identity, SealingKey};
 use crate::names::Principal;
 
+mod cancel;
 mod changes;
 mod headers;
 mod schemas;
