@@ -46,7 +46,7 @@ fn main() -> Result<()> {
 
 async fn measure(source: PathBuf) -> Result<Value> {
     let cache = tempfile::tempdir()?;
-    let options = HostOptions { cache: cache.path().join("code"), concurrency: CONCURRENCY, events: None };
+    let options = HostOptions { cache: cache.path().join("code"), concurrency: CONCURRENCY, inbox: None };
     let host = WasmHost::new(options)?;
     let dispatcher = dispatcher(&host, source).await?;
 

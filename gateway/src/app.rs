@@ -196,7 +196,7 @@ fn server(config: &Config, supervisor: &Supervisor) -> Result<Arc<Server>, NoRan
         },
         max_sessions: http.max_sessions as usize,
         session_idle: http.session_idle,
-        updates: Arc::default(),
+        updates: Arc::clone(supervisor.updates()),
     };
     Ok(Server::new(supervisor.dispatcher(), options))
 }

@@ -22,6 +22,7 @@ mod load;
 mod meter;
 mod output;
 mod plugin;
+mod state;
 mod store;
 mod text;
 
@@ -30,17 +31,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use moongate_core::config::PluginConfig;
-use tokio::sync::mpsc;
 
 use self::cache::Cache;
 use self::call::Sandbox;
 use self::engine::Ticker;
 use self::load::{Linked, Loader};
+use self::state::Stores;
 
 pub use self::cache::CacheError;
 pub use self::compiler::compile_if_asked;
 pub use self::error::{HostError, LoadError};
-pub use self::events::{Change, PluginEvent};
+pub use self::events::{Inbox, Reported};
 pub use self::plugin::WasmPlugin;
 
 /// The version of wasmtime, which doesn't tell it itself; `Cargo.toml` pins the same.
@@ -53,15 +54,16 @@ pub struct HostOptions {
     pub cache: PathBuf,
     /// How many calls the gate lets in at once, of all plugins together.
     pub concurrency: u32,
-    /// Where plugins' reports of changes go; none: nowhere. Full: what doesn't fit is dropped.
-    pub events: Option<mpsc::Sender<PluginEvent>>,
+    /// Where plugins' reports of changes go; none: nowhere.
+    pub inbox: Option<Arc<Inbox>>,
 }
 
 /// The engine with everything that plugins share. One per process.
 pub struct WasmHost {
     loader: Arc<Loader>,
     ticker: Arc<Ticker>,
-    events: Option<mpsc::Sender<PluginEvent>>,
+    inbox: Option<Arc<Inbox>>,
+    stores: Stores,
     cache_problem: Option<CacheError>,
 }
 
@@ -94,7 +96,7 @@ impl WasmHost {
     /// # Errors
     /// The engine or its thread can't be started.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
-        let HostOptions { cache, concurrency, events } = options;
+        let HostOptions { cache, concurrency, inbox } = options;
         let failed = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         let engine = engine::engine(concurrency).map_err(failed)?;
         let linker = linker::linker(&engine).map_err(failed)?;
@@ -109,7 +111,8 @@ impl WasmHost {
             }
         };
         let loader = Loader { linker, cache, compiling: tokio::sync::Mutex::new(()) };
-        Ok(Self { loader: Arc::new(loader), ticker: Arc::new(ticker), events, cache_problem })
+        let (loader, ticker, stores) = (Arc::new(loader), Arc::new(ticker), Stores::default());
+        Ok(Self { loader, ticker, inbox, stores, cache_problem })
     }
 
     /// Reads, compiles, links and describes a plugin.
@@ -118,14 +121,15 @@ impl WasmHost {
     /// The file isn't there, isn't a plugin for this gateway, or what it says of itself can't be used.
     pub async fn load(&self, config: Arc<PluginConfig>) -> Result<Arc<WasmPlugin>, LoadError> {
         let (digest, Linked { pre, exports, imports }) = self.loader.load(&config).await?;
-        let sandbox = Sandbox {
+        let sandbox = Arc::new(Sandbox {
+            kept: self.stores.of(&config),
             config,
             pre,
             exports,
             ticker: Arc::clone(&self.ticker),
-            events: self.events.clone(),
+            inbox: self.inbox.clone(),
             watches_cancel: imports.watches_cancel,
-        };
+        });
         let manifest = describe::describe(&sandbox).await?;
         Ok(Arc::new(WasmPlugin { sandbox, digest, manifest }))
     }
@@ -154,4 +158,4 @@ impl WasmHost {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,7 +2,8 @@
 //!
 //! One plugin that can't be used takes nothing from the others; each mistake becomes a problem that points into the
 //! configuration. What is served is published through a `watch` channel, so that a request takes a snapshot and a
-//! newer catalog can take its place. Watching files and loading anew isn't here yet.
+//! newer catalog can take its place: as soon as a plugin says that what it offers has changed. Watching files and loading
+//! anew isn't here yet.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,14 +11,19 @@ use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt as _};
 use moongate_core::catalog::{Build, Catalog, Member, Plugin};
+use moongate_core::changes::Updates;
 use moongate_core::config::{Config, PluginConfig, Problem};
 use moongate_core::dispatch::Dispatcher;
 use moongate_core::gate::Gate;
 use moongate_core::names::PluginId;
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::host::{Gauges, HostError, HostOptions, LoadError, WasmHost};
+use crate::host::{Gauges, HostError, HostOptions, Inbox, LoadError, WasmHost, WasmPlugin};
+
+mod relist;
+
+use relist::{Loaded, Relisting};
 
 /// How many plugins are loaded at once: each runs to describe itself, and the pool of instances has so many slots to
 /// spare.
@@ -29,8 +35,16 @@ pub struct Supervisor {
     host: WasmHost,
     gate: Arc<Gate>,
     catalog: watch::Sender<Arc<Catalog>>,
+    updates: Arc<Updates>,
     problems: Vec<Problem>,
     refused: BTreeSet<PluginId>,
+    relisting: JoinHandle<()>,
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.relisting.abort();
+    }
 }
 
 /// How much is served.
@@ -56,32 +70,37 @@ impl Supervisor {
     /// # Errors
     /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`].
     pub async fn start(config: &Config) -> Result<Self, HostError> {
-        let options =
-            HostOptions { cache: config.cache.clone(), concurrency: config.concurrency, events: None };
-        let host = WasmHost::new(options)?;
+        let inbox: Arc<Inbox> = Arc::default();
+        let (cache, concurrency) = (config.cache.clone(), config.concurrency);
+        let host = WasmHost::new(HostOptions { cache, concurrency, inbox: Some(Arc::clone(&inbox)) })?;
         let loads = stream::iter(config.plugins.iter().map(|plugin| load(&host, plugin)));
         let loads: Vec<_> = loads.buffered(LOADED_AT_ONCE).collect().await;
         let mut problems = Vec::new();
         let mut refused = BTreeSet::new();
-        let mut members = Vec::new();
+        let mut loaded = Vec::new();
         for (plugin, load) in config.plugins.iter().zip(loads) {
             match load {
-                Ok(member) => members.push(member),
+                Ok(plugin) => loaded.push(plugin),
                 Err(wrong) => {
                     problems.extend(wrong);
                     refused.insert(plugin.id.clone());
                 }
             }
         }
+        let members = loaded.iter().map(|loaded| loaded.member.clone()).collect();
         let Build { catalog, refused: conflicting, warnings } = Catalog::build(1, members, None);
-        problems.extend(warnings);
+        problems.extend(warnings.iter().cloned());
         for plugin in conflicting {
             problems.extend(plugin.problems());
             refused.insert(plugin.plugin);
         }
         problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
         let (catalog, _) = watch::channel(Arc::new(catalog));
-        Ok(Self { host, gate: Arc::new(Gate::new(config.concurrency)), catalog, problems, refused })
+        let updates: Arc<Updates> = Arc::default();
+        let relisting = Relisting::new(loaded, warnings, catalog.clone(), Arc::clone(&updates));
+        let relisting = tokio::spawn(relisting.run(inbox));
+        let gate = Arc::new(Gate::new(config.concurrency));
+        Ok(Self { host, gate, catalog, updates, problems, refused, relisting })
     }
 
     /// What calls the plugins by their public names.
@@ -94,6 +113,12 @@ impl Supervisor {
     #[must_use]
     pub fn catalog(&self) -> watch::Receiver<Arc<Catalog>> {
         self.catalog.subscribe()
+    }
+
+    /// Where it is told which resources hold something new.
+    #[must_use]
+    pub fn updates(&self) -> &Arc<Updates> {
+        &self.updates
     }
 
     /// What is wrong with the plugins, in the order of the file.
@@ -124,14 +149,15 @@ impl Supervisor {
 }
 
 /// Loads one plugin and looks at it alone.
-async fn load(host: &WasmHost, config: &Arc<PluginConfig>) -> Result<Member, Vec<Problem>> {
+async fn load(host: &WasmHost, config: &Arc<PluginConfig>) -> Result<Loaded, Vec<Problem>> {
     let started = Instant::now();
-    let plugin: Arc<dyn Plugin> = match host.load(Arc::clone(config)).await {
-        Ok(plugin) => plugin,
+    let wasm = match host.load(Arc::clone(config)).await {
+        Ok(wasm) => wasm,
         Err(error) => return Err(vec![problem(config, &error)]),
     };
-    let digest = *plugin.digest();
+    let digest = *wasm.digest();
     let member = {
+        let plugin: Arc<dyn Plugin> = Arc::<WasmPlugin>::clone(&wasm);
         let config = Arc::clone(config);
         spawn_blocking(move || Member::new(plugin, config)).await
     };
@@ -141,7 +167,7 @@ async fn load(host: &WasmHost, config: &Arc<PluginConfig>) -> Result<Member, Vec
     })?;
     let took = started.elapsed();
     tracing::debug!(plugin = %config.id, digest = digest.short(), ?took, "a plugin was loaded");
-    Ok(member)
+    Ok(Loaded { wasm, member })
 }
 
 /// What an operator is told of a plugin that can't be loaded.

@@ -24,6 +24,10 @@ mod limits;
 mod load_cases;
 /// Several gateways on one `gateway.toml` at once.
 mod many_gateways;
+/// Plugins whose lists change while they serve.
+mod relist;
+/// What plugins keep from one call to the next.
+mod state;
 /// 2026-07-28.
 mod stateless;
 /// One message a line, nothing else on stdout.

@@ -68,7 +68,7 @@ impl Project {
         self.root.join("plugins/dist")
     }
 
-    /// All guests: every plugin under `plugins/` (package `<name>-plugin`) and the zoo of `tests/guests`.
+    /// All guests: every plugin under `plugins/` (package `<name>-plugin`) and the guests of `tests/guests`.
     pub(crate) fn guests(&self) -> Result<Vec<Guest>> {
         let folder = self.root.join("plugins");
         let mut guests = Vec::new();
@@ -79,7 +79,9 @@ impl Project {
                 guests.push(Guest { package: format!("{name}-plugin"), name });
             }
         }
-        guests.push(Guest { package: "zoo-guest".into(), name: "zoo".into() });
+        for name in ["keeper", "zoo"] {
+            guests.push(Guest { package: format!("{name}-guest"), name: name.to_owned() });
+        }
         guests.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(guests)
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::names::{Digest, PluginId, PublicName};
+use crate::names::{Digest, PluginId, PublicName, StoreName};
 
 mod environment;
 mod expand;
@@ -209,18 +209,33 @@ pub struct Grants {
     pub instructions: bool,
     /// Addresses that it may send requests to, as they were written. Without effect so far.
     pub http: Vec<String>,
+    /// Where it may keep state from one call to the next.
+    pub state: StateGrant,
 }
 
 impl Grants {
     fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { dirs, env, client, instructions, http } = self;
+        let Self { dirs, env, client, instructions, http, state } = self;
         dirs.len() == other.dirs.len()
             && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
             && *env == other.env
             && *client == other.client
             && *instructions == other.instructions
             && *http == other.http
+            && *state == other.state
     }
+}
+
+/// Where a plugin may keep state from one call to the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StateGrant {
+    /// Nowhere.
+    #[default]
+    Refused,
+    /// In a store of its own, under the name of its table.
+    Own,
+    /// In the store of that name, which others may share.
+    Shared(StoreName),
 }
 
 /// A directory that a plugin may use. No two of a plugin have the same path inside the sandbox, nor does one lie
@@ -301,6 +316,10 @@ pub struct Limits {
     pub concurrency: u32,
     /// How many calls may wait for one that runs.
     pub queue: u32,
+    /// What it may keep from one call to the next: the bytes of all keys and values, and 64 more for each key.
+    pub state: ByteSize,
+    /// How long a call that watches for it may go on after its caller has lost interest.
+    pub cancel_grace: Duration,
     /// The component's file.
     pub component: ByteSize,
     /// How long it may take to describe itself when it is loaded.
@@ -324,6 +343,8 @@ impl Default for Limits {
             output: ByteSize::kib(64),
             concurrency: 16,
             queue: 256,
+            state: ByteSize::mib(1),
+            cancel_grace: Duration::from_millis(250),
             component: ByteSize::mib(64), // a Python component is 18 MiB
             describe_timeout: Duration::from_secs(10),
             items: 1_000,

@@ -11,20 +11,20 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use moongate_core::call::{CallContext, CallError};
 use moongate_core::config::PluginConfig;
-use tokio::sync::mpsc;
+use moongate_core::names::Principal;
+use tokio::time::Instant;
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
 use super::classify::classify;
 use super::engine::Ticker;
-use super::events::{Changes, PluginEvent};
+use super::events::{Changes, Inbox};
 use super::exports::Exports;
 use super::grants::GrantError;
+use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
+use super::state::Kept;
 use super::store::{self, State, StoreError};
-
-/// How long a guest that watches for it may go on after its caller has lost interest.
-const GRACE: Duration = Duration::from_millis(500);
 
 /// Something to ask an instance.
 pub(super) trait Ask: Send {
@@ -46,7 +46,10 @@ pub(super) struct Sandbox {
     pub(super) pre: InstancePre<State>,
     pub(super) exports: Exports,
     pub(super) ticker: Arc<Ticker>,
-    pub(super) events: Option<mpsc::Sender<PluginEvent>>,
+    /// Where it says what has changed.
+    pub(super) inbox: Option<Arc<Inbox>>,
+    /// What it keeps from one call to the next.
+    pub(super) kept: Option<Arc<Kept>>,
     /// It asks whether its caller has lost interest, and so may end by itself.
     pub(super) watches_cancel: bool,
 }
@@ -60,14 +63,34 @@ enum End<T> {
 }
 
 impl Sandbox {
-    /// Makes an instance, asks it, and drops it.
+    /// Makes an instance, asks it for somebody, and drops it.
     ///
     /// # Errors
     /// A limit was hit, the guest trapped, or the caller lost interest.
     pub(super) async fn ask<A: Ask>(
         &self,
         context: Arc<CallContext>,
+        question: A,
+    ) -> Result<A::Answer, CallError> {
+        let changes = Changes::new(self.config.id.clone(), self.inbox.clone());
+        self.run(context, self.config.limits.timeout, changes, question).await
+    }
+
+    /// The same for the gateway itself, which asks what the plugin offers: that this has changed is no news then.
+    ///
+    /// # Errors
+    /// A limit was hit, or the guest trapped.
+    pub(super) async fn ask_itself<A: Ask>(&self, question: A) -> Result<A::Answer, CallError> {
+        let context = Arc::new(CallContext::internal(Principal::Local));
+        let changes = Changes::new(self.config.id.clone(), None);
+        self.run(context, self.config.limits.describe_timeout, changes, question).await
+    }
+
+    async fn run<A: Ask>(
+        &self,
+        context: Arc<CallContext>,
         time: Duration,
+        changes: Changes,
         question: A,
     ) -> Result<A::Answer, CallError> {
         let limits = &self.config.limits;
@@ -77,8 +100,8 @@ impl Sandbox {
         }
         let _running = self.ticker.running();
         let meter = Meter::new(limits.cpu_time);
-        let changes = Changes::new(self.config.id.clone(), self.events.clone());
-        let mut store = store::store(self.pre.engine(), &self.config, context, time, &meter, changes)
+        let reached = (changes, Memory::new(self.kept.clone()));
+        let mut store = store::store(self.pre.engine(), &self.config, context, time, &meter, reached)
             .map_err(|error| self.no_store(&error))?;
         let end = {
             let work = pin!(async {
@@ -87,7 +110,8 @@ impl Sandbox {
             });
             // A panic can only come from the host's own functions; it ends this call and no other.
             let work = pin!(AssertUnwindSafe(Metered { meter, inner: work }).catch_unwind());
-            let grace = if self.watches_cancel { GRACE } else { Duration::ZERO };
+            // One that doesn't watch for it would only go on as before.
+            let grace = if self.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
             supervise(work, time, &cancel, grace).await
         };
         match end {
@@ -119,15 +143,16 @@ async fn supervise<T>(
     grace: Duration,
 ) -> End<T> {
     let end = |result: std::thread::Result<_>| result.map_or(End::Panicked, End::Answered);
+    let until = Instant::now() + time;
     tokio::select! {
         biased;
         result = &mut work => return end(result),
-        () = tokio::time::sleep(time) => return End::TimedOut,
+        () = tokio::time::sleep_until(until) => return End::TimedOut,
         () = cancel.cancelled() => {}
     }
     if !grace.is_zero() {
         // Whatever it answers now, nobody reads it; what it cleans up counts.
-        let _ = tokio::time::timeout(grace.min(time), work).await;
+        let _ = tokio::time::timeout_at(until.min(Instant::now() + grace), work).await;
     }
     End::Cancelled
 }

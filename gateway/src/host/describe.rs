@@ -1,9 +1,8 @@
-//! Asking a plugin what it offers, once per load.
+//! Asking a plugin what it offers: when it is loaded, and when it says that this has changed.
 
-use moongate_core::call::{CallContext, CallError};
+use moongate_core::call::CallError;
 use moongate_core::config::{Limits, PluginConfig};
 use moongate_core::manifest::Manifest;
-use moongate_core::names::Principal;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -95,8 +94,7 @@ pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
         return Err(LoadError::Grant { reason: error.to_string() });
     }
     let asked = std::sync::Mutex::new("instantiation");
-    let context = std::sync::Arc::new(CallContext::internal(Principal::Local));
-    let said = sandbox.ask(context, limits.describe_timeout, Describe { asked: &asked }).await;
+    let said = sandbox.ask_itself(Describe { asked: &asked }).await;
     let function = asked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let said = said.map_err(|error| LoadError::Describe { function, error })??;
     manifest(said, limits).map_err(|bad| LoadError::Manifest { reason: bad.to_string() })

@@ -1,61 +1,98 @@
-//! What a plugin says of changes, kept until its call is over.
+//! What plugins say of changes: kept until the call is over, then put where the supervisor finds it.
+//!
+//! The inbox holds state, not a queue: however often a plugin says something before somebody looks, it is found there
+//! once, and nothing that was said is lost because others said too much.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use moongate_core::names::{PluginId, ResourceUri};
-use tokio::sync::mpsc;
-
-/// A plugin's word that what is kept of it is out of date.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PluginEvent {
-    /// Which plugin.
-    pub plugin: PluginId,
-    /// What changed.
-    pub change: Change,
-}
-
-/// What a plugin may say has changed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// Its list of tools.
-    Tools,
-    /// Its lists of resources and templates.
-    Resources,
-    /// Its list of prompts.
-    Prompts,
-    /// What one of its resources holds.
-    Resource(ResourceUri),
-}
+use tokio::sync::Notify;
 
 /// How many different changes one call may report; the rest is dropped.
 const MOST: usize = 256;
 
-/// The changes that one call reported, each once. They are sent when the call ends, however it ends.
+/// How many resources of one plugin may wait to be looked at: more than a few calls can name.
+const WAITING: usize = 16 * MOST;
+
+/// What plugins said has changed, and nobody has looked at yet.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    found: Mutex<BTreeMap<PluginId, Reported>>,
+    news: Notify,
+}
+
+/// What one plugin said has changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// What it offers: a list of tools, resources, templates or prompts.
+    pub lists: bool,
+    /// What these resources hold.
+    pub resources: BTreeSet<ResourceUri>,
+}
+
+impl Inbox {
+    /// Waits until there is something, and takes all of it. Cancel-safe; for one reader.
+    pub async fn take(&self) -> BTreeMap<PluginId, Reported> {
+        loop {
+            let news = self.news.notified();
+            let found = self.take_now();
+            if !found.is_empty() {
+                return found;
+            }
+            news.await;
+        }
+    }
+
+    /// Takes what is there.
+    pub(super) fn take_now(&self) -> BTreeMap<PluginId, Reported> {
+        std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) {
+        {
+            let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            let its = found.entry(plugin.clone()).or_default();
+            its.lists |= lists;
+            if its.resources.len() + resources.len() > WAITING {
+                tracing::warn!(%plugin, "it reported too many changes of resources at once; some were dropped");
+            } else {
+                its.resources.extend(resources);
+            }
+        }
+        self.news.notify_one();
+    }
+}
+
+/// The changes that one call reported, each once. They are passed on when the call ends, however it ends.
 #[derive(Debug)]
 pub(super) struct Changes {
     plugin: PluginId,
-    to: Option<mpsc::Sender<PluginEvent>>,
-    found: BTreeSet<Change>,
+    to: Option<Arc<Inbox>>,
+    lists: bool,
+    resources: BTreeSet<ResourceUri>,
     /// It named something that is no resource, and the log says so.
     misnamed: bool,
 }
 
 impl Changes {
     /// `to`: where they go; none: nowhere.
-    pub(super) fn new(plugin: PluginId, to: Option<mpsc::Sender<PluginEvent>>) -> Self {
-        Self { plugin, to, found: BTreeSet::new(), misnamed: false }
+    pub(super) fn new(plugin: PluginId, to: Option<Arc<Inbox>>) -> Self {
+        Self { plugin, to, lists: false, resources: BTreeSet::new(), misnamed: false }
     }
 
-    pub(super) fn add(&mut self, change: Change) {
-        if !self.is_full() {
-            self.found.insert(change);
-        }
+    /// Takes the change of a list. Which one it was doesn't matter: a plugin is asked for all of them in one go.
+    pub(super) fn add_list(&mut self) {
+        self.lists = true;
     }
 
     /// Takes the change of a resource. What names none is logged, once: a guest can say it a million times.
     pub(super) fn add_resource(&mut self, uri: &str) {
+        if self.resources.len() >= MOST {
+            return;
+        }
         match ResourceUri::new(uri) {
-            Ok(uri) => self.add(Change::Resource(uri)),
+            Ok(uri) => drop(self.resources.insert(uri)),
             Err(_) if self.misnamed => {}
             Err(error) => {
                 self.misnamed = true;
@@ -63,22 +100,14 @@ impl Changes {
             }
         }
     }
-
-    /// Nothing more is taken.
-    pub(super) fn is_full(&self) -> bool {
-        self.found.len() >= MOST
-    }
 }
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        let Some(to) = &self.to else { return };
-        for change in std::mem::take(&mut self.found) {
-            let event = PluginEvent { plugin: self.plugin.clone(), change };
-            if to.try_send(event).is_err() {
-                tracing::warn!(plugin = %self.plugin, "too many changes at once; some were dropped");
-                return;
-            }
+        if let Some(to) = &self.to
+            && (self.lists || !self.resources.is_empty())
+        {
+            to.put(&self.plugin, self.lists, std::mem::take(&mut self.resources));
         }
     }
 }

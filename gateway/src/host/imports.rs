@@ -13,7 +13,6 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use super::bindings::{cancellation, changes, config_store, log, progress, request, types};
-use super::events::Change;
 use super::store::State;
 use super::text;
 
@@ -172,15 +171,22 @@ fn line(data: String) -> Json {
     }
 }
 
+impl State {
+    /// Does the caller want a line of this level? Once it has lost interest it hears nothing.
+    fn is_heard(&self, level: LogLevel) -> bool {
+        self.context.sink.log_enabled(level) && !self.context.cancel.is_cancelled()
+    }
+}
+
 impl log::Host for State {
     fn enabled(&mut self, its: log::LogLevel) -> Result<bool> {
         let its = level(its);
-        Ok(self.reports.log_left > 0 && (is_logged(its) || self.context.sink.log_enabled(its)))
+        Ok(self.reports.log_left > 0 && (is_logged(its) || self.is_heard(its)))
     }
 
     fn write(&mut self, its: log::LogLevel, logger: Option<String>, data: String) -> Result<()> {
         let its = level(its);
-        let (logged, wanted) = (is_logged(its), self.context.sink.log_enabled(its));
+        let (logged, wanted) = (is_logged(its), self.is_heard(its));
         if !logged && !wanted {
             return Ok(());
         }
@@ -211,6 +217,9 @@ impl progress::Host for State {
             return Ok(());
         }
         let Some(left) = reports.progress_left.checked_sub(1) else { return Ok(()) };
+        if self.context.cancel.is_cancelled() {
+            return Ok(());
+        }
         reports.progress_left = left;
         reports.progress = Some(current);
         let message = message.map(|message| text::line(&message, text::MESSAGE));
@@ -221,24 +230,22 @@ impl progress::Host for State {
 
 impl changes::Host for State {
     fn tools_changed(&mut self) -> Result<()> {
-        self.changes.add(Change::Tools);
+        self.changes.add_list();
         Ok(())
     }
 
     fn resources_changed(&mut self) -> Result<()> {
-        self.changes.add(Change::Resources);
+        self.changes.add_list();
         Ok(())
     }
 
     fn prompts_changed(&mut self) -> Result<()> {
-        self.changes.add(Change::Prompts);
+        self.changes.add_list();
         Ok(())
     }
 
     fn resource_updated(&mut self, uri: String) -> Result<()> {
-        if !self.changes.is_full() {
-            self.changes.add_resource(&uri);
-        }
+        self.changes.add_resource(&uri);
         Ok(())
     }
 }

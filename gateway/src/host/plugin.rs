@@ -15,12 +15,14 @@ use wasmtime::component::Instance;
 use super::bindings::{completions, prompts, resources, tools, types};
 use super::call::{Ask, Sandbox};
 use super::conv::{self, Bad};
+use super::describe;
+use super::error::LoadError;
 use super::exports::Exports;
 use super::store::State;
 
 /// A component that was loaded and has described itself.
 pub struct WasmPlugin {
-    pub(super) sandbox: Sandbox,
+    pub(super) sandbox: Arc<Sandbox>,
     pub(super) digest: Digest,
     pub(super) manifest: Manifest,
 }
@@ -36,6 +38,15 @@ impl fmt::Debug for WasmPlugin {
 }
 
 impl WasmPlugin {
+    /// The same component, asked anew what it offers.
+    ///
+    /// # Errors
+    /// It failed to describe itself, or what it says can't be used.
+    pub async fn described_anew(&self) -> Result<Self, LoadError> {
+        let manifest = describe::describe(&self.sandbox).await?;
+        Ok(Self { sandbox: Arc::clone(&self.sandbox), digest: self.digest, manifest })
+    }
+
     async fn call<A, G, T>(
         &self,
         context: Arc<CallContext>,
@@ -45,7 +56,7 @@ impl WasmPlugin {
     where
         A: Ask<Answer = Result<G, types::Failure>>,
     {
-        let answer = self.sandbox.ask(context, self.sandbox.config.limits.timeout, question).await?;
+        let answer = self.sandbox.ask(context, question).await?;
         let given = answer.map_err(|failure| CallError::Refused(conv::failure(failure)))?;
         convert(given).map_err(|bad| CallError::BadOutput(bad.to_string()))
     }

@@ -16,6 +16,7 @@ use super::engine;
 use super::events::Changes;
 use super::grants::{self, GrantError};
 use super::imports::Reports;
+use super::imports::stores::Memory;
 use super::meter::Meter;
 use super::output::Output;
 
@@ -30,6 +31,7 @@ pub(super) struct State {
     pub(super) until: Instant,
     pub(super) reports: Reports,
     pub(super) changes: Changes,
+    pub(super) memory: Memory,
     pub(super) output: Arc<Output>,
 }
 
@@ -62,7 +64,7 @@ pub(super) fn store(
     context: Arc<CallContext>,
     time: Duration,
     meter: &Arc<Meter>,
-    changes: Changes,
+    (changes, memory): (Changes, Memory),
 ) -> Result<Store<State>, StoreError> {
     let limits = &config.limits;
     let output = Output::new(config.id.clone(), limits.output.as_u64());
@@ -77,6 +79,7 @@ pub(super) fn store(
         until: Instant::now() + time,
         reports: Reports::new(limits.log_lines),
         changes,
+        memory,
         output,
     };
     let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;

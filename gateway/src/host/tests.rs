@@ -12,11 +12,11 @@ use moongate_core::names::PluginId;
 
 use super::{Gauges, HostOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
 
-pub(super) use guest::{Guest, component};
+pub(crate) use guest::{Guest, component};
 
 /// A host whose cache is a folder of its own.
 pub(super) fn host(cache: &Path) -> WasmHost {
-    WasmHost::new(HostOptions { cache: cache.join("cache"), concurrency: 4, events: None }).unwrap()
+    WasmHost::new(HostOptions { cache: cache.join("cache"), concurrency: 4, inbox: None }).unwrap()
 }
 
 /// A plugin's table with the usual limits, for a component of these bytes.
@@ -47,7 +47,7 @@ fn the_version_that_is_told_is_the_one_that_is_pinned() {
 #[tokio::test]
 async fn without_room_for_a_pool_plugins_serve_all_the_same() {
     let dir = tempfile::TempDir::new().unwrap();
-    let options = HostOptions { cache: dir.path().join("cache"), concurrency: 10_000_000, events: None };
+    let options = HostOptions { cache: dir.path().join("cache"), concurrency: 10_000_000, inbox: None };
     let host = WasmHost::new(options).unwrap();
     assert!(host.loader.linker.engine().pooling_allocator_metrics().is_none());
     let plugin = load(&host, dir.path(), &Guest::default(), |_| {}).await;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::problem::{Problem, quoted};
-use super::reading::{Reading, Table, Text};
-use super::{ClientFeature, DirGrant, DirMode, Grants, Secret};
+use super::reading::{NameOrBoolean, Reading, Table, Text};
+use super::{ClientFeature, DirGrant, DirMode, Grants, Secret, StateGrant};
+use crate::names::StoreName;
 
 impl Reading<'_> {
     /// Reads the grants.
@@ -21,6 +22,22 @@ impl Reading<'_> {
             client: self.client(allow),
             instructions: self.boolean(allow, "instructions", false),
             http: http.into_iter().map(|text| text.text).collect(),
+            state: self.state_grant(allow),
+        }
+    }
+
+    fn state_grant(&mut self, allow: &Table<'_>) -> StateGrant {
+        match self.name_or_boolean(allow, "state") {
+            None | Some(NameOrBoolean::Boolean(false)) => StateGrant::Refused,
+            Some(NameOrBoolean::Boolean(true)) => StateGrant::Own,
+            Some(NameOrBoolean::Name(name)) => match StoreName::new(&name.text) {
+                Ok(name) => StateGrant::Shared(name),
+                Err(error) => {
+                    let problem = Problem::error(format!("a store can't be called so: {error}"));
+                    self.note(problem.at(name.place).hint("`true` gives the plugin a store of its own"));
+                    StateGrant::Refused
+                }
+            },
         }
     }
 

@@ -202,6 +202,15 @@ static ALLOW: &[Key] = &[
         "What may be asked of the person or the model at the other end.",
     ),
     optional(
+        "state",
+        Kind::NameOrBoolean("a name such as \"notes\""),
+        "false",
+        "Whether the plugin may keep state from one call to the next, through `wasi:keyvalue`. `true`: a store of \
+         its own, under the name of its table. A name: the store of that name, which plugins with the same name here \
+         share, and which stays when the plugin's table gets another name. State is kept in memory and is lost when \
+         the gateway ends.",
+    ),
+    optional(
         "instructions",
         Kind::Boolean,
         "false",

@@ -17,6 +17,8 @@ impl Reading<'_> {
             output: self.size(table, "output", base.output),
             concurrency: self.integer(table, "concurrency", base.concurrency),
             queue: self.integer(table, "queue", base.queue),
+            state: self.size(table, "state", base.state),
+            cancel_grace: self.duration(table, "cancel_grace", base.cancel_grace),
             component: self.size(table, "component", base.component),
             describe_timeout: self.duration(table, "describe_timeout", base.describe_timeout),
             items: self.integer(table, "items", base.items),

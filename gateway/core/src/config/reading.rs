@@ -17,6 +17,8 @@ use super::problem::{Problem, quoted};
 mod scalars;
 mod unknown;
 
+pub(super) use scalars::NameOrBoolean;
+
 /// What all stages of reading share.
 pub(super) struct Reading<'a> {
     /// Where variables are looked up.

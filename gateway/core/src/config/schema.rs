@@ -47,6 +47,9 @@ fn of_type(name: &'static str) -> Schema {
 /// A value that a variable may stand for: no pattern can look into that.
 const VARIABLE: &str = r"\$\{";
 
+/// What the operator calls something.
+const NAME: &str = "^[A-Za-z0-9_-]+$";
+
 fn kind(kind: &Kind) -> Schema {
     match kind {
         Kind::Version => Schema(vec![("const", Member::Value(1.into()))]),
@@ -58,6 +61,10 @@ fn kind(kind: &Kind) -> Schema {
             Schema(vec![("anyOf", Member::AnyOf(vec![units, number(*range)]))])
         }
         Kind::Boolean => of_type("boolean"),
+        Kind::NameOrBoolean(_) => {
+            let name = pattern(NAME);
+            Schema(vec![("anyOf", Member::AnyOf(vec![of_type("boolean"), name]))])
+        }
         Kind::Text(_) => of_type("string"),
         Kind::Word(words) => {
             let words = Schema(vec![("enum", Member::Value(words.iter().copied().collect()))]);
@@ -76,7 +83,7 @@ fn kind(kind: &Kind) -> Schema {
         Kind::Table(keys) => table(keys),
         Kind::Named(value) => Schema(vec![
             ("type", text("object")),
-            ("propertyNames", Member::Schema(Schema(vec![("pattern", text("^[A-Za-z0-9_-]+$"))]))),
+            ("propertyNames", Member::Schema(Schema(vec![("pattern", text(NAME))]))),
             ("additionalProperties", Member::Schema(self::kind(value))),
         ]),
         Kind::Settings => of_type("object"),

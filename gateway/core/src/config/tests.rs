@@ -126,6 +126,24 @@ fn the_defaults_that_are_told_are_those_that_hold() {
 }
 
 #[test]
+fn state_is_granted_under_the_tables_name_or_another() {
+    let granted = |text: &str| config(&with_plugin(text)).plugins[0].allow.state.clone();
+    assert_eq!(granted(""), StateGrant::Refused);
+    assert_eq!(granted("allow.state = false"), StateGrant::Refused);
+    assert_eq!(granted("allow.state = true"), StateGrant::Own);
+    assert_eq!(granted("allow.state = 'notes'"), StateGrant::Shared(StoreName::new("notes").unwrap()));
+    for (wrong, part) in [("'two words'", "can't be called so"), ("1", "`true`, `false` or a name")] {
+        let text = with_plugin(&format!("allow.state = {wrong}"));
+        let loaded = from_text(&ui().join("gateway.toml"), text, &environment());
+        assert!(
+            loaded.config.is_none() && loaded.problems[0].message.contains(part),
+            "{:?}",
+            loaded.problems
+        );
+    }
+}
+
+#[test]
 fn plugins_keep_the_order_of_the_file() {
     let mut text = "version = 1\n".to_owned();
     for id in ["zebra", "ant", "mole"] {
@@ -212,6 +230,8 @@ fn a_plugin_is_the_same_wherever_it_stands() {
         "tools.deny = ['now']",
         "uris = ['a:b']",
         "portable_schemas = true",
+        "allow.state = true",
+        "allow.state = 'notes'",
     ];
     let bare = config(&with_plugin(""));
     for change in changes {

@@ -1,46 +1,151 @@
-//! `wasi:keyvalue`: what a plugin remembers between calls. No plugin is granted a store yet, so nobody holds a bucket.
+//! `wasi:keyvalue`: what a plugin remembers between calls.
+//!
+//! A plugin that is granted a store has one bucket, called `default` or nothing at all. One that isn't gets
+//! `access-denied`, and the log says which line of `gateway.toml` would grant it.
 
+use std::sync::Arc;
+
+use moongate_core::names::PluginId;
 use wasmtime::Result;
 use wasmtime::component::Resource;
+use wasmtime_wasi::ResourceTableError;
 
 use crate::host::bindings::{kv_atomics, kv_store};
+use crate::host::state::{Changed, KeepError, Kept, Value};
 use crate::host::store::State;
 
 /// An open store.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub enum Bucket {}
+#[derive(Debug)]
+pub struct Bucket(Arc<Kept>);
 
 /// A look at a key of a store, to be swapped.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub enum Cas {}
+#[derive(Debug)]
+pub struct Cas {
+    kept: Arc<Kept>,
+    key: String,
+    seen: Option<Value>,
+}
+
+impl Cas {
+    /// What it keeps alive, in bytes.
+    fn size(&self) -> u64 {
+        self.key.len() as u64 + self.seen.as_ref().map_or(0, |value| value.len() as u64)
+    }
+}
+
+/// A call's side of the plugin's store.
+#[derive(Debug)]
+pub(in crate::host) struct Memory {
+    /// The store; none: it isn't granted one.
+    kept: Option<Arc<Kept>>,
+    /// What the looks hold that the call has taken, in bytes: values that nobody else may need any more.
+    held: u64,
+    refused: bool,
+    full: bool,
+}
+
+impl Memory {
+    pub(in crate::host) fn new(kept: Option<Arc<Kept>>) -> Self {
+        Self { kept, held: 0, refused: false, full: false }
+    }
+
+    /// Tells, once a call, that the plugin isn't granted what it asks for.
+    fn refuse(&mut self, plugin: &PluginId) -> kv_store::Error {
+        if !std::mem::replace(&mut self.refused, true) {
+            tracing::warn!(%plugin, "it may keep no state; `state = true` in `[plugins.{plugin}.allow]` grants it");
+        }
+        kv_store::Error::AccessDenied
+    }
+
+    /// What the guest is told; that there is no room more is told to the operator too, once a call.
+    fn error(&mut self, plugin: &PluginId, error: &KeepError) -> kv_store::Error {
+        match error {
+            KeepError::Full(_) => {
+                if !std::mem::replace(&mut self.full, true) {
+                    tracing::warn!(%plugin, "{error}; `state` in `[plugins.{plugin}.limits]` raises it");
+                }
+            }
+            KeepError::LongKey(_) | KeepError::LongValue(_) | KeepError::NoNumber | KeepError::Overflow => {}
+        }
+        kv_store::Error::Other(error.to_string())
+    }
+}
 
 type Stored<T> = Result<std::result::Result<T, kv_store::Error>>;
 
+impl State {
+    fn kept(&self, bucket: &Resource<Bucket>) -> std::result::Result<Arc<Kept>, ResourceTableError> {
+        Ok(Arc::clone(&self.table.get(bucket)?.0))
+    }
+
+    /// How much the plugin may keep.
+    fn most(&self) -> u64 {
+        self.config.limits.state.as_u64()
+    }
+
+    fn stored<T>(&mut self, result: std::result::Result<T, KeepError>) -> Stored<T> {
+        Ok(result.map_err(|error| self.memory.error(&self.config.id, &error)))
+    }
+
+    /// Remembers a look at a key. Together they hold no more than may cross to the guest at once.
+    fn look(&mut self, cas: Cas) -> Stored<Resource<Cas>> {
+        let held = self.memory.held.saturating_add(cas.size());
+        if held > self.config.limits.transfer.as_u64() {
+            let message = "the values that were read for swaps are larger than `limits.transfer`";
+            return Ok(Err(kv_store::Error::Other(message.to_owned())));
+        }
+        let look = self.table.push(cas)?;
+        self.memory.held = held;
+        Ok(Ok(look))
+    }
+
+    fn forget(&mut self, cas: Resource<Cas>) -> std::result::Result<Cas, ResourceTableError> {
+        let cas = self.table.delete(cas)?;
+        self.memory.held = self.memory.held.saturating_sub(cas.size());
+        Ok(cas)
+    }
+}
+
 impl kv_store::Host for State {
-    fn open(&mut self, _identifier: String) -> Stored<Resource<Bucket>> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn open(&mut self, identifier: String) -> Stored<Resource<Bucket>> {
+        let Some(kept) = &self.memory.kept else { return Ok(Err(self.memory.refuse(&self.config.id))) };
+        if !matches!(identifier.as_str(), "" | "default") {
+            return Ok(Err(kv_store::Error::NoSuchStore));
+        }
+        Ok(Ok(self.table.push(Bucket(Arc::clone(kept)))?))
     }
 }
 
 impl kv_store::HostBucket for State {
-    fn get(&mut self, _: Resource<Bucket>, _: String) -> Stored<Option<Vec<u8>>> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<Option<Vec<u8>>> {
+        let value = self.kept(&bucket)?.get(&key);
+        self.stored(value.map(|value| value.map(|value| value.to_vec())))
     }
 
-    fn set(&mut self, _: Resource<Bucket>, _: String, _: Vec<u8>) -> Stored<()> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Stored<()> {
+        let set = self.kept(&bucket)?.set(key, value, self.most());
+        self.stored(set)
     }
 
-    fn delete(&mut self, _: Resource<Bucket>, _: String) -> Stored<()> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<()> {
+        let deleted = self.kept(&bucket)?.delete(&key);
+        self.stored(deleted)
     }
 
-    fn exists(&mut self, _: Resource<Bucket>, _: String) -> Stored<bool> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<bool> {
+        let value = self.kept(&bucket)?.get(&key);
+        self.stored(value.map(|value| value.is_some()))
     }
 
-    fn list_keys(&mut self, _: Resource<Bucket>, _: Option<String>) -> Stored<kv_store::KeyResponse> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn list_keys(
+        &mut self,
+        bucket: Resource<Bucket>,
+        cursor: Option<String>,
+    ) -> Stored<kv_store::KeyResponse> {
+        let page = self.kept(&bucket)?.page(cursor.as_deref());
+        Ok(Ok(kv_store::KeyResponse { keys: page.keys, cursor: page.cursor }))
     }
 
     fn drop(&mut self, bucket: Resource<Bucket>) -> Result<()> {
@@ -50,30 +155,44 @@ impl kv_store::HostBucket for State {
 }
 
 impl kv_atomics::Host for State {
-    fn increment(&mut self, _: Resource<Bucket>, _: String, _: i64) -> Stored<i64> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Stored<i64> {
+        let sum = self.kept(&bucket)?.increment(key, delta, self.most());
+        self.stored(sum)
     }
 
     fn swap(
         &mut self,
-        _: Resource<Cas>,
-        _: Vec<u8>,
+        cas: Resource<Cas>,
+        value: Vec<u8>,
     ) -> Result<std::result::Result<(), kv_atomics::CasError>> {
-        Ok(Err(kv_atomics::CasError::StoreError(kv_store::Error::AccessDenied)))
+        use kv_atomics::CasError;
+        let Cas { kept, key, seen } = self.forget(cas)?;
+        Ok(match kept.swap(key.clone(), seen.as_ref(), value, self.most()) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Changed(now))) => Err(match self.look(Cas { kept, key, seen: now })? {
+                Ok(look) => CasError::CasFailed(look),
+                Err(error) => CasError::StoreError(error),
+            }),
+            Err(error) => Err(CasError::StoreError(self.memory.error(&self.config.id, &error))),
+        })
     }
 }
 
 impl kv_atomics::HostCas for State {
-    fn new(&mut self, _: Resource<Bucket>, _: String) -> Stored<Resource<Cas>> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<Resource<Cas>> {
+        let kept = self.kept(&bucket)?;
+        match kept.get(&key) {
+            Ok(seen) => self.look(Cas { kept, key, seen }),
+            Err(error) => self.stored(Err(error)),
+        }
     }
 
-    fn current(&mut self, _: Resource<Cas>) -> Stored<Option<Vec<u8>>> {
-        Ok(Err(kv_store::Error::AccessDenied))
+    fn current(&mut self, cas: Resource<Cas>) -> Stored<Option<Vec<u8>>> {
+        Ok(Ok(self.table.get(&cas)?.seen.as_ref().map(|value| value.to_vec())))
     }
 
     fn drop(&mut self, cas: Resource<Cas>) -> Result<()> {
-        self.table.delete(cas)?;
+        self.forget(cas)?;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use moongate_core::names::{Principal, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, host, load};
-use crate::host::{Change, Gauges, HostOptions, WasmHost, WasmPlugin};
+use crate::host::{Gauges, HostOptions, Inbox, WasmHost, WasmPlugin};
 
 async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
     let context = Arc::new(CallContext::internal(Principal::Local));
@@ -231,8 +231,9 @@ async fn more_calls_than_the_pool_holds_are_told_that_the_gateway_is_busy() {
 #[tokio::test]
 async fn a_guest_that_watches_for_it_may_end_by_itself() {
     let dir = TempDir::new().unwrap();
-    let (sender, mut events) = tokio::sync::mpsc::channel(1);
-    let options = HostOptions { cache: dir.path().join("cache"), concurrency: 1, events: Some(sender) };
+    let inbox: Arc<Inbox> = Arc::default();
+    let cache = dir.path().join("cache");
+    let options = HostOptions { cache, concurrency: 1, inbox: Some(Arc::clone(&inbox)) };
     let host = WasmHost::new(options).unwrap();
     let guest = Guest {
         world: "import moongate:plugin/request@0.1.0; import moongate:plugin/changes@0.1.0;",
@@ -250,7 +251,31 @@ async fn a_guest_that_watches_for_it_may_end_by_itself() {
     });
     // Whether it was quick enough to answer as well is open.
     assert!(matches!(result, Ok(_) | Err(CallError::Cancelled)));
-    assert_eq!(events.try_recv().unwrap().change, Change::Prompts);
+    assert!(inbox.take_now()["guest"].lists);
+}
+
+#[tokio::test]
+async fn a_guest_that_watches_for_it_and_goes_on_all_the_same_is_gone_after_the_grace() {
+    let guest = || Guest {
+        world: "import moongate:plugin/request@0.1.0;",
+        fields: r#"(import "moongate:plugin/request@0.1.0" "cancelled" (func $cancelled (result i32)))"#,
+        body: "(loop $again (drop (call $cancelled)) (br $again))",
+        ..Guest::default()
+    };
+    for grace in [Duration::ZERO, Duration::from_millis(20)] {
+        let dir = TempDir::new().unwrap();
+        let host = host(dir.path());
+        let plugin = load(&host, dir.path(), &guest(), |config| config.limits.cancel_grace = grace).await;
+        let context = Arc::new(CallContext::internal(Principal::Local));
+        let name = ToolName::new("run").unwrap();
+        let begun = std::time::Instant::now();
+        let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
+            context.cancel.cancel();
+        });
+        assert_eq!(result.unwrap_err(), CallError::Cancelled);
+        assert!(begun.elapsed() >= grace, "it had no grace of {grace:?}");
+        assert_eq!(host.gauges(), Gauges::default());
+    }
 }
 
 #[tokio::test]

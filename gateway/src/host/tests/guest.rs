@@ -10,28 +10,30 @@ use wit_parser::Resolve;
 
 /// The parts that differ from guest to guest.
 #[derive(Debug, Default)]
-pub(in crate::host) struct Guest {
+pub(crate) struct Guest {
     /// Lines of its world beside the exports, such as `import moongate:plugin/log@0.1.0;`.
-    pub(in crate::host) world: &'static str,
+    pub(crate) world: &'static str,
     /// Imports, globals, functions and data of the core module.
-    pub(in crate::host) fields: &'static str,
+    pub(crate) fields: &'static str,
     /// What `call-tool` does before it answers with an empty result. The result lies at 3072.
-    pub(in crate::host) body: &'static str,
+    pub(crate) body: &'static str,
     /// What `describe` does before it answers.
-    pub(in crate::host) describe: &'static str,
+    pub(crate) describe: &'static str,
+    /// What `list-tools` does before it answers. The length of the tool's name lies at 2308.
+    pub(crate) list: &'static str,
     /// The input schema; empty: `{}`.
-    pub(in crate::host) schema: &'static str,
+    pub(crate) schema: &'static str,
 }
 
 impl Guest {
     /// A guest whose tool does this.
-    pub(in crate::host) fn that(body: &'static str) -> Self {
+    pub(crate) fn that(body: &'static str) -> Self {
         Self { body, ..Self::default() }
     }
 
     /// The component.
-    pub(in crate::host) fn build(&self) -> Vec<u8> {
-        let Self { world, fields, body, describe, schema } = self;
+    pub(crate) fn build(&self) -> Vec<u8> {
+        let Self { world, fields, body, describe, list, schema } = self;
         let schema = if schema.is_empty() { "{}" } else { schema };
         let length = schema.len();
         let data = schema.replace('\\', "\\\\").replace('"', "\\\"");
@@ -66,6 +68,7 @@ impl Guest {
                 (data (i32.const 2304) "\30\00\00\00\03\00\00\00")
                 (data (i32.const 2336) "\00\10\00\00")
                 (func (export "moongate:plugin/tools@0.1.0#list-tools") (result i32)
+                    {list}
                     (i32.store (i32.const 2340) (i32.const {length}))
                     (i32.const 2048))
                 (func (export "moongate:plugin/tools@0.1.0#call-tool")
@@ -78,7 +81,7 @@ impl Guest {
 }
 
 /// Wraps a core module in the types of a world of the contract.
-pub(in crate::host) fn component(world: &str, core: &str) -> Vec<u8> {
+pub(crate) fn component(world: &str, core: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit")).unwrap();
     let package =

@@ -1,5 +1,6 @@
 //! What reaches the caller beside the result: log lines, progress, changes; and what the guest is told of its call.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use moongate_core::call::{CallContext, CallError, CallSink, LogLevel, Outcome, ToolResult};
@@ -10,7 +11,7 @@ use moongate_core::names::{Principal, ResourceUri, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, load};
-use crate::host::{Change, HostOptions, PluginEvent, WasmHost};
+use crate::host::{HostOptions, Inbox, Reported, WasmHost};
 
 /// Remembers what it was told.
 #[derive(Debug, Default)]
@@ -34,11 +35,12 @@ impl CallSink for Heard {
 async fn called(
     guest: Guest,
     change: impl FnOnce(&mut PluginConfig),
-) -> (Result<ToolResult, CallError>, Vec<String>, Vec<Change>) {
+) -> (Result<ToolResult, CallError>, Vec<String>, Option<Reported>) {
     let dir = TempDir::new().unwrap();
-    let (sender, mut events) = tokio::sync::mpsc::channel(16);
+    let inbox: Arc<Inbox> = Arc::default();
     let cache = dir.path().join("cache");
-    let host = WasmHost::new(HostOptions { cache, concurrency: 1, events: Some(sender) }).unwrap();
+    let options = HostOptions { cache, concurrency: 1, inbox: Some(Arc::clone(&inbox)) };
+    let host = WasmHost::new(options).unwrap();
     let plugin = load(&host, dir.path(), &guest, change).await;
     let heard = Arc::new(Heard::default());
     let sink = Arc::clone(&heard) as Arc<dyn CallSink>;
@@ -48,11 +50,7 @@ async fn called(
         Outcome::Done(result) => result,
         Outcome::NeedInput(asked) => panic!("asked {asked:?}"),
     });
-    let mut changes = Vec::new();
-    while let Ok(PluginEvent { plugin, change }) = events.try_recv() {
-        assert_eq!(plugin.as_str(), "guest");
-        changes.push(change);
-    }
+    let changes = inbox.take_now().remove("guest");
     let heard = heard.0.lock().unwrap().clone();
     (result, heard, changes)
 }
@@ -130,7 +128,8 @@ async fn changes_are_passed_on_once_each_even_when_the_call_fails() {
     };
     let (result, _, changes) = called(guest, |_| {}).await;
     assert!(matches!(result, Err(CallError::Trap(_))));
-    assert_eq!(changes, [Change::Tools, Change::Resource(ResourceUri::new("file:///a").unwrap())]);
+    let resources = BTreeSet::from([ResourceUri::new("file:///a").unwrap()]);
+    assert_eq!(changes, Some(Reported { lists: true, resources }));
 }
 
 #[tokio::test]
@@ -158,4 +157,55 @@ async fn the_guest_is_told_its_caller_and_its_settings() {
     let key = |config: &mut PluginConfig| drop(config.config.insert("key".to_owned(), Secret::new("value")));
     let (result, _, _) = called(setting, key).await;
     assert_eq!(result.unwrap().content, ToolResult::error("value").content);
+}
+
+#[tokio::test]
+async fn what_a_plugin_says_of_changes_while_it_describes_itself_is_no_news() {
+    let dir = TempDir::new().unwrap();
+    let inbox: Arc<Inbox> = Arc::default();
+    let cache = dir.path().join("cache");
+    let options = HostOptions { cache, concurrency: 1, inbox: Some(Arc::clone(&inbox)) };
+    let host = WasmHost::new(options).unwrap();
+    let guest = Guest {
+        world: "import moongate:plugin/changes@0.1.0;",
+        fields: r#"(import "moongate:plugin/changes@0.1.0" "tools-changed" (func $tools))"#,
+        describe: "(call $tools)",
+        ..Guest::default()
+    };
+    let plugin = load(&host, dir.path(), &guest, |_| {}).await;
+    plugin.described_anew().await.unwrap();
+    assert!(inbox.take_now().is_empty(), "it would be asked again for ever");
+}
+
+#[tokio::test]
+async fn who_lost_interest_hears_nothing_more() {
+    let guest = Guest {
+        world: "import moongate:plugin/log@0.1.0; import moongate:plugin/progress@0.1.0;
+            import moongate:plugin/request@0.1.0;",
+        fields: r#"
+            (import "moongate:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32 i32 i32 i32)))
+            (import "moongate:plugin/progress@0.1.0" "report" (func $report (param f64 i32 f64 i32 i32 i32)))
+            (import "moongate:plugin/request@0.1.0" "cancelled" (func $cancelled (result i32)))
+            (data (i32.const 3600) "1")"#,
+        body: "(call $report (f64.const 1) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+            (loop $again (br_if $again (i32.eqz (call $cancelled))))
+            (call $report (f64.const 2) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+            (call $write (i32.const 4) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 3600) (i32.const 1))",
+        ..Guest::default()
+    };
+    let dir = TempDir::new().unwrap();
+    let plugin = load(&super::host(dir.path()), dir.path(), &guest, |_| {}).await;
+    let heard = Arc::new(Heard::default());
+    let sink = Arc::clone(&heard) as Arc<dyn CallSink>;
+    let context = Arc::new(CallContext { sink, ..CallContext::internal(Principal::Local) });
+    let name = ToolName::new("run").unwrap();
+    let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
+        while heard.0.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        context.cancel.cancel();
+    });
+    // Whether it was quick enough to answer as well is open.
+    assert!(matches!(result, Ok(_) | Err(CallError::Cancelled)));
+    assert_eq!(*heard.0.lock().unwrap(), ["1 None None"]);
 }

@@ -28,6 +28,8 @@ pub enum Kind {
     Size(Number),
     /// `true` or `false`.
     Boolean,
+    /// `true`, `false`, or a name over the alphabet of plugins' names; what it names, with an article.
+    NameOrBoolean(&'static str),
     /// A text; what it says, with an article.
     Text(&'static str),
     /// One of these texts.
@@ -75,6 +77,7 @@ impl Kind {
             Self::Duration(_) => "a duration such as \"30s\"".to_owned(),
             Self::Size(_) => "a size such as \"64MiB\", or a number of bytes".to_owned(),
             Self::Boolean => "`true` or `false`".to_owned(),
+            Self::NameOrBoolean(what) => format!("`true`, `false` or {what}"),
             Self::Text(what) => (*what).to_owned(),
             Self::Word(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();

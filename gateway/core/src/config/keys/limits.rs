@@ -74,6 +74,20 @@ pub static LIMITS: &[Key] = &[
         "How many calls may wait for one that runs; more are refused as busy.",
     ),
     optional(
+        "state",
+        Kind::Size(Number { most: HELD, ..Number::positive("nothing could be kept") }),
+        "\"1MiB\"",
+        "What the plugin may keep from one call to the next, where `allow.state` grants it a store: the bytes of all \
+         keys and values, and 64 more for each key. Where several plugins share a store, each stops at its own limit.",
+    ),
+    optional(
+        "cancel_grace",
+        Kind::Duration(Number { most: 60, ..Number::any() }),
+        "\"250ms\"",
+        "How long a call that asks whether its caller has lost interest may go on after that, to put things in order. \
+         Nothing that it says then reaches the caller.",
+    ),
+    optional(
         "component",
         Kind::Size(Number { most: HELD, ..Number::positive("no component would fit") }),
         "\"64MiB\"",

@@ -7,7 +7,13 @@ use toml::de::DeValue;
 
 use super::super::keys::{Kind, Number};
 use super::super::problem::{Problem, quoted};
-use super::{Reading, Table, Value};
+use super::{Reading, Table, Text, Value};
+
+/// What a key of [`Kind::NameOrBoolean`] holds.
+pub(in super::super) enum NameOrBoolean {
+    Name(Text),
+    Boolean(bool),
+}
 
 impl Reading<'_> {
     /// `true` or `false`.
@@ -19,6 +25,19 @@ impl Reading<'_> {
                 self.wrong_type(&value, &parent.key(name).kind);
                 default
             }
+        }
+    }
+
+    /// `true`, `false` or a name.
+    pub(in super::super) fn name_or_boolean(
+        &mut self,
+        parent: &Table<'_>,
+        name: &str,
+    ) -> Option<NameOrBoolean> {
+        let value = parent.get(name)?;
+        match value.inner {
+            DeValue::Boolean(answer) => Some(NameOrBoolean::Boolean(*answer)),
+            _ => self.as_text(&value, &parent.key(name).kind).map(NameOrBoolean::Name),
         }
     }
 

@@ -76,6 +76,7 @@ fn find_homes(name: &str, keys: &[Key], path: &str, homes: &mut Vec<String>) {
             | Kind::Duration(_)
             | Kind::Size(_)
             | Kind::Boolean
+            | Kind::NameOrBoolean(_)
             | Kind::Text(_)
             | Kind::Word(_)
             | Kind::Secret

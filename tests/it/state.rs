@@ -1,0 +1,113 @@
+//! What plugins keep from one call to the next: shared by all of their calls, and by nobody else who wasn't granted it.
+
+use std::thread;
+
+use moongate_tests::{Http, Stdio, Workspace, text};
+use serde_json::json;
+
+const TWO: &str = r#"
+[plugins.one]
+source = "@keeper@"
+allow.state = true
+[plugins.two]
+source = "@keeper@"
+allow.state = true
+"#;
+
+#[test]
+fn what_one_call_keeps_another_finds() {
+    let workspace = Workspace::new(TWO);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut call = |tool: &str, arguments| text(&stdio.call(&format!("one_{tool}"), arguments)).to_owned();
+    assert_eq!(call("get", json!({ "key": "a" })), "nothing");
+    assert_eq!(call("set", json!({ "key": "a", "value": "one" })), "set");
+    assert_eq!(call("get", json!({ "key": "a" })), "one");
+    assert_eq!(call("exists", json!({ "key": "a" })), "true");
+    assert_eq!(call("add", json!({ "key": "n", "count": -3 })), "-3");
+    assert!(call("add", json!({ "key": "a" })).contains("no whole number"), "`one` is no number");
+    assert_eq!(call("keys", json!({})), "a asked n");
+    assert_eq!(call("delete", json!({ "key": "a" })), "deleted");
+    assert_eq!(call("exists", json!({ "key": "a" })), "false");
+    for (name, said) in [("", "opened"), ("default", "opened"), ("other", "no such store")] {
+        assert_eq!(call("open", json!({ "key": name })), said, "{name}");
+    }
+}
+
+#[test]
+fn calls_at_the_same_time_lose_nothing() {
+    const CLIENTS: usize = 6;
+    const CALLS: usize = 25;
+    let workspace = Workspace::new(TWO);
+    let http = Http::start(&workspace);
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                for _ in 0..CALLS {
+                    for (tool, key) in [("add", "added"), ("swap", "swapped"), ("swap", "added")] {
+                        let answer = http.call(&format!("one_{tool}"), json!({ "key": key }));
+                        assert!(text(&answer).parse::<usize>().is_ok(), "{answer}");
+                    }
+                }
+            });
+        }
+    });
+    for (key, sum) in [("added", 2 * CLIENTS * CALLS), ("swapped", CLIENTS * CALLS)] {
+        assert_eq!(text(&http.call("one_get", json!({ "key": key }))), sum.to_string(), "{key}");
+    }
+}
+
+#[test]
+fn a_plugin_without_the_grant_keeps_nothing_and_the_log_says_which_line_grants_it() {
+    let workspace = Workspace::with_plugin("keeper");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let answer = stdio.call("keeper_set", json!({ "key": "a", "value": "b" }));
+    assert_eq!((&answer["result"]["isError"], text(&answer)), (&json!(true), "access denied"));
+    let (_, _, log) = stdio.finish();
+    assert!(log.contains("`state = true` in `[plugins.keeper.allow]`"), "{log}");
+}
+
+#[test]
+fn plugins_see_nothing_of_each_other_unless_they_share_a_name() {
+    let workspace = Workspace::new(TWO);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let _ = stdio.call("one_set", json!({ "key": "a", "value": "secret" }));
+    assert_eq!(text(&stdio.call("two_get", json!({ "key": "a" }))), "nothing");
+
+    let workspace = Workspace::new(&TWO.replace("state = true", "state = \"common\""));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let _ = stdio.call("one_set", json!({ "key": "a", "value": "known to both" }));
+    assert_eq!(text(&stdio.call("two_get", json!({ "key": "a" }))), "known to both");
+}
+
+#[test]
+fn more_than_the_limit_is_refused_and_what_is_there_stays() {
+    let workspace = Workspace::new(
+        "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nstate = \"10KiB\"\n",
+    );
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
+    assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 9_500 })), "set");
+    let refused = call("set", json!({ "key": "b", "value": "x", "count": 2_000 }));
+    assert!(refused.contains("limits.state") && refused.contains("10.0 KiB"), "{refused}");
+    assert!(call("swap", json!({ "key": "k".repeat(1_000) })).contains("limits.state"));
+    assert_eq!(call("exists", json!({ "key": "b" })), "false");
+    assert_eq!(call("get", json!({ "key": "a" })).len(), 9_500);
+    assert!(call("set", json!({ "key": "k".repeat(1_025), "value": "" })).contains("1024"));
+    assert_eq!(call("delete", json!({ "key": "a" })), "deleted");
+    assert_eq!(call("set", json!({ "key": "b", "value": "x", "count": 2_000 })), "set");
+    let (_, _, log) = stdio.finish();
+    assert!(log.contains("`state` in `[plugins.keeper.limits]`"), "{log}");
+}
+
+#[test]
+fn looks_at_large_values_do_not_pile_up() {
+    let workspace = Workspace::new(
+        "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { transfer = \"1MiB\", handles = 500 }\n",
+    );
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
+    assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 300_000 })), "set");
+    assert_eq!(call("look_often", json!({ "key": "a", "count": 3 })), "looked 3 times");
+    assert!(call("look_often", json!({ "key": "a", "count": 4 })).contains("limits.transfer"));
+    assert!(call("look_often", json!({ "key": "none", "count": 501 })).contains("limits.handles"));
+}
