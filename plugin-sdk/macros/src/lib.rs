@@ -36,6 +36,8 @@ pub fn plugin(options: TokenStream, block: TokenStream) -> TokenStream {
 /// - the hints `read_only`, `destructive`, `idempotent`, `open_world`, each alone or `= false`
 /// - `output`: the type of the structured content, where the return type doesn't tell it
 /// - `input_schema`, `output_schema`: JSON Schemas as text, used as they are
+/// - `when`: a function from `&self` to `bool`; the tool is listed while it says yes. It is asked when the gateway lists
+///   the plugin: tell the gateway of a change with `changes::tools()`
 ///
 /// Each parameter is an argument and may have a doc comment; a parameter called `args` is the whole object; one of type
 /// `&Context` tells about the call.
@@ -50,6 +52,7 @@ pub fn tool(_options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `uri`: an absolute URI, or a template with `{name}` (one part of a path) or `{+name}` (anything), whose variables
 ///   are the function's parameters
 /// - `name`: by default the function's; `title`: its name for people; `mime_type`
+/// - `when`, as for a tool
 ///
 /// A parameter `uri: &str` gets the URI that was asked for.
 #[proc_macro_attribute]
@@ -59,7 +62,7 @@ pub fn resource(_options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a function of a `#[plugin]` block a prompt. The doc comment is its description.
 ///
-/// `#[prompt(…)]` takes `name`, by default the function's, and `title`. Each parameter is an argument; a parameter
+/// `#[prompt(…)]` takes `name`, by default the function's, `title`, and `when` as for a tool. Each parameter is an argument; a parameter
 /// called `args` is a struct of all of them.
 #[proc_macro_attribute]
 pub fn prompt(_options: TokenStream, item: TokenStream) -> TokenStream {

@@ -1,6 +1,7 @@
 //! What stands in the parentheses of an attribute: `key`, or `key = value`, with each key once.
 
 use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -70,6 +71,17 @@ impl Options {
     /// The same, of a key that must be there.
     pub(crate) fn needed(&self, key: &str) -> Result<LitStr> {
         self.text(key)?.ok_or_else(|| Error::new(self.span, format!("`{key} = \"…\"` is missing")))
+    }
+
+    /// The function that says whether the entry is listed.
+    pub(crate) fn when(&self) -> Result<Option<TokenStream>> {
+        match self.expr("when")? {
+            None => Ok(None),
+            Some(Expr::Path(path)) => Ok(Some(path.to_token_stream())),
+            Some(other) => {
+                Err(Error::new_spanned(other, "`when` names a function: `when = Self::is_listed`"))
+            }
+        }
     }
 
     /// `key` alone or `key = true` is yes, `key = false` is no.

@@ -7,27 +7,29 @@ use syn::{LitStr, Result};
 
 use crate::method::{self, Method};
 use crate::options::{self, Options};
-use crate::tool::optional;
+use crate::tool::{listed, optional};
 
 /// A prompt, read.
 pub(crate) struct Prompt {
     pub(crate) name: LitStr,
     method: Method,
     title: TokenStream,
+    when: Option<TokenStream>,
 }
 
 impl Prompt {
     pub(crate) fn read(method: Method, tokens: TokenStream) -> Result<Self> {
-        let options = Options::parse(tokens, method.ident.span(), &["name", "title"])?;
+        let options = Options::parse(tokens, method.ident.span(), &["name", "title", "when"])?;
         let name = options::name(&options, &method.ident)?;
         options::check_name(&name)?;
         let title = optional(options.text("title")?);
-        Ok(Self { name, method, title })
+        let when = options.when()?;
+        Ok(Self { name, method, title, when })
     }
 
     /// The entry of the list.
     pub(crate) fn entry(&self) -> TokenStream {
-        let Self { name, method, title } = self;
+        let Self { name, method, title, when } = self;
         let Method { description, cfgs, .. } = method;
         let args = if let Some(ty) = method.args() {
             quote!(::moongate_sdk::expansion::prompt_arguments::<#ty>())
@@ -43,13 +45,13 @@ impl Prompt {
             });
             quote!(::std::vec![#(#ones),*])
         };
-        quote! {
-            #(#cfgs)*
-            list.push(::moongate_sdk::Prompt {
+        let prompt = quote! {
+            ::moongate_sdk::Prompt {
                 title: #title,
                 ..::moongate_sdk::Prompt::new(#name, #description, #args)
-            });
-        }
+            }
+        };
+        listed(cfgs, when.as_ref(), &prompt)
     }
 
     /// The arm of getting it.

@@ -7,9 +7,9 @@ use syn::{Error, LitStr, Result};
 
 use crate::method::{Method, One};
 use crate::options::{self, Options};
-use crate::tool::optional;
+use crate::tool::{listed, optional};
 
-const OPTIONS: &[&str] = &["uri", "name", "title", "mime_type"];
+const OPTIONS: &[&str] = &["uri", "name", "title", "mime_type", "when"];
 
 /// A resource or a template, read.
 pub(crate) struct Resource {
@@ -20,6 +20,7 @@ pub(crate) struct Resource {
     name: LitStr,
     title: TokenStream,
     mime_type: Option<LitStr>,
+    when: Option<TokenStream>,
 }
 
 impl Resource {
@@ -50,7 +51,8 @@ impl Resource {
                 format!("the function has no parameter `{left}` for `{{{left}}}`"),
             ));
         }
-        Ok(Self { uri, variables, method, name, title, mime_type })
+        let when = options.when()?;
+        Ok(Self { uri, variables, method, name, title, mime_type, when })
     }
 
     pub(crate) fn is_template(&self) -> bool {
@@ -59,19 +61,19 @@ impl Resource {
 
     /// The entry of its list.
     pub(crate) fn entry(&self) -> TokenStream {
-        let Self { uri, method, name, title, mime_type, .. } = self;
+        let Self { uri, method, name, title, mime_type, when, .. } = self;
         let Method { description, cfgs, .. } = method;
         let mime_type = optional(mime_type.clone());
         let ty = if self.is_template() { quote!(ResourceTemplate) } else { quote!(ResourceInfo) };
-        quote! {
-            #(#cfgs)*
-            list.push(::moongate_sdk::#ty {
+        let resource = quote! {
+            ::moongate_sdk::#ty {
                 title: #title,
                 description: ::core::option::Option::Some(::std::string::String::from(#description)),
                 mime_type: #mime_type,
                 ..::moongate_sdk::#ty::new(#uri, #name)
-            });
-        }
+            }
+        };
+        listed(cfgs, when.as_ref(), &resource)
     }
 
     /// One step of reading: returns if `uri` is this resource.

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Error, LitStr, Result};
+use syn::{Attribute, Error, LitStr, Result};
 
 use crate::method::{self, Method};
 use crate::options::{self, Options};
@@ -17,6 +17,7 @@ const OPTIONS: &[&str] = &[
     "output",
     "input_schema",
     "output_schema",
+    "when",
 ];
 
 /// A tool, read.
@@ -27,6 +28,7 @@ pub(crate) struct Tool {
     hints: TokenStream,
     input_schema: Option<TokenStream>,
     output_schema: Option<TokenStream>,
+    when: Option<TokenStream>,
 }
 
 impl Tool {
@@ -58,7 +60,8 @@ impl Tool {
                 |ty| quote!(::core::option::Option::Some(::moongate_sdk::expansion::output_schema::<#ty>())),
             ),
         };
-        Ok(Self { name, method, title, hints, input_schema, output_schema })
+        let when = options.when()?;
+        Ok(Self { name, method, title, hints, input_schema, output_schema, when })
     }
 
     /// The struct that several arguments are read into.
@@ -97,15 +100,15 @@ impl Tool {
         let output_schema = self.output_schema.clone().unwrap_or_else(
             || quote_spanned!(*output_span=> <#output as ::moongate_sdk::IntoToolResult>::output_schema()),
         );
-        quote! {
-            #(#cfgs)*
-            list.push(::moongate_sdk::Tool {
+        let tool = quote! {
+            ::moongate_sdk::Tool {
                 title: #title,
                 output_schema: #output_schema,
                 annotations: #hints,
                 ..::moongate_sdk::Tool::new(#name, #description, #input_schema)
-            });
-        }
+            }
+        };
+        listed(cfgs, self.when.as_ref(), &tool)
     }
 
     /// The arm of the call.
@@ -135,6 +138,14 @@ impl Tool {
 
     fn struct_ident(&self) -> syn::Ident {
         format_ident!("ArgumentsOf_{}", syn::ext::IdentExt::unraw(&self.method.ident))
+    }
+}
+
+/// Puts an entry into its list, where `when` says so or says nothing.
+pub(crate) fn listed(cfgs: &[Attribute], when: Option<&TokenStream>, entry: &TokenStream) -> TokenStream {
+    match when {
+        None => quote!(#(#cfgs)* list.push(#entry);),
+        Some(when) => quote!(#(#cfgs)* { if (#when)(self) { list.push(#entry); } }),
     }
 }
 
