@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use crate::bindings::{completions, lifecycle, prompts, resources, tools};
 use crate::{
-    CallOutcome, Completion, CompletionTarget, Context, Failure, Plugin, PluginInfo, Prompt, PromptOutcome,
-    ReadOutcome, ResourceInfo, ResourceTemplate, Tool,
+    CallOutcome, Completion, CompletionTarget, Failure, Plugin, PluginInfo, Prompt, PromptOutcome,
+    ReadOutcome, ResourceInfo, ResourceTemplate, Tool, rounds,
 };
 
 /// A plugin as the bindings want it: without values.
@@ -24,7 +24,7 @@ impl<P: Plugin> tools::Guest for Exported<P> {
     }
 
     fn call_tool(name: String, args: String) -> Result<CallOutcome, Failure> {
-        P::default().call_tool(&Context::new(), &name, &args)
+        rounds::call_tool::<P>(&name, &args)
     }
 }
 
@@ -38,7 +38,7 @@ impl<P: Plugin> resources::Guest for Exported<P> {
     }
 
     fn read_resource(uri: String) -> Result<ReadOutcome, Failure> {
-        P::default().read_resource(&Context::new(), &uri)
+        rounds::read_resource::<P>(&uri)
     }
 }
 
@@ -48,7 +48,7 @@ impl<P: Plugin> prompts::Guest for Exported<P> {
     }
 
     fn get_prompt(name: String, args: Vec<(String, String)>) -> Result<PromptOutcome, Failure> {
-        P::default().get_prompt(&Context::new(), &name, &args)
+        rounds::get_prompt::<P>(&name, &args)
     }
 }
 

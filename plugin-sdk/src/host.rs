@@ -3,6 +3,11 @@
 //! The public modules (`log`, `config`, `Context`, …) call these and nothing else of the bindings.
 
 #[cfg(target_family = "wasm")]
+pub(crate) mod kv;
+#[cfg(target_family = "wasm")]
+pub(crate) mod rounds;
+
+#[cfg(target_family = "wasm")]
 pub(crate) use crate::bindings::imports::moongate::plugin::{changes, log, progress, request};
 #[cfg(target_family = "wasm")]
 pub(crate) use crate::bindings::imports::wasi::config::store as config;
@@ -10,4 +15,4 @@ pub(crate) use crate::bindings::imports::wasi::config::store as config;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) mod fake;
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use fake::{changes, config, log, progress, request};
+pub(crate) use fake::{changes, config, kv, log, progress, request, rounds};

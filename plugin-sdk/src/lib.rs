@@ -36,7 +36,8 @@
 //!   what becomes of it.
 //!
 //! Every call gets a plugin value of its own, made by [`Default`], in a sandbox of its own: there is nothing to lock,
-//! and nothing remains in memory from one call to the next.
+//! and nothing remains in memory from one call to the next. [`kv`] keeps what should remain, and [`input`] is how a call
+//! asks the person, the model or the program at the other end.
 //!
 //! # What the macro writes
 //! An implementation of [`Plugin`] and one line of [`export!`]. Both can be written by hand:
@@ -80,12 +81,15 @@ pub mod expansion; // what the code that `#[plugin]` writes calls
 pub mod export; // from the contract's functions to `Plugin`
 mod host; // the gateway's functions, or fakes of them in native tests
 mod info; // constructors of what a plugin says of itself
+pub mod input; // questions to the person, the model, the client
+pub mod kv; // what is kept from one call to the next
 pub mod log; // lines for the gateway's log and the client
 mod plugin; // the trait that a plugin implements
 pub mod progress; // how far a call has come
 mod prompt; // what a prompt may return
 mod resource; // what a resource may return
 mod result; // what a tool may return
+mod rounds; // what a call keeps when it starts over
 mod schema; // JSON Schemas from Rust types
 mod template; // URI templates
 #[cfg(not(target_family = "wasm"))]
@@ -112,8 +116,9 @@ pub use {schemars, serde, serde_json};
 
 /// What most plugins name.
 pub mod prelude {
+    pub use crate::input::{Decision, Form, Roots, Sampling};
     pub use crate::{
         Content, Context, Json, Pretty, PromptMessage, ResourceContents, ToolError, ToolResult, changes,
-        config, log, plugin, progress, serde_json,
+        config, kv, log, plugin, progress, serde_json,
     };
 }

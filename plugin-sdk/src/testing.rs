@@ -23,70 +23,60 @@
 //! assert_eq!(result.all_text(), "20 °C in Oslo");
 //! assert_eq!(client.logs()[0].data, "asked");
 //! ```
+//!
+//! # Calls that ask something
+//! A call that asks the client ([`input`](crate::input)) is made again, from the top, in each round, as a gateway does:
+//! with the answers that [`Client::answer`] and [`Client::answer_with`] give to what it asked, and not before it asked.
+//! The test fails where
+//! - the call wrote something before it asked, which it would do once more in each round;
+//! - one key stands for two questions, or one key of [`Context::once`] for two results;
+//! - the call threw the question away and went on without its answer.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::host::fake::rounds::{self as watch, Asks};
 use crate::host::fake::{self, Gateway};
 use crate::{
-    CallOutcome, ClientInfo, Completion, CompletionTarget, Context, Failure, LogLevel, NeedInput, Plugin,
-    PluginInfo, Prompt, PromptOutcome, PromptResult, ReadOutcome, ReadResult, ResourceInfo, ResourceTemplate,
-    Tool, ToolResult,
+    CallOutcome, ClientInfo, Completion, CompletionTarget, Failure, InputRequest, LogLevel, NeedInput,
+    Plugin, PluginInfo, Prompt, PromptOutcome, PromptResult, ReadOutcome, ReadResult, ResourceInfo,
+    ResourceTemplate, Tool, ToolResult, rounds,
 };
+
+mod answers; // what a client answers
+mod told; // what a plugin told the gateway
+
+pub use answers::{accepted, declined, dismissed, roots, sampled};
+pub use told::{Change, LogLine, Progress};
+
+/// A call that isn't over after this many rounds never will be.
+const ROUNDS: usize = 32;
 
 /// A client with a gateway of its own in front of the plugin `P`.
 ///
 /// What the plugin may learn is set by the methods that return `Self`; unset, it is absent. What the plugin told the
 /// gateway can be read afterwards. As in a gateway, each call gets a plugin value of its own.
-#[derive(Debug)]
 pub struct Client<P> {
     gateway: RefCell<Gateway>,
+    answers: BTreeMap<String, Answer>,
     plugin: PhantomData<P>,
 }
 
-/// A line that the plugin logged.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LogLine {
-    /// How serious it is.
-    pub level: LogLevel,
-    /// The part of the plugin that wrote it.
-    pub logger: Option<String>,
-    /// The message, or whatever value was logged.
-    pub data: Value,
-}
-
-/// A report of progress.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    /// How far the call had come.
-    pub current: f64,
-    /// How far it had to go.
-    pub total: Option<f64>,
-    /// What was being done.
-    pub message: Option<String>,
-}
-
-/// A notice that something isn't true any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// The list of tools.
-    Tools,
-    /// The lists of resources and templates.
-    Resources,
-    /// The list of prompts.
-    Prompts,
-    /// What the resource of this URI holds.
-    Resource(String),
-}
+/// What makes an answer.
+type Answer = Box<dyn Fn(&InputRequest) -> Value>;
 
 impl<P: Plugin> Client<P> {
     /// A client of which nothing is known.
     #[must_use]
     pub fn new() -> Self {
-        Self { gateway: RefCell::default(), plugin: PhantomData }
+        Self { gateway: RefCell::default(), answers: BTreeMap::new(), plugin: PhantomData }
     }
 
     // --- what the plugin may learn ---
@@ -134,11 +124,41 @@ impl<P: Plugin> Client<P> {
         self.set(|gateway| gateway.meta.insert(key.to_owned(), json))
     }
 
-    /// Sets what is answered to the [`InputRequest`](crate::InputRequest) of this key: the result of its method.
+    /// Sets what is answered to the question of this key: the result of its method, which [`accepted`], [`declined`],
+    /// [`dismissed`], [`sampled`] and [`roots`] make.
     #[must_use]
     pub fn answer(self, key: &str, result: impl Into<Value>) -> Self {
-        let json = result.into().to_string();
-        self.set(|gateway| gateway.answers.insert(key.to_owned(), json))
+        let result = result.into();
+        self.answer_with(key, move |_| result.clone())
+    }
+
+    /// The same, by a function that sees the question.
+    #[must_use]
+    pub fn answer_with(mut self, key: &str, answer: impl Fn(&InputRequest) -> Value + 'static) -> Self {
+        self.answers.insert(key.to_owned(), Box::new(answer));
+        self
+    }
+
+    /// Lets the plugin have kept `value` under `key` before.
+    ///
+    /// # Panics
+    /// The value can't be written as JSON.
+    #[must_use]
+    pub fn kept(self, key: &str, value: impl Serialize) -> Self {
+        let json = serde_json::to_vec(&value).expect("a value that can be kept");
+        self.set(|gateway| gateway.kv.insert(key.to_owned(), json))
+    }
+
+    /// Lets the operator not have granted [`kv`](crate::kv).
+    #[must_use]
+    pub fn kv_denied(self) -> Self {
+        self.set(|gateway| gateway.kv_denied = true)
+    }
+
+    /// Lets other calls be faster than the next `times` swaps of [`kv::update`](crate::kv::update).
+    #[must_use]
+    pub fn kv_contended(self, times: u32) -> Self {
+        self.set(|gateway| gateway.kv_contention = times)
     }
 
     /// Sets how long the gateway will wait.
@@ -182,22 +202,32 @@ impl<P: Plugin> Client<P> {
     /// The call ends in a JSON-RPC error.
     ///
     /// # Panics
-    /// The tool asks for something that has no [`answer`](Self::answer).
+    /// The tool asks for something that has no [`answer`](Self::answer), or does something that it must not; see
+    /// [`testing`](self).
     pub fn call(&self, name: &str, args: Value) -> Result<ToolResult, Failure> {
-        match self.call_once(name, args)? {
+        match self.call_outcome(name, args)? {
             CallOutcome::Done(result) => Ok(result),
             CallOutcome::NeedInput(input) => unanswered(&input),
         }
     }
 
-    /// Calls a tool and gives back also the questions that it may end with.
+    /// Calls a tool, and gives back the questions where they have no [`answer`](Self::answer).
     ///
     /// # Errors
     /// The call ends in a JSON-RPC error.
+    ///
+    /// # Panics
+    /// The tool does something that it must not; see [`testing`](self).
     #[expect(clippy::needless_pass_by_value, reason = "`json!(…)` is written in the call")]
-    pub fn call_once(&self, name: &str, args: Value) -> Result<CallOutcome, Failure> {
+    pub fn call_outcome(&self, name: &str, args: Value) -> Result<CallOutcome, Failure> {
         let args = args.to_string();
-        self.run(|plugin| plugin.call_tool(&Context::new(), name, &args))
+        self.rounds(
+            || rounds::call_tool::<P>(name, &args),
+            |outcome| match outcome {
+                CallOutcome::Done(_) => None,
+                CallOutcome::NeedInput(input) => Some(input),
+            },
+        )
     }
 
     /// All resources.
@@ -226,10 +256,24 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The resource asks for something that has no [`answer`](Self::answer).
     pub fn read(&self, uri: &str) -> Result<ReadResult, Failure> {
-        match self.run(|plugin| plugin.read_resource(&Context::new(), uri))? {
+        match self.read_outcome(uri)? {
             ReadOutcome::Done(result) => Ok(result),
             ReadOutcome::NeedInput(input) => unanswered(&input),
         }
+    }
+
+    /// Reads a resource, and gives back the questions where they have no [`answer`](Self::answer).
+    ///
+    /// # Errors
+    /// The call ends in a JSON-RPC error.
+    pub fn read_outcome(&self, uri: &str) -> Result<ReadOutcome, Failure> {
+        self.rounds(
+            || rounds::read_resource::<P>(uri),
+            |outcome| match outcome {
+                ReadOutcome::Done(_) => None,
+                ReadOutcome::NeedInput(input) => Some(input),
+            },
+        )
     }
 
     /// All prompts.
@@ -249,11 +293,25 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The prompt asks for something that has no [`answer`](Self::answer).
     pub fn prompt(&self, name: &str, args: &[(&str, &str)]) -> Result<PromptResult, Failure> {
-        let args = owned(args);
-        match self.run(|plugin| plugin.get_prompt(&Context::new(), name, &args))? {
+        match self.prompt_outcome(name, args)? {
             PromptOutcome::Done(result) => Ok(result),
             PromptOutcome::NeedInput(input) => unanswered(&input),
         }
+    }
+
+    /// Gets a prompt, and gives back the questions where they have no [`answer`](Self::answer).
+    ///
+    /// # Errors
+    /// The call ends in a JSON-RPC error.
+    pub fn prompt_outcome(&self, name: &str, args: &[(&str, &str)]) -> Result<PromptOutcome, Failure> {
+        let args = owned(args);
+        self.rounds(
+            || rounds::get_prompt::<P>(name, &args),
+            |outcome| match outcome {
+                PromptOutcome::Done(_) => None,
+                PromptOutcome::NeedInput(input) => Some(input),
+            },
+        )
     }
 
     /// Asks for suggestions.
@@ -291,6 +349,16 @@ impl<P: Plugin> Client<P> {
         self.gateway.borrow().changes.clone()
     }
 
+    /// What the plugin keeps under `key` now.
+    ///
+    /// # Panics
+    /// It isn't a `T`.
+    #[must_use]
+    pub fn kv<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let gateway = self.gateway.borrow();
+        gateway.kv.get(key).map(|bytes| serde_json::from_slice(bytes).expect("a value of this type"))
+    }
+
     fn set<R>(mut self, change: impl FnOnce(&mut Gateway) -> R) -> Self {
         change(self.gateway.get_mut());
         self
@@ -298,6 +366,34 @@ impl<P: Plugin> Client<P> {
 
     fn run<R>(&self, call: impl FnOnce(&P) -> R) -> R {
         fake::with(&mut self.gateway.borrow_mut(), || call(&P::default()))
+    }
+
+    /// Makes a call round by round, until it is done or asks something that has no answer.
+    fn rounds<R>(
+        &self,
+        call: impl Fn() -> Result<R, Failure>,
+        asks: impl Fn(&R) -> Option<&NeedInput>,
+    ) -> Result<R, Failure> {
+        let mut gateway = self.gateway.borrow_mut();
+        gateway.answers.clear();
+        gateway.asked.clear();
+        gateway.state = None;
+        for _ in 0..ROUNDS {
+            gateway.round = watch::Round::default();
+            let end = fake::with(&mut gateway, &call);
+            let input = end.as_ref().ok().and_then(&asks);
+            let asks = if input.is_some() { Asks::Something } else { Asks::Nothing };
+            if let Some(wrong) = watch::wrong_end(&gateway.round, asks) {
+                panic!("{wrong}");
+            }
+            let Some(input) = input else { return end };
+            for request in &input.requests {
+                let Some(answer) = self.answers.get(&request.key) else { return end };
+                gateway.answers.insert(request.key.clone(), answer(request).to_string());
+            }
+            gateway.state.clone_from(&input.state);
+        }
+        panic!("the call isn't over after {ROUNDS} rounds of questions");
     }
 }
 
@@ -314,4 +410,11 @@ fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 fn unanswered(input: &NeedInput) -> ! {
     let keys: Vec<&str> = input.requests.iter().map(|request| request.key.as_str()).collect();
     panic!("the plugin asks for {keys:?}; set it with `Client::answer`")
+}
+
+impl<P> fmt::Debug for Client<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let answers: Vec<&String> = self.answers.keys().collect();
+        f.debug_struct("Client").field("gateway", &self.gateway).field("answers", &answers).finish()
+    }
 }

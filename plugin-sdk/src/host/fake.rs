@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use crate::testing::{Change, LogLine, Progress};
 use crate::{ClientInfo, LogLevel};
 
+pub(crate) mod kv;
+pub(crate) mod rounds;
+
 thread_local! {
     static CURRENT: RefCell<Gateway> = RefCell::default();
 }
@@ -30,6 +33,12 @@ pub(crate) struct Gateway {
     pub(crate) logs: Vec<LogLine>,
     pub(crate) progress: Vec<Progress>,
     pub(crate) changes: Vec<Change>,
+    pub(crate) kv: BTreeMap<String, Vec<u8>>,
+    pub(crate) kv_denied: bool,
+    /// How many of the next swaps come too late.
+    pub(crate) kv_contention: u32,
+    pub(crate) round: rounds::Round,
+    pub(crate) asked: rounds::Asked,
 }
 
 /// Runs `call` with `gateway` in place and gives it back with what it was told.
@@ -52,8 +61,8 @@ fn read<R>(get: impl FnOnce(&Gateway) -> R) -> R {
     CURRENT.with_borrow(get)
 }
 
-fn tell(note: impl FnOnce(&mut Gateway)) {
-    CURRENT.with_borrow_mut(note);
+fn tell<R>(note: impl FnOnce(&mut Gateway) -> R) -> R {
+    CURRENT.with_borrow_mut(note)
 }
 
 pub(crate) mod request {

@@ -3,5 +3,7 @@
 
 mod contract; // the two copies of the WIT
 mod hello; // the smallest plugin
+mod kept; // what a plugin keeps between calls
 mod mcp; // the contract against MCP
 mod offers; // everything that a block can offer
+mod rounds; // calls that ask the client

@@ -276,7 +276,7 @@ fn an_error_ends_the_call_as_its_name_says() {
 
 #[test]
 fn a_call_that_needs_input_is_made_again_with_the_answer() {
-    let Ok(CallOutcome::NeedInput(input)) = client().call_once("ask", json!({})) else { panic!() };
+    let Ok(CallOutcome::NeedInput(input)) = client().call_outcome("ask", json!({})) else { panic!() };
     assert_eq!(input.requests[0].key, "name");
     let client = client().answer("name", json!({ "content": { "name": "Ada" } }));
     assert_eq!(client.call("ask", json!({})).unwrap().all_text(), "\"Ada\"");

@@ -1,0 +1,272 @@
+//! What a person is asked: [`Form`] and [`Url`] (MCP's elicitation).
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::sealed::Sealed;
+use super::{Question, read, restricted};
+use crate::{ToolError, schema};
+
+/// Asks the person to fill in a form: the fields of `T`.
+///
+/// A form is flat. A field is a text, number or boolean, a choice between texts (an enum without data), or several of
+/// such a choice (a `Vec` of that enum); `Option` makes it one that may be left empty. What the form says comes from
+/// where schemars has it: the doc comment of a field is its description; `#[schemars(title = "…")]` its title, also of
+/// a choice; `#[serde(default)]` its default; `#[schemars(length(min = 1))]`, `range(…)` and `email` its limits. A field
+/// that a form can't have makes [`Context::ask`](crate::Context::ask) fail with an error that names it.
+///
+/// Don't ask for passwords and the like: use [`Url`] for these.
+///
+/// ```
+/// use moongate_sdk::input::Form;
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Booking {
+///     /// How many will come.
+///     #[schemars(range(min = 1, max = 8))]
+///     persons: u8,
+///     #[schemars(title = "Where to sit")]
+///     place: Place,
+///     /// Anything else we should know.
+///     remarks: Option<String>,
+/// }
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(rename_all = "lowercase")]
+/// enum Place {
+///     #[schemars(title = "Under the trees")]
+///     Garden,
+///     #[schemars(title = "By the fire")]
+///     Inside,
+/// }
+///
+/// let form = Form::<Booking>::new("Please complete your booking.");
+/// ```
+pub struct Form<T> {
+    message: String,
+    schema: FormSchema,
+    answer: PhantomData<fn() -> T>,
+}
+
+/// Where a form's schema comes from. That of a type is only made when the form is sent.
+#[derive(Debug)]
+enum FormSchema {
+    OfType(fn() -> Value),
+    Written(Value),
+}
+
+/// Asks the person to open a page: to log in, to pay, to enter a secret that the client must not see. The answer is that
+/// they agreed to; what they did there, the plugin learns from the page's server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    message: String,
+    url: String,
+}
+
+/// What a person did with a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision<T> {
+    /// They answered it.
+    Accepted(T),
+    /// They said no.
+    Declined,
+    /// They closed it without choosing.
+    Dismissed,
+}
+
+/// A question that a person need not answer; made by [`Form::may_decline`] and [`Url::may_decline`].
+#[derive(Debug)]
+pub struct MayDecline<Q>(Q);
+
+// === impl Form ===
+
+impl<T: DeserializeOwned + JsonSchema> Form<T> {
+    /// A form with the fields of `T`. `message` tells the person what is wanted and what for.
+    pub fn new(message: impl Into<String>) -> Self {
+        let schema = FormSchema::OfType(schema::input_value::<T>);
+        Self { message: message.into(), schema, answer: PhantomData }
+    }
+}
+
+impl<T: DeserializeOwned> Form<T> {
+    /// A form with a schema written by hand: what MCP allows as `requestedSchema`. `T` is what its answer is read as, such
+    /// as a map of values.
+    ///
+    /// ```
+    /// use moongate_sdk::input::Form;
+    /// use serde_json::{Map, Value, json};
+    ///
+    /// let form = Form::<Map<String, Value>>::with_schema(
+    ///     "Which one?",
+    ///     json!({ "type": "object", "properties": { "row": { "type": "integer", "minimum": 1 } } }),
+    /// );
+    /// ```
+    pub fn with_schema(message: impl Into<String>, schema: Value) -> Self {
+        Self { message: message.into(), schema: FormSchema::Written(schema), answer: PhantomData }
+    }
+
+    /// The same form, as one that the person may decline without ending the call.
+    #[must_use]
+    pub fn may_decline(self) -> MayDecline<Self> {
+        MayDecline(self)
+    }
+}
+
+impl<T> fmt::Debug for Form<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Form").field("message", &self.message).field("schema", &self.schema).finish()
+    }
+}
+
+// === impl Url ===
+
+impl Url {
+    /// The page `url`, an absolute URI. `message` tells the person why they should open it.
+    pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
+        Self { message: message.into(), url: url.into() }
+    }
+
+    /// The same page, as one that the person may decline to open without ending the call.
+    #[must_use]
+    pub fn may_decline(self) -> MayDecline<Self> {
+        MayDecline(self)
+    }
+}
+
+// === impl Question ===
+
+impl<T> Sealed for Form<T> {}
+impl<T: DeserializeOwned> Question for Form<T> {
+    type Answer = T;
+
+    fn method(&self) -> &'static str {
+        ELICIT
+    }
+
+    fn params(&self) -> Result<Value, String> {
+        let schema = match &self.schema {
+            FormSchema::OfType(make) => restricted::form(&make())?,
+            FormSchema::Written(schema) => restricted::form(schema)?,
+        };
+        Ok(json!({ "mode": "form", "message": self.message, "requestedSchema": schema }))
+    }
+
+    fn read(&self, answer: Value) -> Result<T, ToolError> {
+        accepted(&self.message, self.decision(answer)?)
+    }
+}
+
+impl Sealed for Url {}
+impl Question for Url {
+    type Answer = ();
+
+    fn method(&self) -> &'static str {
+        ELICIT
+    }
+
+    fn params(&self) -> Result<Value, String> {
+        Ok(json!({ "mode": "url", "message": self.message, "url": self.url }))
+    }
+
+    fn read(&self, answer: Value) -> Result<(), ToolError> {
+        accepted(&self.message, self.decision(answer)?)
+    }
+}
+
+impl<Q> Sealed for MayDecline<Q> {}
+impl<Q: Declinable> Question for MayDecline<Q> {
+    type Answer = Decision<Q::Answer>;
+
+    fn method(&self) -> &'static str {
+        self.0.method()
+    }
+
+    fn params(&self) -> Result<Value, String> {
+        self.0.params()
+    }
+
+    fn read(&self, answer: Value) -> Result<Self::Answer, ToolError> {
+        self.0.decision(answer)
+    }
+}
+
+/// A question that has a [`Decision`].
+trait Declinable: Question {
+    fn decision(&self, answer: Value) -> Result<Decision<Self::Answer>, ToolError>;
+}
+
+impl<T: DeserializeOwned> Declinable for Form<T> {
+    fn decision(&self, answer: Value) -> Result<Decision<T>, ToolError> {
+        decision(answer)?.map(|content| read("what the form asks for", content))
+    }
+}
+
+impl Declinable for Url {
+    fn decision(&self, answer: Value) -> Result<Decision<()>, ToolError> {
+        decision(answer)?.map(|_| Ok(()))
+    }
+}
+
+// === impl Decision ===
+
+impl<T> Decision<T> {
+    /// The answer, if there is one.
+    pub fn accepted(self) -> Option<T> {
+        match self {
+            Self::Accepted(answer) => Some(answer),
+            Self::Declined | Self::Dismissed => None,
+        }
+    }
+
+    fn map<U>(self, read: impl FnOnce(T) -> Result<U, ToolError>) -> Result<Decision<U>, ToolError> {
+        Ok(match self {
+            Self::Accepted(answer) => Decision::Accepted(read(answer)?),
+            Self::Declined => Decision::Declined,
+            Self::Dismissed => Decision::Dismissed,
+        })
+    }
+}
+
+const ELICIT: &str = "elicitation/create";
+
+/// MCP's `ElicitResult`.
+fn decision(answer: Value) -> Result<Decision<Value>, ToolError> {
+    #[derive(Deserialize)]
+    struct Elicited {
+        action: Action,
+        content: Option<Value>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Action {
+        Accept,
+        Decline,
+        Cancel,
+    }
+    let Elicited { action, content } = read("one to a question", answer)?;
+    Ok(match action {
+        Action::Accept => Decision::Accepted(content.unwrap_or_else(|| Value::Object(Map::new()))),
+        Action::Decline => Decision::Declined,
+        Action::Cancel => Decision::Dismissed,
+    })
+}
+
+/// The answer; without one, the call fails.
+fn accepted<T>(message: &str, decision: Decision<T>) -> Result<T, ToolError> {
+    let what = match decision {
+        Decision::Accepted(answer) => return Ok(answer),
+        Decision::Declined => "declined",
+        Decision::Dismissed => "dismissed",
+    };
+    Err(ToolError::failed(format_args!("the person was asked {message:?} and {what} it")))
+}
+
+#[cfg(test)]
+mod tests;

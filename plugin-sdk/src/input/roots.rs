@@ -1,0 +1,43 @@
+//! [`Roots`]: the folders that the client works in.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::sealed::Sealed;
+use super::{Question, read};
+use crate::ToolError;
+
+/// Asks the client for the folders that it works in (MCP's `roots/list`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Roots;
+
+/// A folder or file that the client works in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Root {
+    /// Its URI, today always `file://…`.
+    pub uri: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl Sealed for Roots {}
+impl Question for Roots {
+    type Answer = Vec<Root>;
+
+    fn method(&self) -> &'static str {
+        "roots/list"
+    }
+
+    fn params(&self) -> Result<Value, String> {
+        Ok(json!({}))
+    }
+
+    fn read(&self, answer: Value) -> Result<Vec<Root>, ToolError> {
+        #[derive(Deserialize)]
+        struct Listed {
+            roots: Vec<Root>,
+        }
+        read::<Listed>("a list of roots", answer).map(|listed| listed.roots)
+    }
+}

@@ -1,0 +1,105 @@
+//! What a call keeps from one round to the next.
+//!
+//! A call that asks the client something ends and is made again, from the top, with the answer. What it did before, it
+//! does again, but for two things that travel with the question, through the client and sealed by the gateway: the
+//! results of [`Context::once`](crate::Context::once), and the bytes that a plugin puts into
+//! [`NeedInput::state`](crate::NeedInput) by hand. Both share the one state that the contract has:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 4 | how many results of `once` there are |
+//! | for each of them | its key and its JSON, each behind its length of 4 bytes |
+//! | the rest | the plugin's own state |
+//!
+//! Numbers are little endian. An empty state of the plugin's own and none are the same. It is no JSON as a whole, so that
+//! plugins that keep nothing don't carry a parser for it.
+
+use crate::{CallOutcome, Context, Failure, NeedInput, Plugin, PromptOutcome, ReadOutcome};
+
+/// What the round before kept.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Kept {
+    /// The results of `once`: pairs of key and JSON.
+    pub(crate) once: Vec<(String, String)>,
+    /// The plugin's own state.
+    pub(crate) own: Option<Vec<u8>>,
+}
+
+impl Kept {
+    /// The bytes for the next round; none if there is nothing to keep.
+    pub(crate) fn write(&self) -> Option<Vec<u8>> {
+        if self.once.is_empty() && self.own.is_none() {
+            return None;
+        }
+        let mut bytes = length(self.once.len()).to_vec();
+        for text in self.once.iter().flat_map(|(key, json)| [key, json]) {
+            bytes.extend_from_slice(&length(text.len()));
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        bytes.extend_from_slice(self.own.as_deref().unwrap_or_default());
+        Some(bytes)
+    }
+
+    /// Reads them. The gateway gives back only what this plugin wrote, so other bytes are treated as none.
+    pub(crate) fn read(mut bytes: &[u8]) -> Option<Self> {
+        let mut once = Vec::new();
+        for _ in 0..take_length(&mut bytes)? {
+            once.push((take_text(&mut bytes)?, take_text(&mut bytes)?));
+        }
+        Some(Self { once, own: (!bytes.is_empty()).then(|| bytes.to_vec()) })
+    }
+}
+
+/// A length as it is written. Longer texts than it can say don't fit into the memory of a component.
+fn length(length: usize) -> [u8; 4] {
+    u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+fn take_length(bytes: &mut &[u8]) -> Option<usize> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    usize::try_from(u32::from_le_bytes(*length)).ok()
+}
+
+fn take_text(bytes: &mut &[u8]) -> Option<String> {
+    let length = take_length(bytes)?;
+    let (text, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    String::from_utf8(text.to_vec()).ok()
+}
+
+/// One round of a tool's call.
+pub(crate) fn call_tool<P: Plugin>(name: &str, args: &str) -> Result<CallOutcome, Failure> {
+    let ctx = Context::new();
+    Ok(match P::default().call_tool(&ctx, name, args)? {
+        CallOutcome::NeedInput(input) => CallOutcome::NeedInput(with_kept(&ctx, input)),
+        done @ CallOutcome::Done(_) => done,
+    })
+}
+
+/// One round of reading a resource.
+pub(crate) fn read_resource<P: Plugin>(uri: &str) -> Result<ReadOutcome, Failure> {
+    let ctx = Context::new();
+    Ok(match P::default().read_resource(&ctx, uri)? {
+        ReadOutcome::NeedInput(input) => ReadOutcome::NeedInput(with_kept(&ctx, input)),
+        done @ ReadOutcome::Done(_) => done,
+    })
+}
+
+/// One round of getting a prompt.
+pub(crate) fn get_prompt<P: Plugin>(name: &str, args: &[(String, String)]) -> Result<PromptOutcome, Failure> {
+    let ctx = Context::new();
+    Ok(match P::default().get_prompt(&ctx, name, args)? {
+        PromptOutcome::NeedInput(input) => PromptOutcome::NeedInput(with_kept(&ctx, input)),
+        done @ PromptOutcome::Done(_) => done,
+    })
+}
+
+/// Joins the plugin's own state in `input` with what `ctx` keeps.
+fn with_kept(ctx: &Context, input: NeedInput) -> NeedInput {
+    let own = input.state.filter(|own| !own.is_empty());
+    NeedInput { state: Kept { once: ctx.kept_once(), own }.write(), ..input }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! What a plugin keeps between calls.
+
+use moongate_sdk::kv::{self, KvError};
+use moongate_sdk::prelude::{Context, plugin};
+use moongate_sdk::testing::Client;
+use serde_json::json;
+
+#[derive(Default)]
+struct Keeps;
+
+/// Keeps things.
+#[plugin]
+impl Keeps {
+    /// Does one thing after the other.
+    #[tool]
+    fn all(&self) -> Result<String, KvError> {
+        kv::set("text", "a")?;
+        kv::set_bytes("bytes", b"\x00")?;
+        kv::set("list", &[1, 2])?;
+        kv::delete("list")?;
+        kv::delete("list")?;
+        let text: Option<String> = kv::get("text")?;
+        let known = (kv::exists("bytes")?, kv::exists("list")?, kv::get_bytes("bytes")?);
+        kv::increment("n", 2)?;
+        let number = (kv::increment("n", -5)?, kv::get::<i64>("n")?);
+        Ok(format!("{text:?} {known:?} {number:?} {:?}", kv::keys()?))
+    }
+
+    /// Adds to a list without losing anything.
+    #[tool]
+    fn add(&self, item: &str) -> Result<String, KvError> {
+        let all = kv::update("items", |old: Option<Vec<String>>| {
+            let mut items = old.unwrap_or_default();
+            items.push(item.to_owned());
+            items
+        })?;
+        kv::update_bytes("raw", |old| [old.unwrap_or_default(), item.as_bytes().to_vec()].concat())?;
+        Ok(all.join(" "))
+    }
+
+    /// Reads a number where a text is.
+    #[tool]
+    fn mistake(&self) -> Result<String, KvError> {
+        kv::get::<u8>("text").map(|number| format!("{number:?}"))
+    }
+
+    /// Adds to a text.
+    #[tool]
+    fn add_to_text(&self, _ctx: &Context) -> Result<i64, KvError> {
+        kv::increment("text", 1)
+    }
+}
+
+fn call(client: &Client<Keeps>, tool: &str) -> String {
+    client.call(tool, json!({})).unwrap().all_text()
+}
+
+#[test]
+fn values_are_kept_under_keys() {
+    let client = Client::<Keeps>::new();
+    let said = call(&client, "all");
+    assert_eq!(said, "Some(\"a\") (true, false, Some([0])) (-3, Some(-3)) [\"bytes\", \"n\", \"text\"]");
+    assert_eq!(client.kv::<i64>("n"), Some(-3), "another call finds it");
+}
+
+#[test]
+fn all_pages_of_keys_are_read() {
+    let client =
+        ["b", "c", "d", "e"].into_iter().fold(Client::<Keeps>::new(), |client, key| client.kept(key, 1));
+    assert!(call(&client, "all").ends_with(r#"["b", "bytes", "c", "d", "e", "n", "text"]"#));
+}
+
+#[test]
+fn an_update_that_comes_too_late_is_made_again() {
+    let client = Client::<Keeps>::new().kept("items", ["a"]).kv_contended(3);
+    assert_eq!(client.call("add", json!({ "item": "b" })).unwrap().all_text(), "a b");
+    assert_eq!(client.kv::<Vec<String>>("items").unwrap(), ["a", "b"]);
+    let busy = Client::<Keeps>::new().kv_contended(1000);
+    let result = busy.call("add", json!({ "item": "b" })).unwrap();
+    assert!(result.failed());
+    assert_eq!(result.all_text(), "`items` is changed by too many calls at once; try again");
+}
+
+#[test]
+fn what_goes_wrong_is_said() {
+    let client = Client::<Keeps>::new().kept("text", "a");
+    assert!(call(&client, "mistake").starts_with("what is kept under `text` has another form"));
+    assert!(call(&client, "add_to_text").contains("no number"));
+    assert!(call(&client.kv_denied(), "all").contains("`state = true`"));
+}

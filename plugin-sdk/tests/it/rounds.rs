@@ -1,0 +1,267 @@
+//! Calls that ask the client: what is asked, what is answered, what starts over, and what tests watch over.
+
+use std::cell::Cell;
+
+use moongate_sdk::input::Url;
+use moongate_sdk::prelude::*;
+use moongate_sdk::testing::{self, Client};
+use moongate_sdk::{CallOutcome, Failure, NeedInput, PromptOutcome, ReadOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Default)]
+struct Asks;
+
+#[derive(Deserialize, JsonSchema)]
+struct Name {
+    name: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Sure {
+    yes: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Wrong {
+    #[expect(dead_code, reason = "it can't be asked")]
+    names: Vec<String>,
+}
+
+fn who() -> Form<Name> {
+    Form::new("Who are you?")
+}
+
+/// Asks.
+#[plugin]
+impl Asks {
+    /// Asks one thing.
+    #[tool]
+    fn greet(&self, ctx: &Context) -> Result<String, ToolError> {
+        let Name { name } = ctx.ask("name", who())?;
+        Ok(format!("Hello, {name}!"))
+    }
+
+    /// Asks one thing that may be declined.
+    #[tool]
+    fn greet_anyone(&self, ctx: &Context) -> Result<String, ToolError> {
+        Ok(match ctx.ask("name", who().may_decline())? {
+            Decision::Accepted(Name { name }) => format!("Hello, {name}!"),
+            Decision::Declined => "Hello, whoever you are!".to_owned(),
+            Decision::Dismissed => "Hello?".to_owned(),
+        })
+    }
+
+    /// Asks everything at once.
+    #[tool]
+    fn everything(&self, ctx: &Context) -> Result<String, ToolError> {
+        let (name, model, roots, page) = ctx.ask_all((
+            ("name", who()),
+            ("model", Sampling::new(10).user("Hi")),
+            ctx.capability("roots").then_some(("roots", Roots)),
+            (String::from("page"), Url::new("Log in", "https://example.com").may_decline()),
+        ))?;
+        let roots: Vec<String> = roots.unwrap_or_default().into_iter().map(|root| root.uri).collect();
+        Ok(format!("{} {} {roots:?} {page:?}", name.name, model.text()))
+    }
+
+    /// Asks one thing for each of a list.
+    #[tool]
+    fn each(&self, ctx: &Context, keys: Vec<String>) -> Result<String, ToolError> {
+        let names = ctx.ask_all(keys.into_iter().map(|key| (key, who())).collect::<Vec<_>>())?;
+        Ok(names.into_iter().map(|name| name.name).collect())
+    }
+
+    /// Works in several rounds, and does some of it once.
+    #[tool]
+    fn order(&self, ctx: &Context) -> Result<String, ToolError> {
+        let Name { name } = ctx.ask("name", who())?;
+        let number: i64 = ctx.try_once("number", || kv::increment("orders", 1))?;
+        let doubled = ctx.once("doubled", || number * 2)?;
+        let Sure { yes } = ctx.ask("sure", Form::new(format!("Send order {number} of {name}?")))?;
+        kv::set("sent", &yes)?;
+        Ok(format!("{name} {number} {doubled} {yes}"))
+    }
+
+    /// Keeps bytes of its own over rounds that `ask` adds.
+    #[tool]
+    fn by_hand(&self, ctx: &Context) -> Result<String, ToolError> {
+        let kept = ctx.once("kept", || "kept".to_owned())?;
+        if ctx.answer::<Value>("own").is_none() {
+            let requests = vec![moongate_sdk::InputRequest {
+                key: "own".to_owned(),
+                method: "roots/list".to_owned(),
+                params: None,
+            }];
+            let state = Some(b"mine".to_vec());
+            return Err(NeedInput { requests, state, meta: None, extra: None }.into());
+        }
+        let Name { name } = ctx.ask("name", who())?;
+        Ok(format!("{kept} {} {name}", String::from_utf8(ctx.state().unwrap_or_default())?))
+    }
+
+    /// Does what a plugin must not, or what can't be.
+    #[tool]
+    fn wrong(&self, ctx: &Context, how: &str) -> Result<String, ToolError> {
+        match how {
+            "act first" => {
+                kv::set("a", &1)?;
+                ctx.ask("name", who())?;
+            }
+            "act first, ask by hand" => {
+                kv::delete("a")?;
+                return Err(NeedInput { requests: vec![], state: None, meta: None, extra: None }.into());
+            }
+            "one key" => {
+                ctx.ask("name", who())?;
+                ctx.ask("name", Form::<Name>::new("And your name?"))?;
+            }
+            "swallow" => return Ok(ctx.ask("name", who()).map_or_else(|_| String::new(), |name| name.name)),
+            "once twice" => {
+                ctx.once("a", || 1)?;
+                ctx.once("a", || 2)?;
+            }
+            "no form" => drop(ctx.ask("names", Form::<Wrong>::new(""))?),
+            "for ever" => {
+                return Err(NeedInput { requests: vec![], state: None, meta: None, extra: None }.into());
+            }
+            other => panic!("{other}"),
+        }
+        Ok("done".to_owned())
+    }
+
+    /// A resource that asks.
+    #[resource(uri = "test://name")]
+    fn name(&self, ctx: &Context) -> Result<String, ToolError> {
+        Ok(ctx.ask("name", who())?.name)
+    }
+
+    /// A prompt that asks.
+    #[prompt]
+    fn ask_name(&self, ctx: &Context) -> Result<String, ToolError> {
+        Ok(ctx.ask("name", who())?.name)
+    }
+}
+
+fn client() -> Client<Asks> {
+    Client::new()
+}
+
+fn ada() -> Value {
+    testing::accepted(json!({ "name": "Ada" }))
+}
+
+#[test]
+fn a_call_ends_with_the_question_and_starts_over_with_the_answer() {
+    let CallOutcome::NeedInput(input) = client().call_outcome("greet", json!({})).unwrap() else { panic!() };
+    let [request] = &input.requests[..] else { panic!() };
+    assert_eq!((request.key.as_str(), request.method.as_str()), ("name", "elicitation/create"));
+    let params: Value = serde_json::from_str(request.params.as_ref().unwrap()).unwrap();
+    assert_eq!(params["message"], "Who are you?");
+    assert_eq!(params["requestedSchema"]["required"], json!(["name"]));
+    assert_eq!(input.state, None);
+    let result = client().answer("name", ada()).call("greet", json!({})).unwrap();
+    assert_eq!(result.all_text(), "Hello, Ada!");
+}
+
+#[test]
+fn a_person_who_declines_ends_the_call_unless_it_goes_on_without() {
+    let call = |tool: &str, answer: Value| client().answer("name", answer).call(tool, json!({})).unwrap();
+    let refused = call("greet", testing::declined());
+    assert!(refused.failed());
+    assert_eq!(refused.all_text(), "the person was asked \"Who are you?\" and declined it");
+    assert!(call("greet", testing::dismissed()).all_text().contains("dismissed"));
+    assert_eq!(call("greet_anyone", ada()).all_text(), "Hello, Ada!");
+    assert_eq!(call("greet_anyone", testing::declined()).all_text(), "Hello, whoever you are!");
+    assert_eq!(call("greet_anyone", testing::dismissed()).all_text(), "Hello?");
+}
+
+#[test]
+fn several_questions_are_asked_at_once() {
+    let asked = |client: Client<Asks>| {
+        let CallOutcome::NeedInput(input) = client.call_outcome("everything", json!({})).unwrap() else {
+            panic!()
+        };
+        input.requests.into_iter().map(|request| request.method).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(client()), ["elicitation/create", "sampling/createMessage", "elicitation/create"]);
+    assert_eq!(asked(client().capability("roots")).len(), 4);
+    let answered = client()
+        .capability("roots")
+        .answer("name", ada())
+        .answer("model", testing::sampled("Hello"))
+        .answer("roots", testing::roots(&["file:///x"]))
+        .answer("page", testing::accepted(json!({})));
+    let result = answered.call("everything", json!({})).unwrap();
+    assert_eq!(result.all_text(), "Ada Hello [\"file:///x\"] Accepted(())");
+    let each = client()
+        .answer("a", ada())
+        .answer_with("b", |request| testing::accepted(json!({ "name": request.key })));
+    assert_eq!(each.call("each", json!({ "keys": ["a", "b"] })).unwrap().all_text(), "Adab");
+}
+
+#[test]
+fn what_is_done_once_is_not_done_again() {
+    let client = client().answer("name", ada()).answer("sure", testing::accepted(json!({ "yes": true })));
+    assert_eq!(client.call("order", json!({})).unwrap().all_text(), "Ada 1 2 true");
+    assert_eq!((client.kv("orders"), client.kv("sent")), (Some(1), Some(true)));
+    // Another call is another order.
+    assert_eq!(client.call("order", json!({})).unwrap().all_text(), "Ada 2 4 true");
+}
+
+#[test]
+fn state_set_by_hand_and_by_the_sdk_stand_together() {
+    let client = client().answer("own", testing::roots(&[])).answer("name", ada());
+    assert_eq!(client.call("by_hand", json!({})).unwrap().all_text(), "kept mine Ada");
+}
+
+#[test]
+fn resources_and_prompts_ask_too() {
+    let answered = client().answer("name", ada());
+    assert_eq!(answered.prompt("ask_name", &[]).unwrap().messages, [PromptMessage::user("Ada")]);
+    assert_eq!(answered.read("test://name").unwrap().contents.len(), 1);
+    assert!(matches!(client().prompt_outcome("ask_name", &[]), Ok(PromptOutcome::NeedInput(_))));
+    assert!(matches!(client().read_outcome("test://name"), Ok(ReadOutcome::NeedInput(_))));
+    let declined = client().answer("name", testing::declined()).prompt("ask_name", &[]);
+    assert!(matches!(declined, Err(Failure::Internal(_))), "a prompt has no `isError`");
+}
+
+#[test]
+fn a_form_that_can_not_be_asked_says_why() {
+    let Err(Failure::Internal(fault)) = client().call("wrong", json!({ "how": "no form" })) else { panic!() };
+    assert!(fault.message.starts_with("the question `names` can't be asked: its field `names` is a list"));
+}
+
+/// What a test is told of a call that does what it must not.
+fn blamed(how: &str) -> String {
+    let how = json!({ "how": how });
+    let call = std::panic::AssertUnwindSafe(move || client().answer("name", ada()).call("wrong", how));
+    let panic = std::panic::catch_unwind(call).expect_err("a call that does what it must not");
+    panic.downcast_ref::<String>().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_call_that_would_do_something_twice_fails_its_test() {
+    assert!(blamed("act first").contains("kv::set(\"a\") before it asked `name`"));
+    assert!(blamed("act first, ask by hand").contains("kv::delete(\"a\")"));
+}
+
+#[test]
+fn a_call_that_mistakes_its_questions_fails_its_test() {
+    assert!(blamed("one key").contains("`name` stands for two questions"));
+    assert!(blamed("swallow").contains("ended without the answer"));
+    assert!(blamed("once twice").contains("used twice"));
+    assert!(blamed("for ever").contains("isn't over"));
+}
+
+#[test]
+fn an_answer_is_made_for_each_round() {
+    thread_local!(static ASKED: Cell<u32> = const { Cell::new(0) });
+    let client = client().answer_with("name", |_| {
+        ASKED.set(ASKED.get() + 1);
+        ada()
+    });
+    client.call("greet", json!({})).unwrap();
+    assert_eq!(ASKED.get(), 1);
+}
