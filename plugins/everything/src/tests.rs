@@ -1,7 +1,9 @@
 //! What the conformance suite will look for, as far as it can be seen without a gateway.
 
-use moongate_sdk::testing::Client;
-use moongate_sdk::{CompletionTarget, Content, Failure, LogLevel, PromptMessage, ResourceBody};
+use moongate_sdk::testing::{self, Change, Client};
+use moongate_sdk::{
+    CallOutcome, CompletionTarget, Content, Failure, LogLevel, NeedInput, PromptMessage, ResourceBody,
+};
 use serde_json::{Value, json};
 
 use super::{Everything, PIXEL, SCHEMA, SILENCE};
@@ -130,4 +132,197 @@ fn the_first_argument_is_completed() {
     let target = CompletionTarget::Prompt("test_prompt_with_arguments".to_owned());
     let completion = client().complete(&target, "arg1", "teste", &[]).unwrap();
     assert_eq!((completion.values, completion.total), (vec!["tested".to_owned()], Some(1)));
+}
+
+/// What a tool asks first, by key: the method and its parameters.
+fn asked(client: &Client<Everything>, tool: &str, args: Value) -> (Vec<(String, String, Value)>, NeedInput) {
+    let CallOutcome::NeedInput(input) = client.call_outcome(tool, args).unwrap() else { panic!("{tool}") };
+    let requests = input.requests.iter().map(|request| {
+        let params = serde_json::from_str(request.params.as_ref().unwrap()).unwrap();
+        (request.key.clone(), request.method.clone(), params)
+    });
+    (requests.collect(), input)
+}
+
+#[test]
+fn the_person_is_asked_and_the_answer_comes_back() {
+    let (requests, _) = asked(&client(), "test_elicitation", json!({ "message": "Who?" }));
+    let (key, method, params) = &requests[0];
+    assert_eq!((method.as_str(), &params["message"]), ("elicitation/create", &json!("Who?")));
+    assert_eq!(params["requestedSchema"]["required"], json!(["username", "email"]));
+    let user = json!({ "username": "ada", "email": "ada@example.com" });
+    let call =
+        |answer| client().answer(key, answer).call("test_elicitation", json!({ "message": "Who?" })).unwrap();
+    assert_eq!(
+        call(testing::accepted(user)).all_text(),
+        r#"User response: action=accept, content={"username":"ada","email":"ada@example.com"}"#
+    );
+    assert_eq!(call(testing::declined()).all_text(), "User response: action=decline, content={}");
+}
+
+#[test]
+fn each_kind_of_field_has_a_default() {
+    let (requests, _) = asked(&client(), "test_elicitation_sep1034_defaults", json!({}));
+    let (_, _, params) = &requests[0];
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "description": "User name", "default": "John Doe" },
+            "age": { "type": "integer", "description": "User age", "default": 30 },
+            "score": { "type": "number", "description": "User score", "default": 95.5 },
+            "status": {
+                "type": "string",
+                "enum": ["active", "inactive", "pending"],
+                "description": "User status",
+                "default": "active",
+            },
+            "verified": { "type": "boolean", "description": "Verification status", "default": true },
+        },
+    });
+    assert_eq!(params["requestedSchema"], expected);
+}
+
+#[test]
+fn each_kind_of_choice_is_asked() {
+    let (requests, _) = asked(&client(), "test_elicitation_sep1330_enums", json!({}));
+    let (_, _, params) = &requests[0];
+    let titled = |words: [&str; 3]| {
+        json!([
+            { "const": "value1", "title": words[0] },
+            { "const": "value2", "title": words[1] },
+            { "const": "value3", "title": words[2] },
+        ])
+    };
+    let options = json!(["option1", "option2", "option3"]);
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "untitledSingle": { "type": "string", "enum": options, "description": "Select one option" },
+            "titledSingle": {
+                "type": "string",
+                "oneOf": titled(["First Option", "Second Option", "Third Option"]),
+                "description": "Select one option with titles",
+            },
+            "legacyEnum": {
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"],
+                "description": "Select one option (legacy)",
+            },
+            "untitledMulti": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 3,
+                "items": { "type": "string", "enum": options },
+                "description": "Select multiple options",
+            },
+            "titledMulti": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 3,
+                "items": { "anyOf": titled(["First Choice", "Second Choice", "Third Choice"]) },
+                "description": "Select multiple options with titles",
+            },
+        },
+    });
+    assert_eq!(params["requestedSchema"], expected);
+    let answer = json!({ "untitledSingle": "option1", "titledMulti": ["value2"] });
+    let client = client().answer("choices", testing::accepted(answer.clone()));
+    let text = client.call("test_elicitation_sep1330_enums", json!({})).unwrap().all_text();
+    assert_eq!(text, format!("Elicitation completed: action=accept, content={answer}"));
+}
+
+#[test]
+fn models_and_roots_are_asked() {
+    let client = client()
+        .capability("sampling")
+        .answer("answer", testing::sampled("Hi"))
+        .answer("capital_question", testing::sampled("Paris"))
+        .answer("client_roots", testing::roots(&["file:///a", "file:///b"]));
+    let text = |tool, args| client.call(tool, args).unwrap().all_text();
+    assert_eq!(text("test_sampling", json!({ "prompt": "Say hi" })), "LLM response: Hi");
+    assert_eq!(text("test_missing_capability", json!({})), "Hi");
+    assert_eq!(text("test_input_required_result_sampling", json!({})), "Paris");
+    assert_eq!(text("test_input_required_result_list_roots", json!({})), "Roots: file:///a, file:///b");
+    let (requests, _) = asked(&self::client(), "test_sampling", json!({ "prompt": "Say hi" }));
+    let message = json!({ "role": "user", "content": { "type": "text", "text": "Say hi" } });
+    assert_eq!(requests[0].2, json!({ "messages": [message], "maxTokens": 100 }));
+}
+
+#[test]
+fn a_missing_capability_is_named() {
+    let missing = client().call("test_missing_capability", json!({}));
+    assert_eq!(missing, Err(Failure::MissingCapability(vec!["sampling".to_owned()])));
+}
+
+#[test]
+fn only_what_the_client_declared_is_asked() {
+    let methods = |client: Client<Everything>| {
+        let (requests, _) = asked(&client, "test_input_required_result_capabilities", json!({}));
+        requests.into_iter().map(|(_, method, _)| method).collect::<Vec<_>>()
+    };
+    assert_eq!(methods(client().capability("sampling")), ["sampling/createMessage"]);
+    assert_eq!(
+        methods(client().capability("elicitation").capability("roots")),
+        ["elicitation/create", "roots/list"]
+    );
+    let text =
+        |client: Client<Everything>| client.call("test_streaming_elicitation", json!({})).unwrap().all_text();
+    assert_eq!(text(client()), "Confirmed: false");
+    let can = client().capability("elicitation").answer("confirm", testing::accepted(json!({ "ok": true })));
+    assert_eq!(text(can), "Confirmed: true");
+}
+
+#[test]
+fn calls_take_as_many_rounds_as_they_need() {
+    let client = client()
+        .answer("user_name", testing::accepted(json!({ "name": "Alice" })))
+        .answer("greeting", testing::sampled("Hello there!"))
+        .answer("client_roots", testing::roots(&["file:///x"]))
+        .answer("confirm", testing::accepted(json!({ "ok": true })))
+        .answer("step1", testing::accepted(json!({ "name": "Alice" })))
+        .answer("step2", testing::accepted(json!({ "color": "blue" })))
+        .answer("user_context", testing::accepted(json!({ "context": "tests" })));
+    let text = |tool: &str| {
+        client.call(&format!("test_input_required_result_{tool}"), json!({})).unwrap().all_text()
+    };
+    assert_eq!(text("elicitation"), "Hello, Alice!");
+    assert_eq!(text("request_state"), "state-ok, confirmed: true");
+    assert_eq!(text("tampered_state"), "The state is unchanged, confirmed: true");
+    assert_eq!(
+        text("multiple_inputs"),
+        "Name: Alice; greeting: Hello there!; roots: 1; state of the first round"
+    );
+    assert_eq!(text("multi_round"), "Hello, Alice! Your color is blue.");
+    let messages = client.prompt("test_input_required_result_prompt", &[]).unwrap().messages;
+    assert_eq!(messages, [PromptMessage::user("Use this context: tests")]);
+}
+
+#[test]
+fn state_travels_with_the_questions() {
+    for tool in ["request_state", "tampered_state", "multiple_inputs", "multi_round"] {
+        let (_, input) = asked(&client(), &format!("test_input_required_result_{tool}"), json!({}));
+        assert!(input.state.is_some(), "{tool}");
+    }
+}
+
+#[test]
+fn what_comes_and_goes_stands_last() {
+    let client = client();
+    let names = || client.tools().into_iter().map(|tool| tool.name).collect::<Vec<_>>();
+    let before = names();
+    client.call("test_trigger_tool_change", json!({})).unwrap();
+    let after = names();
+    assert_eq!(after.split_last().unwrap(), (&"test_changing_tool".to_owned(), &before[..]));
+    client.call("test_trigger_tool_change", json!({})).unwrap();
+    assert_eq!(names(), before);
+    client.call("test_trigger_prompt_change", json!({})).unwrap();
+    assert_eq!(client.prompts().last().unwrap().name, "test_changing_prompt");
+    client.call("test_trigger_resource_change", json!({})).unwrap();
+    assert_eq!(client.resources().last().unwrap().uri, "test://changing-resource");
+    client.call("test_trigger_resource_update", json!({})).unwrap();
+    let watched = client.read("test://watched-resource").unwrap().contents.remove(0);
+    assert_eq!(watched.body, ResourceBody::Text("Watched resource content, changed 1 times".to_owned()));
+    let watched = Change::Resource("test://watched-resource".to_owned());
+    assert_eq!(client.changes(), [Change::Tools, Change::Tools, Change::Prompts, Change::Resources, watched]);
 }
