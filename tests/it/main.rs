@@ -4,6 +4,8 @@
 
 /// Bad input to the binary.
 mod bad_input;
+/// Calls that nobody waits for any more.
+mod cancel;
 /// How changes reach clients.
 mod changes;
 /// The verbs that look and call.

@@ -36,6 +36,9 @@ const IN_FLIGHT: usize = 1024;
 /// How long calls may go on after the peer has closed its side: hosts kill a server that outlives them by more.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long calls may go on once they were told that nobody waits any more: guests that watch for it put things in order.
+const TIDY: Duration = Duration::from_millis(500);
+
 /// How long the last answers may take to be written.
 const FLUSH: Duration = Duration::from_secs(1);
 
@@ -214,13 +217,19 @@ impl<P: Protocol> Peer<P> {
         abandoned
     }
 
-    /// Drops what still runs. Closes the way to the writer, which ends once everything is written.
+    /// Tells what still runs, and drops what doesn't end then. Closes the way to the writer, which ends once everything is written.
     async fn abandon(mut self) -> usize {
         self.reap();
         let left = self.calls.len();
         self.protocol.disconnect(&self.connection);
+        let all = async {
+            while let Some(ended) = self.calls.join_next().await {
+                report(ended);
+            }
+        };
+        let _ = timeout(TIDY, all).await;
         // A guest gives way at its next epoch tick; should one not, the process doesn't wait for it.
-        let _ = timeout(FLUSH, self.calls.shutdown()).await;
+        let _ = timeout(FLUSH - TIDY, self.calls.shutdown()).await;
         left
     }
 }

@@ -1,7 +1,7 @@
 //! A peer over in-memory streams, and a protocol of a few lines.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use moongate_core::names::Principal;
 use moongate_core::server::{Headers, HttpReply, Post, PostReply};
@@ -9,11 +9,12 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 
 use super::*;
 
-/// Answers `echo …` at once, `later …` from a task, `long N` with that many bytes; `never` isn't answered, and
-/// `stream` only when all is wound up. After `chat` there is always news. Anything else is a notification.
+/// Answers `echo …` at once, `later …` from a task, `long N` with that many bytes; `never` isn't answered, `tidy` ends a
+/// moment after the peer has gone, and `stream` is answered only when all is wound up. After `chat` there is always news. Anything else is a notification.
 #[derive(Debug, Default)]
 struct Fake {
-    disconnected: AtomicBool,
+    disconnected: CancellationToken,
+    tidied: CancellationToken,
     over: CancellationToken,
     chat: CancellationToken,
     told: AtomicUsize,
@@ -36,7 +37,7 @@ impl Protocol for Fake {
     }
 
     fn disconnect(&self, (): &()) {
-        self.disconnected.store(true, Ordering::SeqCst);
+        self.disconnected.cancel();
     }
 
     fn line(&self, _: &Arc<()>, line: &[u8]) -> LineReply {
@@ -64,6 +65,15 @@ impl Protocol for Fake {
             ("chat", _) => {
                 self.chat.cancel();
                 LineReply::None
+            }
+            ("tidy", _) => {
+                let (gone, tidied) = (self.disconnected.clone(), self.tidied.clone());
+                LineReply::Pending(Box::pin(async move {
+                    gone.cancelled().await;
+                    tokio::time::sleep(TIDY / 2).await;
+                    tidied.cancel();
+                    None
+                }))
             }
             ("never", _) => LineReply::Pending(Box::pin(std::future::pending())),
             _ => LineReply::None,
@@ -151,7 +161,17 @@ async fn a_call_that_never_ends_does_not_outlive_its_host() {
     let (_, served) = host.close().await;
     assert_eq!((served.ended, served.abandoned), (Ended::Eof, 1));
     assert_eq!(before.elapsed().as_secs(), GRACE.as_secs());
-    assert!(fake.disconnected.load(Ordering::SeqCst));
+    assert!(fake.disconnected.is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_runs_when_the_host_has_gone_is_told_before_it_is_dropped() {
+    let mut host = start(1024);
+    let fake = Arc::clone(&host.fake);
+    host.to.write_all(b"tidy\nnever\n").await.unwrap();
+    let (_, served) = host.close().await;
+    assert_eq!((served.ended, served.abandoned), (Ended::Eof, 2));
+    assert!(fake.tidied.is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,141 @@
+//! Calls that nobody waits for any more: they hear it, may put things in order, and are gone; nothing more is sent.
+
+use std::time::{Duration, Instant};
+
+use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless, text};
+use serde_json::{Value, json};
+
+/// For what should happen at once, on a machine that may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A grace that no machine is too slow for.
+const LONG: &str =
+    "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits.cancel_grace = \"30s\"\n";
+
+/// A call that waits until nobody wants it any more, and then keeps `tidied` under `key`.
+fn waiting(key: &str) -> Value {
+    json!({ "name": "keeper_wait_and_tidy", "arguments": { "key": key }, "_meta": { "progressToken": "token" } })
+}
+
+/// The same in 2026-07-28.
+fn stateless_waiting(id: u64, key: &str) -> Value {
+    let mut message = stateless(id, "tools/call", waiting(key));
+    message["params"]["_meta"]["progressToken"] = json!("token");
+    message["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+    message
+}
+
+const STATELESS: [(&str, &str); 5] = [
+    ("Content-Type", "application/json"),
+    ("Accept", "application/json, text/event-stream"),
+    ("MCP-Protocol-Version", "2026-07-28"),
+    ("Mcp-Method", "tools/call"),
+    ("Mcp-Name", "keeper_wait_and_tidy"),
+];
+
+#[track_caller]
+fn until_tidied(mut get: impl FnMut() -> Value) {
+    let begun = Instant::now();
+    while text(&get()) != "tidied" {
+        assert!(begun.elapsed() < PATIENCE, "it didn't hear that nobody waits, or had no time to tidy up");
+    }
+}
+
+#[test]
+fn over_stdio_it_tidies_up_and_nothing_more_is_sent() {
+    let workspace = Workspace::new(LONG);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let _ = stdio.ask("logging/setLevel", json!({ "level": "debug" }));
+    for (id, message, cancel) in [
+        (100, request(100, "tools/call", waiting("100")), ("notifications/cancelled", "requestId")),
+        (101, request(101, "tools/call", waiting("101")), ("$/cancelRequest", "id")),
+        (102, stateless_waiting(102, "102"), ("notifications/cancelled", "requestId")),
+    ] {
+        stdio.send(&message);
+        assert_eq!(stdio.receive()["params"]["progress"], 1);
+        let (method, member) = cancel;
+        stdio.send(&json!({ "jsonrpc": "2.0", "method": method, "params": { member: id } }));
+        until_tidied(|| stdio.call("keeper_get", json!({ "key": id.to_string() })));
+    }
+    let (left, _, log) = stdio.finish();
+    assert_eq!(left, Vec::<Value>::new(), "it was heard after it was cancelled");
+    assert_eq!(log.matches("said too late").count(), 3, "the gateway's own log has it: {log}");
+}
+
+#[test]
+fn the_id_of_a_cancelled_call_is_free_while_it_tidies_up() {
+    let workspace = Workspace::new(LONG);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    stdio.send(&request(100, "tools/call", json!({ "name": "keeper_wait_for_ever", "arguments": {} })));
+    stdio.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 100 } }),
+    );
+    stdio.send(&request(100, "ping", json!({})));
+    assert_eq!(stdio.response(100)["result"], json!({}));
+}
+
+#[test]
+fn over_http_a_lost_connection_cancels_in_the_stateless_revision() {
+    let workspace = Workspace::new(LONG);
+    let http = Http::start(&workspace);
+    let mut stream = http.open("POST", &STATELESS, stateless_waiting(1, "lost").to_string().as_bytes());
+    assert_eq!(stream.message().unwrap()["params"]["progress"], 1);
+    drop(stream);
+    until_tidied(|| http.call("keeper_get", json!({ "key": "lost" })));
+}
+
+#[test]
+fn over_http_a_session_cancels_by_a_message_or_by_its_end() {
+    let workspace = Workspace::new(LONG);
+    let http = Http::start(&workspace);
+    let session = http.greet(&[], "2025-11-25");
+    let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
+    let all = [&STATELESS[..2], &headers[..]].concat();
+    for (id, method, member) in
+        [(10, "notifications/cancelled", "requestId"), (11, "$/cancelRequest", "id"), (12, "", "")]
+    {
+        let key = id.to_string();
+        let call = request(id, "tools/call", waiting(&key)).to_string();
+        let mut stream = http.open("POST", &all, call.as_bytes());
+        let mut progress = stream.message();
+        while progress.as_ref().is_some_and(|message| message["method"] != "notifications/progress") {
+            progress = stream.message();
+        }
+        assert_eq!(progress.unwrap()["params"]["progress"], 1);
+        if method.is_empty() {
+            assert_eq!(http.send("DELETE", "/mcp", &headers, b"").status, 200);
+        } else {
+            let cancel = json!({ "jsonrpc": "2.0", "method": method, "params": { member: id } });
+            assert_eq!(http.post(&headers, &cancel).status, 202);
+        }
+        until_tidied(|| http.call("keeper_get", json!({ "key": key })));
+        assert_eq!(stream.message(), None, "it was heard after it was cancelled");
+    }
+}
+
+#[test]
+fn one_that_goes_on_all_the_same_is_gone_after_its_grace_and_its_permit_is_free() {
+    let workspace = Workspace::new(
+        "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nconcurrency = 1\n\
+         cancel_grace = \"100ms\"\ntimeout = \"1h\"\n",
+    );
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let http = Http::start(&workspace);
+    let call = json!({ "name": "keeper_wait_for_ever", "arguments": { "key": "n" }, "_meta": { "progressToken": 1 } });
+    stdio.send(&request(100, "tools/call", call.clone()));
+    assert_eq!(stdio.receive()["params"]["progress"], 1);
+    stdio.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 100 } }),
+    );
+    let heard = stdio.call("keeper_get", json!({ "key": "n" }));
+    assert!(text(&heard).parse::<u32>().is_ok_and(|times| times > 0), "it didn't hear it: {heard}");
+
+    let mut message = request(1, "tools/call", call);
+    message["params"]["_meta"].as_object_mut().unwrap().extend(envelope().as_object().unwrap().clone());
+    let headers = [&STATELESS[..4], &[("Mcp-Name", "keeper_wait_for_ever")]].concat();
+    let mut stream = http.open("POST", &headers, message.to_string().as_bytes());
+    assert_eq!(stream.message().unwrap()["params"]["progress"], 1);
+    drop(stream);
+    let heard = http.call("keeper_get", json!({ "key": "n" }));
+    assert!(text(&heard).parse::<u32>().is_ok_and(|times| times > 0), "it didn't hear it: {heard}");
+}
