@@ -1,7 +1,9 @@
-//! The official conformance suite, once for each revision that it knows, against the plugin `everything`.
+//! The official conformance suite against the plugin `everything`: its newest version for each revision that it knows,
+//! and its last stable one, which judges the handshake's revisions by itself.
 //!
-//! What isn't there yet is named in `tests/conformance/expected-failures-<revision>.yml`; the suite fails on any other
-//! failure, and on an entry that no longer fails.
+//! What may still fail is named in `tests/conformance/expected-failures-<revision>.yml` and, for the stable version,
+//! `expected-failures-stable.yml`; the suite fails on any other failure, and on an entry that no longer fails. A check
+//! that only warns counts as failed too.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,40 +21,46 @@ use crate::server::Server;
 /// What the suite is served: its own fixture, under its own names.
 const CONFIG: &str = "tests/everything.toml";
 
-/// The revisions that the suite has scenarios for.
+/// The revisions that the newest suite has scenarios for.
 const REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// Runs the suite for each revision, on one gateway.
+/// Runs the newest suite for each revision and the stable one with all that it has, on one gateway.
 pub(super) fn judge(project: &Project) -> Result<Verdict> {
-    let node = match install::node(project)? {
+    let newest = match install::node(project)? {
+        Ok(node) => node,
+        Err(missing) => return Ok(Verdict::Skipped(missing)),
+    };
+    let stable = match newest.with(project, "conformance-stable", "tests/conformance/stable")? {
         Ok(node) => node,
         Err(missing) => return Ok(Verdict::Skipped(missing)),
     };
     let server = gateway(project, CONFIG)?;
     let mut total = Tally::default();
     for revision in REVISIONS {
-        total.add(explain(&server, suite(project, &node, &server, revision)?));
+        let tally = suite(project, &newest, &server, revision, &["--spec-version", revision])?;
+        total.add(explain(&server, tally));
     }
+    total.add(explain(&server, suite(project, &stable, &server, "stable", &[])?));
     Ok(Verdict::Judged(total))
 }
 
-/// Runs the suite for one revision: each check that passes counts, and a run that fails is one failure more.
-fn suite(project: &Project, node: &Node, server: &Server, revision: &str) -> Result<Tally> {
-    let known = project.root().join(format!("tests/conformance/expected-failures-{revision}.yml"));
-    let results = results(project, revision)?;
+/// Runs a suite: each check that passes counts, and a run that fails is one failure more.
+fn suite(project: &Project, node: &Node, server: &Server, name: &str, more: &[&str]) -> Result<Tally> {
+    let known = project.root().join(format!("tests/conformance/expected-failures-{name}.yml"));
+    let results = results(project, name)?;
     let run = node.run(&node.file("@modelcontextprotocol/conformance/dist/index.js"));
-    let run = run.args(["server", "--url", &server.url, "--suite", "all", "--spec-version", revision]);
+    let run = run.args(["server", "--url", &server.url, "--suite", "all"]).args(more);
     let run = run.arg("--expected-failures").arg(known).arg("-o").arg(&results).folder(project.root());
-    report::note(&format!("$ conformance server --spec-version {revision}"));
+    report::note(&format!("$ conformance server --suite all {}", more.join(" ")));
     let (code, said) = run.output(LIMIT)?;
     let passed = said.lines().find_map(total).unwrap_or_default();
     if code == Some(0) && passed > 0 {
-        report::say(&format!("ok conformance, {revision}: {passed} checks passed\n"));
+        report::say(&format!("ok conformance, {name}: {passed} checks passed\n"));
         return Ok(Tally { passed, failed: 0, skipped: 0 });
     }
     // Before the summary stands a line for each scenario that was begun; after it, what went wrong.
     let summary = said.find("=== SUMMARY").and_then(|at| said.get(at..)).unwrap_or(&said);
-    report::say(&format!("{summary}\n{}FAILED conformance, {revision}\n", failures(&results)?));
+    report::say(&format!("{summary}\n{}FAILED conformance, {name}\n", failures(&results)?));
     Ok(Tally { passed, failed: 1, skipped: 0 })
 }
 
@@ -75,8 +83,8 @@ fn failures(results: &Path) -> Result<String> {
 }
 
 /// An empty folder for what the suite writes.
-fn results(project: &Project, revision: &str) -> Result<PathBuf> {
-    let folder = project.target().join("conformance").join(revision);
+fn results(project: &Project, name: &str) -> Result<PathBuf> {
+    let folder = project.target().join("conformance").join(name);
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("`{}` can't be removed", folder.display()))?;
     }

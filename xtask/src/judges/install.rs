@@ -40,7 +40,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// The packages of `tests/clients/node`, and a Node that runs them.
+/// Packages from npm, and a Node that runs them.
 #[derive(Debug)]
 pub(super) struct Node {
     /// The program.
@@ -74,9 +74,18 @@ pub(super) fn python(project: &Project, name: &str) -> Result<Result<PathBuf, Mi
 
 /// Installs `tests/clients/node`.
 pub(super) fn node(project: &Project) -> Result<Result<Node, Missing>> {
+    let folder = match packages(project, "node", "tests/clients/node")? {
+        Ok(folder) => folder,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    Ok(program(&folder).map(|program| Node { program, folder }).ok_or(Missing::Node))
+}
+
+/// Installs the packages of a folder of the checkout; gives back where they are.
+fn packages(project: &Project, name: &str, source: &str) -> Result<Result<PathBuf, Missing>> {
     let Ok(version) = Run::new("npm").arg("--version").read() else { return Ok(Err(Missing::Npm)) };
-    let source = project.root().join("tests/clients/node");
-    let folder = keyed(project, "node", &source.join("package-lock.json"), &version)?;
+    let source = project.root().join(source);
+    let folder = keyed(project, name, &source.join("package-lock.json"), &version)?;
     installed(&folder, || {
         for file in ["package.json", "package-lock.json"] {
             fs::copy(source.join(file), folder.join(file))
@@ -86,10 +95,16 @@ pub(super) fn node(project: &Project) -> Result<Result<Node, Missing>> {
         let ci = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
         Run::new("npm").args(ci).folder(&folder).quiet_stdout().done()
     })?;
-    Ok(program(&folder).map(|program| Node { program, folder }).ok_or(Missing::Node))
+    Ok(Ok(folder))
 }
 
 impl Node {
+    /// The same Node, with the packages of another folder of the checkout.
+    pub(super) fn with(&self, project: &Project, name: &str, source: &str) -> Result<Result<Self, Missing>> {
+        let folder = packages(project, name, source)?;
+        Ok(folder.map(|folder| Self { program: self.program.clone(), folder }))
+    }
+
     /// A call of Node with a script.
     pub(super) fn run(&self, script: &Path) -> Run {
         // What the script starts by name, it finds as the same Node.
