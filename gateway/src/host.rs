@@ -122,7 +122,7 @@ impl WasmHost {
     pub async fn load(&self, config: Arc<PluginConfig>) -> Result<Arc<WasmPlugin>, LoadError> {
         let (digest, Linked { pre, exports, imports }) = self.loader.load(&config).await?;
         let sandbox = Arc::new(Sandbox {
-            kept: self.stores.of(&config),
+            access: self.stores.of(&config),
             config,
             pre,
             exports,

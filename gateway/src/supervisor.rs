@@ -5,17 +5,15 @@
 //! newer catalog can take its place: as soon as a plugin says that what it offers has changed. Watching files and loading
 //! anew isn't here yet.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt as _};
-use moongate_core::catalog::{Build, Catalog, Member, Plugin};
+use moongate_core::catalog::{Build, Catalog, Member, Plugin, Refused};
 use moongate_core::changes::Updates;
 use moongate_core::config::{Config, PluginConfig, Problem};
 use moongate_core::dispatch::Dispatcher;
 use moongate_core::gate::Gate;
-use moongate_core::names::PluginId;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -37,7 +35,7 @@ pub struct Supervisor {
     catalog: watch::Sender<Arc<Catalog>>,
     updates: Arc<Updates>,
     problems: Vec<Problem>,
-    refused: BTreeSet<PluginId>,
+    configured: usize,
     relisting: JoinHandle<()>,
 }
 
@@ -76,31 +74,25 @@ impl Supervisor {
         let loads = stream::iter(config.plugins.iter().map(|plugin| load(&host, plugin)));
         let loads: Vec<_> = loads.buffered(LOADED_AT_ONCE).collect().await;
         let mut problems = Vec::new();
-        let mut refused = BTreeSet::new();
         let mut loaded = Vec::new();
-        for (plugin, load) in config.plugins.iter().zip(loads) {
+        for load in loads {
             match load {
                 Ok(plugin) => loaded.push(plugin),
-                Err(wrong) => {
-                    problems.extend(wrong);
-                    refused.insert(plugin.id.clone());
-                }
+                Err(wrong) => problems.extend(wrong),
             }
         }
         let members = loaded.iter().map(|loaded| loaded.member.clone()).collect();
         let Build { catalog, refused: conflicting, warnings } = Catalog::build(1, members, None);
         problems.extend(warnings.iter().cloned());
-        for plugin in conflicting {
-            problems.extend(plugin.problems());
-            refused.insert(plugin.plugin);
-        }
+        problems.extend(conflicting.iter().flat_map(Refused::problems));
         problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
         let (catalog, _) = watch::channel(Arc::new(catalog));
         let updates: Arc<Updates> = Arc::default();
         let relisting = Relisting::new(loaded, warnings, catalog.clone(), Arc::clone(&updates));
         let relisting = tokio::spawn(relisting.run(inbox));
         let gate = Arc::new(Gate::new(config.concurrency));
-        Ok(Self { host, gate, catalog, updates, problems, refused, relisting })
+        let configured = config.plugins.len();
+        Ok(Self { host, gate, catalog, updates, problems, configured, relisting })
     }
 
     /// What calls the plugins by their public names.
@@ -133,7 +125,7 @@ impl Supervisor {
         let catalog = Arc::clone(&self.catalog.borrow());
         Totals {
             plugins: catalog.members().len(),
-            refused: self.refused.len(),
+            refused: self.configured - catalog.members().len(),
             tools: catalog.tools().len(),
             resources: catalog.resources().len(),
             templates: catalog.templates().len(),

@@ -78,7 +78,7 @@ fn lists_that_cannot_be_used_change_nothing() {
 fn lists_that_conflict_with_another_plugins_change_nothing() {
     let workspace = Workspace::new(
         "[plugins.one]\nsource = \"@keeper@\"\nprefix = \"same\"\nallow.state = true\n\
-         tools.allow = [\"offer\", \"extra\"]\n\
+         tools.allow = [\"offer\", \"withdraw\", \"extra\"]\n\
          [plugins.two]\nsource = \"@keeper@\"\nallow.state = true\n\
          [plugins.two.tools]\nallow = [\"offer\", \"extra\", \"other\"]\nrename = { extra = \"same_extra\" }\n",
     );
@@ -88,10 +88,14 @@ fn lists_that_conflict_with_another_plugins_change_nothing() {
     let before = tools(&http);
     let _ = http.call("two_offer", json!({ "key": "extra" }));
     until("it is told of", || refusals(&http) == 1);
-    let _ = http.call("two_offer", json!({ "key": "other" }));
-    until("it is told of again", || refusals(&http) == 2);
     assert_eq!(tools(&http), before);
     assert_eq!(text(&http.call("same_extra", json!({}))), "`extra` was offered");
+    // Once the first one makes room the second one's is listed, as soon as it says so again.
+    let _ = http.call("same_withdraw", json!({ "key": "extra" }));
+    until("the first one's is gone", || !is_listed(&http, "same_extra"));
+    let _ = http.call("two_offer", json!({ "key": "other" }));
+    until("the second one's are there", || is_listed(&http, "same_extra") && is_listed(&http, "two_other"));
+    assert_eq!(refusals(&http), 1);
     assert!(http.log().contains("both offer the tool `same_extra`"), "{}", http.log());
 }
 

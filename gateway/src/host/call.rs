@@ -23,7 +23,7 @@ use super::exports::Exports;
 use super::grants::GrantError;
 use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
-use super::state::Kept;
+use super::state::Access;
 use super::store::{self, State, StoreError};
 
 /// Something to ask an instance.
@@ -48,8 +48,8 @@ pub(super) struct Sandbox {
     pub(super) ticker: Arc<Ticker>,
     /// Where it says what has changed.
     pub(super) inbox: Option<Arc<Inbox>>,
-    /// What it keeps from one call to the next.
-    pub(super) kept: Option<Arc<Kept>>,
+    /// What it may keep from one call to the next.
+    pub(super) access: Access,
     /// It asks whether its caller has lost interest, and so may end by itself.
     pub(super) watches_cancel: bool,
 }
@@ -100,7 +100,7 @@ impl Sandbox {
         }
         let _running = self.ticker.running();
         let meter = Meter::new(limits.cpu_time);
-        let reached = (changes, Memory::new(self.kept.clone()));
+        let reached = (changes, Memory::new(self.access.clone()));
         let mut store = store::store(self.pre.engine(), &self.config, context, time, &meter, reached)
             .map_err(|error| self.no_store(&error))?;
         let end = {

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytesize::ByteSize;
@@ -39,7 +40,20 @@ pub(super) type Value = Arc<[u8]>;
 
 /// One store.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<Entries>);
+pub(super) struct Kept {
+    entries: Mutex<Entries>,
+    /// The operator was told that there is no room.
+    told: AtomicBool,
+}
+
+/// What a plugin may keep.
+#[derive(Debug, Clone)]
+pub(super) enum Access {
+    /// It has a store.
+    Granted(Arc<Kept>),
+    /// It may keep nothing. Set: the operator was told that it wanted to.
+    Refused(Arc<AtomicBool>),
+}
 
 #[derive(Default)]
 struct Entries {
@@ -71,7 +85,7 @@ pub(super) enum KeepError {
     Overflow,
 }
 
-fn size(bytes: u64) -> impl fmt::Display {
+fn size(bytes: u64) -> String {
     ByteSize::b(bytes).display().iec().to_string()
 }
 
@@ -86,15 +100,15 @@ impl fmt::Debug for Kept {
 }
 
 impl Stores {
-    /// The store that the plugin is granted, if any.
-    pub(super) fn of(&self, config: &PluginConfig) -> Option<Arc<Kept>> {
+    /// What the plugin is granted.
+    pub(super) fn of(&self, config: &PluginConfig) -> Access {
         let owner = match &config.allow.state {
-            StateGrant::Refused => return None,
+            StateGrant::Refused => return Access::Refused(Arc::default()),
             StateGrant::Own => Owner::Plugin(config.id.clone()),
             StateGrant::Shared(name) => Owner::Name(name.clone()),
         };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(Arc::clone(all.entry(owner).or_default()))
+        Access::Granted(Arc::clone(all.entry(owner).or_default()))
     }
 }
 
@@ -108,7 +122,8 @@ impl Kept {
     /// Sets a key; `most` is how much may be kept in all.
     pub(super) fn set(&self, key: String, value: Vec<u8>, most: u64) -> Result<(), KeepError> {
         check(&key)?;
-        self.lock().put(key, value, most)
+        let value = taken(value)?;
+        self.noted(self.lock().put(key, value, most))
     }
 
     /// Removes a key. One that isn't there is no error.
@@ -141,7 +156,8 @@ impl Kept {
             Some(value) => number(value).ok_or(KeepError::NoNumber)?,
         };
         let sum = number.checked_add(delta).ok_or(KeepError::Overflow)?;
-        entries.put(key, sum.to_string().into_bytes(), most)?;
+        let value = sum.to_string().into_bytes().into();
+        self.noted(entries.put(key, value, most))?;
         Ok(sum)
     }
 
@@ -153,32 +169,42 @@ impl Kept {
         value: Vec<u8>,
         most: u64,
     ) -> Result<Result<(), Changed>, KeepError> {
+        let value = taken(value)?;
         let mut entries = self.lock();
         let now = entries.values.get(&key);
         if now != seen {
             return Ok(Err(Changed(now.cloned())));
         }
-        entries.put(key, value, most).map(Ok)
+        self.noted(entries.put(key, value, most)).map(Ok)
+    }
+
+    /// Is the operator to be told that there is no room? Once, until there was some again.
+    pub(super) fn is_news(&self) -> bool {
+        !self.told.swap(true, Ordering::Relaxed)
+    }
+
+    fn noted(&self, put: Result<(), KeepError>) -> Result<(), KeepError> {
+        if put.is_ok() {
+            self.told.store(false, Ordering::Relaxed);
+        }
+        put
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Entries {
     /// Sets a key. What makes the store no larger is allowed even where it holds too much already, as it may after its
     /// limit was lowered.
-    fn put(&mut self, key: String, value: Vec<u8>, most: u64) -> Result<(), KeepError> {
-        if value.len() > VALUE {
-            return Err(KeepError::LongValue(value.len()));
-        }
+    fn put(&mut self, key: String, value: Value, most: u64) -> Result<(), KeepError> {
         let before = self.values.get(&key).map_or(0, |before| cost(&key, before));
         let size = self.size - before + cost(&key, &value);
         if size > most && size > self.size {
             return Err(KeepError::Full(most));
         }
-        self.values.insert(key, value.into());
+        self.values.insert(key, value);
         self.size = size;
         Ok(())
     }
@@ -186,6 +212,11 @@ impl Entries {
 
 fn check(key: &str) -> Result<(), KeepError> {
     if key.len() > KEY { Err(KeepError::LongKey(key.len())) } else { Ok(()) }
+}
+
+/// A value as it is kept. Made before the store is locked: it copies all bytes.
+fn taken(value: Vec<u8>) -> Result<Value, KeepError> {
+    if value.len() > VALUE { Err(KeepError::LongValue(value.len())) } else { Ok(value.into()) }
 }
 
 fn cost(key: &str, value: &[u8]) -> u64 {

@@ -44,6 +44,8 @@ pub(super) struct Relisting {
     schedule: Schedule,
     /// Resources outside of a plugin's space as it is; they may lie in what it will list next.
     waiting: BTreeMap<PluginId, BTreeSet<ResourceUri>>,
+    /// Why lists can't be used, as it was said last.
+    said: BTreeMap<PluginId, String>,
 }
 
 /// What came of asking: the plugin with its new lists; none: they are the same. Or why it can't be used.
@@ -56,8 +58,9 @@ impl Relisting {
         catalog: watch::Sender<Arc<Catalog>>,
         updates: Arc<Updates>,
     ) -> Self {
-        let (schedule, waiting) = (Schedule::default(), BTreeMap::new());
-        Self { loaded, warnings, catalog, updates, schedule, waiting }
+        let schedule = Schedule::default();
+        let (waiting, said) = (BTreeMap::new(), BTreeMap::new());
+        Self { loaded, warnings, catalog, updates, schedule, waiting, said }
     }
 
     /// Works for ever.
@@ -99,8 +102,14 @@ impl Relisting {
     fn answered(&mut self, plugin: &PluginId, asked: Asked) {
         self.schedule.ended(plugin);
         let taken = asked.and_then(|anew| anew.map_or(Ok(()), |anew| self.replace(anew)));
-        if let Err(reason) = taken {
-            tracing::warn!(%plugin, "its lists stay as they were: {reason}");
+        match taken {
+            Ok(()) => drop(self.said.remove(plugin)),
+            // The same again and again is no news: a plugin may report in every call.
+            Err(reason) if self.said.get(plugin) == Some(&reason) => {}
+            Err(reason) => {
+                tracing::warn!(%plugin, "its lists stay as they were: {reason}");
+                self.said.insert(plugin.clone(), reason);
+            }
         }
         if let Some(waiting) = self.waiting.remove(plugin) {
             let foreign = self.tell_of_its_own(plugin, waiting);

@@ -4,6 +4,7 @@
 //! `access-denied`, and the log says which line of `gateway.toml` would grant it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use moongate_core::names::PluginId;
 use wasmtime::Result;
@@ -11,7 +12,7 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::ResourceTableError;
 
 use crate::host::bindings::{kv_atomics, kv_store};
-use crate::host::state::{Changed, KeepError, Kept, Value};
+use crate::host::state::{Access, Changed, KeepError, Kept, Value};
 use crate::host::store::State;
 
 /// An open store.
@@ -38,32 +39,33 @@ impl Cas {
 /// A call's side of the plugin's store.
 #[derive(Debug)]
 pub(in crate::host) struct Memory {
-    /// The store; none: it isn't granted one.
-    kept: Option<Arc<Kept>>,
+    access: Access,
     /// What the looks hold that the call has taken, in bytes: values that nobody else may need any more.
     held: u64,
-    refused: bool,
-    full: bool,
 }
 
 impl Memory {
-    pub(in crate::host) fn new(kept: Option<Arc<Kept>>) -> Self {
-        Self { kept, held: 0, refused: false, full: false }
+    pub(in crate::host) fn new(access: Access) -> Self {
+        Self { access, held: 0 }
     }
 
-    /// Tells, once a call, that the plugin isn't granted what it asks for.
-    fn refuse(&mut self, plugin: &PluginId) -> kv_store::Error {
-        if !std::mem::replace(&mut self.refused, true) {
+    /// The plugin's store. That it isn't granted one is told once, however often it asks.
+    fn kept(&self, plugin: &PluginId) -> std::result::Result<&Arc<Kept>, kv_store::Error> {
+        let told = match &self.access {
+            Access::Granted(kept) => return Ok(kept),
+            Access::Refused(told) => told,
+        };
+        if !told.swap(true, Ordering::Relaxed) {
             tracing::warn!(%plugin, "it may keep no state; `state = true` in `[plugins.{plugin}.allow]` grants it");
         }
-        kv_store::Error::AccessDenied
+        Err(kv_store::Error::AccessDenied)
     }
 
-    /// What the guest is told; that there is no room more is told to the operator too, once a call.
-    fn error(&mut self, plugin: &PluginId, error: &KeepError) -> kv_store::Error {
+    /// What the guest is told. That there is no room more is told to the operator too.
+    fn error(&self, plugin: &PluginId, error: &KeepError) -> kv_store::Error {
         match error {
             KeepError::Full(_) => {
-                if !std::mem::replace(&mut self.full, true) {
+                if self.kept(plugin).is_ok_and(|kept| kept.is_news()) {
                     tracing::warn!(%plugin, "{error}; `state` in `[plugins.{plugin}.limits]` raises it");
                 }
             }
@@ -85,7 +87,7 @@ impl State {
         self.config.limits.state.as_u64()
     }
 
-    fn stored<T>(&mut self, result: std::result::Result<T, KeepError>) -> Stored<T> {
+    fn stored<T>(&self, result: std::result::Result<T, KeepError>) -> Stored<T> {
         Ok(result.map_err(|error| self.memory.error(&self.config.id, &error)))
     }
 
@@ -110,11 +112,14 @@ impl State {
 
 impl kv_store::Host for State {
     fn open(&mut self, identifier: String) -> Stored<Resource<Bucket>> {
-        let Some(kept) = &self.memory.kept else { return Ok(Err(self.memory.refuse(&self.config.id))) };
+        let kept = match self.memory.kept(&self.config.id) {
+            Ok(kept) => Arc::clone(kept),
+            Err(refused) => return Ok(Err(refused)),
+        };
         if !matches!(identifier.as_str(), "" | "default") {
             return Ok(Err(kv_store::Error::NoSuchStore));
         }
-        Ok(Ok(self.table.push(Bucket(Arc::clone(kept)))?))
+        Ok(Ok(self.table.push(Bucket(kept))?))
     }
 }
 

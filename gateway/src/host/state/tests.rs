@@ -22,12 +22,16 @@ fn config(id: &str, state: StateGrant) -> PluginConfig {
 fn a_plugin_has_a_store_only_where_it_is_granted_one() {
     let stores = Stores::default();
     let name = StoreName::new("a").unwrap();
-    assert!(stores.of(&config("a", StateGrant::Refused)).is_none());
-    let own = stores.of(&config("a", StateGrant::Own)).unwrap();
-    let again = stores.of(&config("a", StateGrant::Own)).unwrap();
-    let other = stores.of(&config("b", StateGrant::Own)).unwrap();
-    let shared = stores.of(&config("a", StateGrant::Shared(name.clone()))).unwrap();
-    let same = stores.of(&config("b", StateGrant::Shared(name))).unwrap();
+    assert!(matches!(stores.of(&config("a", StateGrant::Refused)), Access::Refused(_)));
+    let granted = |id: &str, state| match stores.of(&config(id, state)) {
+        Access::Granted(kept) => kept,
+        Access::Refused(_) => panic!("refused"),
+    };
+    let own = granted("a", StateGrant::Own);
+    let again = granted("a", StateGrant::Own);
+    let other = granted("b", StateGrant::Own);
+    let shared = granted("a", StateGrant::Shared(name.clone()));
+    let same = granted("b", StateGrant::Shared(name));
     assert!(Arc::ptr_eq(&own, &again) && Arc::ptr_eq(&shared, &same));
     assert!(!Arc::ptr_eq(&own, &other) && !Arc::ptr_eq(&own, &shared), "a name is no plugin");
 }
@@ -75,6 +79,17 @@ fn the_limit_holds_for_keys_and_values_together() {
     kept.set("a".into(), vec![0; 3], 1).unwrap();
     kept.delete("b").unwrap();
     kept.set("c".into(), vec![0; 5], most).unwrap();
+}
+
+#[test]
+fn that_there_is_no_room_is_news_until_there_was_some() {
+    let (kept, most) = (Kept::default(), ENTRY + 1);
+    kept.set("a".into(), Vec::new(), most).unwrap();
+    assert!(kept.set("b".into(), Vec::new(), most).is_err());
+    assert!(kept.is_news() && !kept.is_news());
+    kept.delete("a").unwrap();
+    kept.set("b".into(), Vec::new(), most).unwrap();
+    assert!(kept.is_news());
 }
 
 #[test]
