@@ -71,16 +71,25 @@
 //!
 //! # What starts over
 //! Everything before a question is done again in each round. So ask first and act afterwards, and where that can't be,
-//! put the act into [`Context::once`], whose result later rounds get. Native tests ([`testing`](crate::testing)) run each
+//! put the act into [`Context::once`], whose result later rounds get. A gateway asks up to 8 times in one call. Native tests ([`testing`](crate::testing)) run each
 //! round as a gateway does, and fail a call that wrote something before it asked.
 //!
 //! A key names a question within one call: another question needs another key. The answer of a key is the newest one.
 //!
 //! # Errors on their way
-//! The question travels as a [`ToolError`], which isn't a [`std::error::Error`]: with another error type in the
-//! function's `Result`, `?` on `ask` doesn't compile unless that type says how it holds a `ToolError`. Then give the
-//! `ToolError` back unchanged when you turn it `Into<ToolError>`. An `ask` whose error is thrown away (`.ok()`,
-//! `.unwrap_or_default()`) asks nobody; tests fail such a call.
+//! The question travels as a [`ToolError`], which isn't a [`std::error::Error`], so that no other error can swallow it:
+//! with another error type in the function's `Result`, `?` on `ask` doesn't compile.
+//!
+//! ```compile_fail,E0277
+//! # use moongate_sdk::prelude::*;
+//! fn folders(ctx: &Context) -> Result<usize, Box<dyn std::error::Error>> {
+//!     Ok(ctx.ask("folders", Roots)?.len())
+//! }
+//! ```
+//!
+//! An enum of your own can have a case that holds a `ToolError`; give it back unchanged where you turn the enum
+//! `Into<ToolError>`. An `ask` whose error is thrown away (`.ok()`, `.unwrap_or_default()`) asks nobody; tests fail such a
+//! call.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -42,22 +42,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::host::fake::rounds::{self as watch, Asks};
 use crate::host::fake::{self, Gateway};
-use crate::{
-    CallOutcome, ClientInfo, Completion, CompletionTarget, Failure, InputRequest, LogLevel, NeedInput,
-    Plugin, PluginInfo, Prompt, PromptOutcome, PromptResult, ReadOutcome, ReadResult, ResourceInfo,
-    ResourceTemplate, Tool, ToolResult, rounds,
-};
+use crate::{ClientInfo, InputRequest, LogLevel, Plugin};
 
 mod answers; // what a client answers
+mod calls; // what a client asks of a plugin
 mod told; // what a plugin told the gateway
 
 pub use answers::{accepted, declined, dismissed, roots, sampled};
 pub use told::{Change, LogLine, Progress};
-
-/// A call that isn't over after this many rounds never will be.
-const ROUNDS: usize = 32;
 
 /// A client with a gateway of its own in front of the plugin `P`.
 ///
@@ -179,156 +172,6 @@ impl<P: Plugin> Client<P> {
         self.set(|gateway| gateway.log_level = Some(least))
     }
 
-    // --- what the client may ask ---
-
-    /// What the plugin says of itself.
-    #[must_use]
-    pub fn info(&self) -> PluginInfo {
-        P::info()
-    }
-
-    /// All tools.
-    ///
-    /// # Panics
-    /// The plugin can't give the list.
-    #[must_use]
-    pub fn tools(&self) -> Vec<Tool> {
-        self.run(P::tools).expect("the list of tools")
-    }
-
-    /// Calls a tool.
-    ///
-    /// # Errors
-    /// The call ends in a JSON-RPC error.
-    ///
-    /// # Panics
-    /// The tool asks for something that has no [`answer`](Self::answer), or does something that it must not; see
-    /// [`testing`](self).
-    pub fn call(&self, name: &str, args: Value) -> Result<ToolResult, Failure> {
-        match self.call_outcome(name, args)? {
-            CallOutcome::Done(result) => Ok(result),
-            CallOutcome::NeedInput(input) => unanswered(&input),
-        }
-    }
-
-    /// Calls a tool, and gives back the questions where they have no [`answer`](Self::answer).
-    ///
-    /// # Errors
-    /// The call ends in a JSON-RPC error.
-    ///
-    /// # Panics
-    /// The tool does something that it must not; see [`testing`](self).
-    #[expect(clippy::needless_pass_by_value, reason = "`json!(…)` is written in the call")]
-    pub fn call_outcome(&self, name: &str, args: Value) -> Result<CallOutcome, Failure> {
-        let args = args.to_string();
-        self.rounds(
-            || rounds::call_tool::<P>(name, &args),
-            |outcome| match outcome {
-                CallOutcome::Done(_) => None,
-                CallOutcome::NeedInput(input) => Some(input),
-            },
-        )
-    }
-
-    /// All resources.
-    ///
-    /// # Panics
-    /// The plugin can't give the list.
-    #[must_use]
-    pub fn resources(&self) -> Vec<ResourceInfo> {
-        self.run(P::resources).expect("the list of resources")
-    }
-
-    /// All resource templates.
-    ///
-    /// # Panics
-    /// The plugin can't give the list.
-    #[must_use]
-    pub fn templates(&self) -> Vec<ResourceTemplate> {
-        self.run(P::templates).expect("the list of templates")
-    }
-
-    /// Reads a resource.
-    ///
-    /// # Errors
-    /// The call ends in a JSON-RPC error.
-    ///
-    /// # Panics
-    /// The resource asks for something that has no [`answer`](Self::answer).
-    pub fn read(&self, uri: &str) -> Result<ReadResult, Failure> {
-        match self.read_outcome(uri)? {
-            ReadOutcome::Done(result) => Ok(result),
-            ReadOutcome::NeedInput(input) => unanswered(&input),
-        }
-    }
-
-    /// Reads a resource, and gives back the questions where they have no [`answer`](Self::answer).
-    ///
-    /// # Errors
-    /// The call ends in a JSON-RPC error.
-    pub fn read_outcome(&self, uri: &str) -> Result<ReadOutcome, Failure> {
-        self.rounds(
-            || rounds::read_resource::<P>(uri),
-            |outcome| match outcome {
-                ReadOutcome::Done(_) => None,
-                ReadOutcome::NeedInput(input) => Some(input),
-            },
-        )
-    }
-
-    /// All prompts.
-    ///
-    /// # Panics
-    /// The plugin can't give the list.
-    #[must_use]
-    pub fn prompts(&self) -> Vec<Prompt> {
-        self.run(P::prompts).expect("the list of prompts")
-    }
-
-    /// Gets a prompt.
-    ///
-    /// # Errors
-    /// The call ends in a JSON-RPC error.
-    ///
-    /// # Panics
-    /// The prompt asks for something that has no [`answer`](Self::answer).
-    pub fn prompt(&self, name: &str, args: &[(&str, &str)]) -> Result<PromptResult, Failure> {
-        match self.prompt_outcome(name, args)? {
-            PromptOutcome::Done(result) => Ok(result),
-            PromptOutcome::NeedInput(input) => unanswered(&input),
-        }
-    }
-
-    /// Gets a prompt, and gives back the questions where they have no [`answer`](Self::answer).
-    ///
-    /// # Errors
-    /// The call ends in a JSON-RPC error.
-    pub fn prompt_outcome(&self, name: &str, args: &[(&str, &str)]) -> Result<PromptOutcome, Failure> {
-        let args = owned(args);
-        self.rounds(
-            || rounds::get_prompt::<P>(name, &args),
-            |outcome| match outcome {
-                PromptOutcome::Done(_) => None,
-                PromptOutcome::NeedInput(input) => Some(input),
-            },
-        )
-    }
-
-    /// Asks for suggestions.
-    ///
-    /// # Errors
-    /// The call ends in a JSON-RPC error.
-    pub fn complete(
-        &self,
-        target: &CompletionTarget,
-        argument: &str,
-        typed: &str,
-        others: &[(&str, &str)],
-    ) -> Result<Completion, Failure> {
-        let others = owned(others);
-        self.run(|plugin| plugin.complete(target, argument, typed, &others))
-    }
-
     // --- what the plugin told the gateway ---
 
     /// The log lines of all calls so far.
@@ -367,49 +210,12 @@ impl<P: Plugin> Client<P> {
     fn run<R>(&self, call: impl FnOnce(&P) -> R) -> R {
         fake::with(&mut self.gateway.borrow_mut(), || call(&P::default()))
     }
-
-    /// Makes a call round by round, until it is done or asks something that has no answer.
-    fn rounds<R>(
-        &self,
-        call: impl Fn() -> Result<R, Failure>,
-        asks: impl Fn(&R) -> Option<&NeedInput>,
-    ) -> Result<R, Failure> {
-        let mut gateway = self.gateway.borrow_mut();
-        gateway.answers.clear();
-        gateway.asked.clear();
-        gateway.state = None;
-        for _ in 0..ROUNDS {
-            gateway.round = watch::Round::default();
-            let end = fake::with(&mut gateway, &call);
-            let input = end.as_ref().ok().and_then(&asks);
-            let asks = if input.is_some() { Asks::Something } else { Asks::Nothing };
-            if let Some(wrong) = watch::wrong_end(&gateway.round, asks) {
-                panic!("{wrong}");
-            }
-            let Some(input) = input else { return end };
-            for request in &input.requests {
-                let Some(answer) = self.answers.get(&request.key) else { return end };
-                gateway.answers.insert(request.key.clone(), answer(request).to_string());
-            }
-            gateway.state.clone_from(&input.state);
-        }
-        panic!("the call isn't over after {ROUNDS} rounds of questions");
-    }
 }
 
 impl<P: Plugin> Default for Client<P> {
     fn default() -> Self {
         Self::new()
     }
-}
-
-fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-}
-
-fn unanswered(input: &NeedInput) -> ! {
-    let keys: Vec<&str> = input.requests.iter().map(|request| request.key.as_str()).collect();
-    panic!("the plugin asks for {keys:?}; set it with `Client::answer`")
 }
 
 impl<P> fmt::Debug for Client<P> {

@@ -265,3 +265,49 @@ fn an_answer_is_made_for_each_round() {
     client.call("greet", json!({})).unwrap();
     assert_eq!(ASKED.get(), 1);
 }
+
+/// An error of the author's own that can hold a question.
+#[derive(Debug)]
+enum Mistake {
+    Own(String),
+    Asked(ToolError),
+}
+
+impl From<ToolError> for Mistake {
+    fn from(error: ToolError) -> Self {
+        Self::Asked(error)
+    }
+}
+
+impl From<Mistake> for ToolError {
+    fn from(mistake: Mistake) -> Self {
+        match mistake {
+            Mistake::Own(message) => Self::failed(message),
+            Mistake::Asked(error) => error,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Careful;
+
+/// Has an error type of its own.
+#[plugin]
+impl Careful {
+    /// Greets those with a name.
+    #[tool]
+    fn greet(&self, ctx: &Context) -> Result<String, Mistake> {
+        let Name { name } = ctx.ask("name", who())?;
+        if name.is_empty() { Err(Mistake::Own("nobody".to_owned())) } else { Ok(name) }
+    }
+}
+
+#[test]
+fn a_question_passes_through_an_error_of_the_authors_own() {
+    let call = |name: &str| {
+        let answer = testing::accepted(json!({ "name": name }));
+        Client::<Careful>::new().answer("name", answer).call("greet", json!({})).unwrap()
+    };
+    assert_eq!(call("Ada").all_text(), "Ada");
+    assert!(call("").failed());
+}

@@ -93,6 +93,7 @@ fn an_option_is_known_and_has_the_right_form() {
         "read_only",
         "`read_only` stands here twice",
     );
+    assert_error("#[prompt(when = 1)] /// A.\nfn a(&self) {}", "1", "`when` names a function");
     assert_error("#[tool = 1] /// A.\nfn a(&self) {}", "tool = 1", "options stand in parentheses");
     assert_error(
         "#[tool] #[prompt] /// A.\nfn a(&self) {}",
