@@ -20,6 +20,8 @@ mod grants;
 mod handshake;
 /// What HTTP refuses before a message is read.
 mod http_checks;
+/// JSON-RPC's corners, on both transports and in every revision.
+mod json_rpc;
 /// Every limit, hit by a tool of the zoo.
 mod limits;
 /// Files that are no usable plugin.

@@ -62,11 +62,15 @@ impl Conversation {
     /// The client sent these bytes: one message, or some lines with a message each. What is no request is not
     /// remembered.
     pub fn sent(&mut self, bytes: &[u8]) {
-        match serde_json::from_slice::<Value>(bytes) {
-            Ok(message) => self.sent_message(&message),
-            Err(_) => bytes
+        let read = |bytes: &[u8]| {
+            let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+            serde_json::from_slice::<Value>(text).ok()
+        };
+        match read(bytes) {
+            Some(message) => self.sent_message(&message),
+            None => bytes
                 .split(|byte| *byte == b'\n')
-                .filter_map(|line| serde_json::from_slice(line).ok())
+                .filter_map(read)
                 .for_each(|message| self.sent_message(&message)),
         }
     }

@@ -144,17 +144,25 @@ impl Http {
         for (name, value) in headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        if !body.is_empty() || verb == "POST" {
+        let has = |name: &str| headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
+        let is_chunked = has("transfer-encoding");
+        if !(is_chunked || has("content-length")) && (!body.is_empty() || verb == "POST") {
             let _ = write!(head, "Content-Length: {}\r\n", body.len());
         }
         head.push_str("\r\n");
         let mut stream = TcpStream::connect(self.address).expect("the gateway listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.write_all(head.as_bytes()).expect("the gateway reads");
+        if has("expect") {
+            let mut interim = [0; 25];
+            stream.read_exact(&mut interim).expect("an answer to the head");
+            assert_eq!(interim, *b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
         // It may refuse by the head alone and close before it has read the body.
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
-        let asked = self.judge.asked(path, headers, body);
+        let sent = if is_chunked { joined(body) } else { body.to_vec() };
+        let asked = self.judge.asked(path, headers, &sent);
         stream.read_to_end(&mut answer).expect("an answer");
         let reply = parse(&answer);
         self.judge.answered(&asked, &reply);

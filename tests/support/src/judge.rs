@@ -103,7 +103,8 @@ impl Judge {
 
 /// The id that an error must repeat: that of the one request, if it can be read.
 fn readable_id(message: &Value, body: &[u8]) -> Option<Value> {
-    let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64())?;
+    let fits = |text: &str| text.len() < 1000; // a page isn't repeated
+    let id = message.get("id").filter(|id| id.as_str().is_some_and(fits) || id.is_i64() || id.is_u64())?;
     let is_request = message["jsonrpc"] == "2.0" && message["method"].is_string();
     // A key that stands twice can't be read; once read as a value, it stands there once.
     let ids = |text: &str| text.matches("\"id\"").count();

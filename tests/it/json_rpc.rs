@@ -1,0 +1,280 @@
+//! JSON-RPC's corners, one table for both transports and every revision: what is said to what no library would send.
+
+use moongate_tests::{Http, Reply, Stdio, Workspace, request, stateless};
+use serde_json::{Value, json};
+
+mod rows;
+
+use rows::{Row, Say, When};
+
+const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+const ENVELOPE: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
+
+fn workspace() -> Workspace {
+    Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\nmax_body = \"64KiB\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
+    )
+}
+
+fn table() -> impl Iterator<Item = &'static Row> {
+    [rows::TEXT, rows::BATCH, rows::MEMBERS, rows::KINDS].into_iter().flatten()
+}
+
+fn is_stateless(revision: &str) -> bool {
+    revision == "2026-07-28"
+}
+
+impl Row {
+    fn is_for(&self, revision: &str) -> bool {
+        match self.when {
+            When::Always => true,
+            When::Handshake => !is_stateless(revision),
+            When::Stateless => is_stateless(revision),
+            When::Batches => revision == "2025-03-26",
+            When::NoBatches => revision != "2025-03-26",
+        }
+    }
+
+    /// The bytes in a revision; `too_long` is more than the transport takes.
+    fn bytes(&self, revision: &str, too_long: usize) -> Vec<u8> {
+        let modern = is_stateless(revision);
+        let params = if modern { format!("{{\"_meta\":{{{ENVELOPE}}}}}") } else { "{}".to_owned() };
+        let deep = format!("{{\"x\":{}{}}}", "[".repeat(200), "]".repeat(200));
+        let marks = [
+            ("@many", format!("[{}]", ["{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"; 101].join(","))),
+            ("@m", if modern { "server/discover" } else { "ping" }.to_owned()),
+            ("@p", params),
+            ("@e", if modern { format!("{ENVELOPE},") } else { String::new() }),
+            ("@deep", deep),
+            ("@long", "x".repeat(1100)),
+            ("@huge", "x".repeat(too_long)),
+        ];
+        let mut bytes = self.bytes.to_vec();
+        for (mark, text) in marks {
+            // Nothing else begins with a mark, but for those that are tried before.
+            while let Some(at) = bytes.windows(mark.len()).position(|part| part == mark.as_bytes()) {
+                bytes.splice(at..at + mark.len(), text.bytes());
+                if mark == "@huge" {
+                    return bytes;
+                }
+            }
+        }
+        bytes
+    }
+
+    fn shown(&self, revision: &str) -> String {
+        format!("{} {} in {revision}", self.number, self.name)
+    }
+}
+
+/// How an id that couldn't be read is written.
+#[derive(Clone, Copy)]
+enum Unread {
+    Null,
+    Absent,
+}
+
+/// Is `answer` what is said?
+#[track_caller]
+fn compare(answer: &Value, say: Say, unread: Unread, row: &str) {
+    let (id, code) = match say {
+        Say::Result(id) => (id, None),
+        Say::Error(code, id) => (id, Some(code)),
+        Say::Batch(all) => {
+            let answers = answer.as_array().unwrap_or_else(|| panic!("{row}: no array: {answer}"));
+            assert_eq!(answers.len(), all.len(), "{row}: {answer}");
+            return answers.iter().zip(all).for_each(|(answer, say)| compare(answer, *say, unread, row));
+        }
+        Say::Nothing | Say::Lines(_) => panic!("{row}: {answer}"),
+    };
+    let expected: Option<Value> = match (id, unread) {
+        ("-", _) | ("?", Unread::Absent) => None,
+        ("?", Unread::Null) => Some(Value::Null),
+        (id, _) => Some(serde_json::from_str(id).unwrap()),
+    };
+    assert_eq!(answer.get("id"), expected.as_ref(), "{row}: {answer}");
+    assert_eq!(answer["error"]["code"].as_i64(), code, "{row}: {answer}");
+    assert_eq!(answer.get("result").is_some(), code.is_none(), "{row}: {answer}");
+}
+
+#[test]
+fn every_corner_has_a_row_or_a_test() {
+    let own = rows::OWN_TESTS.iter().map(|(number, _)| *number);
+    let mut seen: Vec<u8> = table().map(|row| row.number).chain(own).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, (1..=50).collect::<Vec<u8>>());
+}
+
+#[test]
+fn every_corner_is_answered_over_stdio() {
+    let workspace = workspace();
+    for revision in REVISIONS {
+        let mut stdio = if is_stateless(revision) {
+            Stdio::start(&workspace)
+        } else {
+            Stdio::greeted(&workspace, revision)
+        };
+        // Before a handshake nobody knows what an unreadable line was meant to be: JSON-RPC's own rule holds.
+        let unread = if revision == "2025-11-25" { Unread::Absent } else { Unread::Null };
+        for row in table().filter(|row| row.is_for(revision) && row.headers.is_empty()) {
+            let shown = row.shown(revision);
+            let mut bytes = row.bytes(revision, 11 << 20);
+            bytes.push(b'\n');
+            stdio.send_raw(&bytes);
+            match row.stdio {
+                Say::Nothing => {}
+                Say::Lines(all) => {
+                    all.iter().for_each(|say| compare(&stdio.receive(), *say, unread, &shown));
+                }
+                say => compare(&stdio.receive(), say, unread, &shown),
+            }
+            // The next answer is the next request's: nothing else was said, and the connection stands.
+            let fence = if is_stateless(revision) {
+                stateless(777, "server/discover", json!({}))
+            } else {
+                request(777, "ping", json!({}))
+            };
+            stdio.send(&fence);
+            let next = stdio.receive();
+            assert_eq!(next["id"], 777, "{shown}: it was answered twice, or should not have been: {next}");
+        }
+    }
+}
+
+/// The headers that a client sends with these bytes.
+fn headers_of(revision: &'static str, session: &str, bytes: &[u8]) -> Vec<(&'static str, String)> {
+    let mut headers = vec![("Accept", "application/json, text/event-stream".to_owned())];
+    if !is_stateless(revision) {
+        headers.push(("Mcp-Session-Id", session.to_owned()));
+    }
+    if revision >= "2025-06-18" {
+        headers.push(("MCP-Protocol-Version", revision.to_owned()));
+    }
+    if is_stateless(revision) {
+        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        let message: Value = serde_json::from_slice(text).unwrap_or_default();
+        let repeated = [("Mcp-Method", &message["method"]), ("Mcp-Name", &message["params"]["name"])];
+        let said = repeated.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+        headers.extend(said);
+    }
+    headers
+}
+
+#[test]
+fn every_corner_is_answered_over_http() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    for revision in REVISIONS {
+        let session = if is_stateless(revision) { String::new() } else { http.greet(&[], revision) };
+        let unread = if revision >= "2025-11-25" { Unread::Absent } else { Unread::Null };
+        for row in table().filter(|row| row.is_for(revision)) {
+            let shown = row.shown(revision);
+            let bytes = row.bytes(revision, 80 << 10);
+            let own = headers_of(revision, &session, &bytes);
+            let mut headers: Vec<(&str, &str)> =
+                own.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            match row.headers {
+                [] => headers.push(("Content-Type", "application/json")),
+                others => headers.extend_from_slice(others),
+            }
+            let reply = http.send("POST", "/mcp", &headers, &bytes);
+            assert_eq!(reply.status, row.status[usize::from(is_stateless(revision))], "{shown}: {reply:?}");
+            match row.http.unwrap_or(row.stdio) {
+                Say::Nothing => assert_eq!(reply.body, "", "{shown}"),
+                say => compare(&reply.json(), say, unread, &shown),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_request_without_an_id_has_no_effects() {
+    let workspace = workspace();
+    for (id, logged) in [(None, false), (Some(5), true)] {
+        let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let mut call = request(5, "tools/call", json!({ "name": "zoo_print_json_rpc" }));
+        if id.is_none() {
+            call.as_object_mut().unwrap().remove("id");
+        }
+        stdio.send(&call);
+        let (_, _, log) = stdio.finish();
+        assert_eq!(log.contains("forged"), logged, "what the tool prints is logged: {log}");
+    }
+}
+
+/// Waits until a request of that id runs in the session: then the id is refused.
+fn wait_until_running(ping: impl Fn() -> Reply) {
+    while ping().json().get("result").is_some() {}
+}
+
+#[test]
+fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
+    let workspace = workspace();
+    let call = |id: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"zoo_sleep_forever"}}}}"#
+        )
+    };
+    let ping = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+    let cancel = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+    };
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    stdio.send_raw(format!("{}\n{}\n", call("1000"), ping("\"1000\"")).as_bytes());
+    let other = stdio.receive();
+    assert_eq!((&other["id"], &other["result"]), (&json!("1000"), &json!({})), "a string is another id");
+    stdio.send_raw(format!("{}\n", ping("1000")).as_bytes());
+    let twice = stdio.receive();
+    assert_eq!((&twice["id"], &twice["error"]["code"]), (&json!(1000), &json!(-32600)));
+    stdio.send_raw(format!("{}\n{}\n", cancel("1000"), ping("1000")).as_bytes());
+    let free = stdio.receive();
+    assert_eq!(
+        (&free["id"], &free["result"]),
+        (&json!(1000), &json!({})),
+        "the first one was there until now"
+    );
+
+    let http = Http::start(&workspace);
+    let session = http.greet(&[], "2025-11-25");
+    let send = |text: String| {
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json"),
+            ("Mcp-Session-Id", session.as_str()),
+        ];
+        http.send("POST", "/mcp", &headers, text.as_bytes())
+    };
+    std::thread::scope(|scope| {
+        let hanging = scope.spawn(|| send(call("1000")));
+        wait_until_running(|| send(ping("1000")));
+        assert_eq!(send(ping("\"1000\"")).json()["result"], json!({}));
+        assert_eq!(send(ping("1000")).json()["error"]["code"], -32600);
+        assert_eq!(send(cancel("1000")).status, 202);
+        // HTTP has to answer; JSON-RPC has no code for it, so it is the one that editors know.
+        assert_eq!(hanging.join().unwrap().json()["error"]["code"], -32800);
+        assert_eq!(send(ping("1000")).json()["result"], json!({}));
+    });
+}
+
+#[test]
+fn a_body_may_come_in_chunks_and_wait_to_be_asked_for() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    let text = request(1, "initialize", moongate_tests::hello("2025-11-25")).to_string();
+    let (first, second) = text.split_at(20);
+    let chunked = format!("{:x}\r\n{first}\r\n{:x}\r\n{second}\r\n0\r\n\r\n", first.len(), second.len());
+    let headers = [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")];
+    let reply = http.send("POST", "/mcp", &headers, chunked.as_bytes());
+    assert_eq!(reply.json()["result"]["protocolVersion"], "2025-11-25", "{reply:?}");
+
+    let length = text.len().to_string();
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Content-Length", length.as_str()),
+        ("Expect", "100-continue"),
+    ];
+    let reply = http.send("POST", "/mcp", &headers, text.as_bytes());
+    assert_eq!(reply.json()["result"]["protocolVersion"], "2025-11-25", "{reply:?}");
+}

@@ -1,0 +1,327 @@
+//! The table: what comes in, and what is said to it.
+//!
+//! Numbers only help to find one's way; the reasons stand beside the rows. `@m` is a method that the revision has and
+//! that needs nothing, `@p` the least of parameters, `@e` the members of `_meta` that a stateless request needs.
+
+/// One corner of JSON-RPC.
+pub(super) struct Row {
+    pub(super) number: u8,
+    pub(super) name: &'static str,
+    pub(super) when: When,
+    /// The bytes, without the line end that stdio needs.
+    pub(super) bytes: &'static [u8],
+    /// Headers that take the place of the usual ones; with some, the row is for HTTP only.
+    pub(super) headers: &'static [(&'static str, &'static str)],
+    pub(super) stdio: Say,
+    /// The status in revisions with a handshake, and in those without.
+    pub(super) status: [u16; 2],
+    /// What is said over HTTP, where it isn't the same.
+    pub(super) http: Option<Say>,
+}
+
+/// In which revisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Always,
+    Handshake,
+    Stateless,
+    /// 2025-03-26
+    Batches,
+    /// All others.
+    NoBatches,
+}
+
+/// What is said. The id is the text of a JSON value; `?` where it couldn't be read: null, or nothing in newer
+/// revisions; `-`: there is none, because there is no request.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Say {
+    Nothing,
+    Result(&'static str),
+    Error(i64, &'static str),
+    /// One answer to each line.
+    Lines(&'static [Say]),
+    /// One array.
+    Batch(&'static [Say]),
+}
+
+use Say::{Batch, Error, Lines, Nothing, Result};
+use When::{Always, Batches, Handshake, NoBatches, Stateless};
+
+const PARSE: i64 = -32700;
+const INVALID: i64 = -32600;
+const METHOD: i64 = -32601;
+const PARAMS: i64 = -32602;
+const INTERNAL: i64 = -32603;
+
+const fn row(number: u8, name: &'static str, bytes: &'static [u8], stdio: Say, status: [u16; 2]) -> Row {
+    Row { number, name, when: Always, bytes, headers: &[], stdio, status, http: None }
+}
+
+impl Row {
+    const fn when(self, when: When) -> Self {
+        Self { when, ..self }
+    }
+
+    const fn over_http(self, http: Say) -> Self {
+        Self { http: Some(http), ..self }
+    }
+
+    const fn headers(self, headers: &'static [(&'static str, &'static str)]) -> Self {
+        Self { headers, ..self }
+    }
+}
+
+const OK: [u16; 2] = [200, 200];
+const BAD: [u16; 2] = [400, 400];
+const TAKEN: [u16; 2] = [202, 202];
+const ELSEWHERE: [u16; 2] = [200, 404];
+const ENVELOPE: [u16; 2] = [200, 400];
+const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p}"#;
+
+pub(super) const TEXT: &[Row] = &[
+    row(1, "no JSON", b"{nope}", Error(PARSE, "?"), BAD),
+    row(1, "cut short", br#"{"jsonrpc":"2.0","id":1,"#, Error(PARSE, "?"), BAD),
+    row(2, "not UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xFF\"}", Error(PARSE, "?"), BAD),
+    // Nothing is gained by refusing what can only be meant in one way.
+    row(3, "byte order mark", b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"@m\",\"params\":@p}", Result("1"), OK),
+    row(4, "carriage return", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"@m\",\"params\":@p}\r", Result("1"), OK),
+    row(4, "blank line", b" \r", Nothing, BAD).over_http(Error(PARSE, "?")),
+    row(4, "empty", b"", Nothing, BAD).over_http(Error(PARSE, "?")),
+    row(5, "two messages", br#"{"jsonrpc":"2.0","method":"n"}{"jsonrpc":"2.0","method":"n"}"#, Error(PARSE, "?"), BAD),
+    row(5, "garbage behind", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p} x"#, Error(PARSE, "?"), BAD),
+    row(
+        6,
+        "printed on several lines",
+        b"{\n\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"@m\",\"params\":@p\n}",
+        Lines(&[Error(PARSE, "?"), Error(PARSE, "?"), Error(PARSE, "?"), Error(PARSE, "?")]),
+        OK,
+    )
+    .over_http(Result("1")),
+    row(36, "nesting deeper than readers follow", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@deep}"#, Error(PARSE, "?"), BAD),
+    row(37, "half a surrogate pair", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":"\ud800"}}"#, Error(PARSE, "?"), BAD),
+    row(38, "NaN", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":NaN}}"#, Error(PARSE, "?"), BAD),
+    row(38, "Infinity", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":-Infinity}}"#, Error(PARSE, "?"), BAD),
+    row(38, "comment", br#"{"jsonrpc":"2.0","id":1,/* x */"method":"@m","params":@p}"#, Error(PARSE, "?"), BAD),
+    row(38, "trailing comma", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p,}"#, Error(PARSE, "?"), BAD),
+    // The message can be read, its parameters can't: nothing could pass on a number that no program holds.
+    row(39, "number beyond all", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":1e400}}"#, Error(PARAMS, "1"), ENVELOPE),
+    row(40, "raw control character", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\x00\"}", Error(PARSE, "?"), BAD),
+    row(40, "NUL in a method", br#"{"jsonrpc":"2.0","id":1,"method":"a\u0000b","params":@p}"#, Error(METHOD, "1"), OK).when(Handshake),
+    row(40, "NUL in a name", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a\u0000b"}}"#, Error(PARAMS, "1"), OK).when(Handshake),
+    row(41, "line breaks from a plugin", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zoo_structured_with_newlines","_meta":{@e"x/y":1}}}"#, Result("1"), OK),
+    row(42, "too long", b"@huge", Error(INVALID, "?"), [413, 413]).over_http(Error(INVALID, "-")),
+];
+
+pub(super) const BATCH: &[Row] = &[
+    row(8, "number", b"7", Error(INVALID, "?"), BAD),
+    row(8, "string", b"\"x\"", Error(INVALID, "?"), BAD),
+    row(8, "null", b"null", Error(INVALID, "?"), BAD),
+    row(8, "truth", b"true", Error(INVALID, "?"), BAD),
+    row(9, "empty batch", b"[]", Error(INVALID, "?"), BAD),
+    row(10, "batch of numbers", b"[1,2]", Batch(&[Error(INVALID, "?"), Error(INVALID, "?")]), OK).when(Batches),
+    row(10, "batch of numbers", b"[1,2]", Error(INVALID, "?"), BAD).when(NoBatches),
+    row(
+        11,
+        "batch",
+        br#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":"b","method":"nope"}]"#,
+        Batch(&[Result("1"), Error(METHOD, "\"b\"")]),
+        OK,
+    )
+    .when(Batches),
+    row(11, "batch", br#"[{"jsonrpc":"2.0","id":1,"method":"@m","params":@p}]"#, Error(INVALID, "?"), BAD).when(NoBatches),
+    row(12, "batch of notifications", br#"[{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":9,"result":{}}]"#, Nothing, TAKEN).when(Batches),
+    row(12, "batch of notifications", br#"[{"jsonrpc":"2.0","method":"n"}]"#, Error(INVALID, "?"), BAD).when(NoBatches),
+    row(
+        13,
+        "greeting in a batch",
+        br#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}]"#,
+        Error(INVALID, "?"),
+        BAD,
+    ),
+    row(14, "batch of too many", b"@many", Error(INVALID, "?"), BAD),
+];
+
+pub(super) const MEMBERS: &[Row] = &[
+    row(15, "no jsonrpc", br#"{"id":1,"method":"@m","params":@p}"#, Error(INVALID, "1"), BAD),
+    row(
+        15,
+        "another jsonrpc",
+        br#"{"jsonrpc":"1.0","id":"x","method":"@m","params":@p}"#,
+        Error(INVALID, "\"x\""),
+        BAD,
+    ),
+    row(
+        15,
+        "jsonrpc as number",
+        br#"{"jsonrpc":2.0,"id":1,"method":"@m","params":@p}"#,
+        Error(INVALID, "1"),
+        BAD,
+    ),
+    row(16, "no method", br#"{"jsonrpc":"2.0","id":1}"#, Error(INVALID, "1"), BAD),
+    row(16, "method as number", br#"{"jsonrpc":"2.0","id":1,"method":7}"#, Error(INVALID, "1"), BAD),
+    row(17, "id null", br#"{"jsonrpc":"2.0","id":null,"method":"@m","params":@p}"#, Error(INVALID, "?"), BAD),
+    row(
+        18,
+        "id with a fraction",
+        br#"{"jsonrpc":"2.0","id":1.5,"method":"@m","params":@p}"#,
+        Error(INVALID, "?"),
+        BAD,
+    ),
+    row(18, "id true", br#"{"jsonrpc":"2.0","id":true,"method":"@m","params":@p}"#, Error(INVALID, "?"), BAD),
+    row(18, "id object", br#"{"jsonrpc":"2.0","id":{},"method":"@m","params":@p}"#, Error(INVALID, "?"), BAD),
+    row(18, "id array", br#"{"jsonrpc":"2.0","id":[],"method":"@m","params":@p}"#, Error(INVALID, "?"), BAD),
+    row(18, "id zero", br#"{"jsonrpc":"2.0","id":0,"method":"@m","params":@p}"#, Result("0"), OK),
+    row(
+        19,
+        "id beyond 2^53",
+        br#"{"jsonrpc":"2.0","id":9007199254740993,"method":"@m","params":@p}"#,
+        Result("9007199254740993"),
+        OK,
+    ),
+    row(
+        19,
+        "id of 64 bits",
+        br#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"@m","params":@p}"#,
+        Result("18446744073709551615"),
+        OK,
+    ),
+    row(19, "id below zero", br#"{"jsonrpc":"2.0","id":-1,"method":"@m","params":@p}"#, Result("-1"), OK),
+    row(
+        19,
+        "id beyond 64 bits",
+        br#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"@m","params":@p}"#,
+        Error(INVALID, "?"),
+        BAD,
+    ),
+    row(20, "id empty", br#"{"jsonrpc":"2.0","id":"","method":"@m","params":@p}"#, Result("\"\""), OK),
+    row(
+        20,
+        "id of a page",
+        br#"{"jsonrpc":"2.0","id":"@long","method":"@m","params":@p}"#,
+        Error(INVALID, "?"),
+        BAD,
+    ),
+    row(23, "id once more", PING, Result("1"), OK),
+    row(23, "id once more", PING, Result("1"), OK),
+    row(
+        24,
+        "params by place",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":[]}"#,
+        Error(PARAMS, "1"),
+        ENVELOPE,
+    ),
+    row(
+        24,
+        "params as text",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":"x"}"#,
+        Error(INVALID, "1"),
+        BAD,
+    ),
+    row(25, "params null", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":null}"#, Result("1"), OK)
+        .when(Handshake),
+    // As absent: `server/discover` on stdio without an envelope is told what is missing, as any other is over HTTP.
+    row(
+        25,
+        "params null",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":null}"#,
+        Error(PARAMS, "1"),
+        BAD,
+    )
+    .when(Stateless),
+    row(26, "params missing", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, Error(PARAMS, "1"), OK)
+        .when(Handshake),
+    row(
+        26,
+        "params missing",
+        br#"{"jsonrpc":"2.0","id":1,"method":"server/discover"}"#,
+        Error(PARAMS, "1"),
+        BAD,
+    )
+    .when(Stateless),
+    row(
+        27,
+        "method and result",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p,"result":{}}"#,
+        Error(INVALID, "1"),
+        BAD,
+    ),
+    row(
+        27,
+        "method and error",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p,"error":{}}"#,
+        Error(INVALID, "1"),
+        BAD,
+    ),
+    row(
+        34,
+        "unknown members",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p,"x":1,"x":2}"#,
+        Result("1"),
+        OK,
+    ),
+    // Two readers of the same message must not see two messages.
+    row(
+        35,
+        "id twice",
+        br#"{"jsonrpc":"2.0","id":1,"id":1,"method":"@m","params":@p}"#,
+        Error(INVALID, "?"),
+        BAD,
+    ),
+    row(
+        35,
+        "method twice",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","method":"@m","params":@p}"#,
+        Error(INVALID, "1"),
+        BAD,
+    ),
+    row(
+        35,
+        "params twice",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p,"params":@p}"#,
+        Error(INVALID, "1"),
+        BAD,
+    ),
+    row(
+        35,
+        "a parameter twice",
+        br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":1,"x":2}}"#,
+        Error(PARAMS, "1"),
+        ENVELOPE,
+    ),
+];
+
+pub(super) const KINDS: &[Row] = &[
+    // A stateless revision has no requests to clients, so a response can only be a mistake.
+    row(28, "unknown response", br#"{"jsonrpc":"2.0","id":99,"result":{}}"#, Nothing, TAKEN).when(Handshake),
+    row(28, "unknown response", br#"{"jsonrpc":"2.0","id":99,"result":{}}"#, Nothing, BAD).when(Stateless).over_http(Error(INVALID, "-")),
+    row(29, "response with id null", br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}"#, Nothing, TAKEN).when(Handshake),
+    row(29, "response with id null", br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}"#, Nothing, BAD).when(Stateless).over_http(Error(INVALID, "-")),
+    row(30, "unknown notification", br#"{"jsonrpc":"2.0","method":"notifications/unknown"}"#, Nothing, TAKEN),
+    row(30, "notification with wrong params", br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#, Nothing, TAKEN),
+    row(31, "request without id", br#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"zoo_print_json_rpc","_meta":{@e"x/y":1}}}"#, Nothing, TAKEN),
+    row(32, "notification with id", br#"{"jsonrpc":"2.0","id":5,"method":"notifications/initialized","params":@p}"#, Error(METHOD, "5"), ELSEWHERE),
+    row(33, "method of JSON-RPC's own", br#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover","params":@p}"#, Error(METHOD, "1"), ELSEWHERE),
+    row(43, "another type", PING, Nothing, [415, 415]).headers(&[("Content-Type", "text/plain")]).over_http(Error(INVALID, "-")),
+    row(43, "another charset", PING, Nothing, [415, 415]).headers(&[("Content-Type", "application/json; charset=latin1")]).over_http(Error(INVALID, "-")),
+    row(43, "no type", PING, Nothing, [415, 415]).headers(&[("X-None", "x")]).over_http(Error(INVALID, "-")),
+    row(43, "UTF-8", PING, Nothing, OK).headers(&[("Content-Type", "application/json; charset=utf-8")]).over_http(Result("1")),
+    row(44, "compressed", PING, Nothing, [415, 415]).headers(&[("Content-Type", "application/json"), ("Content-Encoding", "gzip")]).over_http(Error(INVALID, "-")),
+    row(47, "cancelled: done already", br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, Nothing, TAKEN),
+    row(47, "cancelled: the greeting", br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#, Nothing, TAKEN),
+    row(47, "cancelled: no id", br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[1]}}"#, Nothing, TAKEN),
+    // The token is ignored: an answer is worth more than the complaint, and nothing is told with a changed token.
+    row(48, "progress token with a fraction", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zoo_progress_backwards","_meta":{@e"progressToken":1.5}}}"#, Result("1"), OK),
+    row(48, "progress token object", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zoo_progress_backwards","_meta":{@e"progressToken":{}}}}"#, Result("1"), OK),
+    row(49, "reserved code of a plugin", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zoo_protocol_error_reserved_code","_meta":{@e"x/y":1}}}"#, Error(INTERNAL, "1"), OK),
+];
+
+/// Corners that take more than one message: the tests that they have.
+pub(super) const OWN_TESTS: &[(u8, &str)] = &[
+    (7, "stdio: the_last_line_needs_no_line_end"),
+    (21, "json_rpc: ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once"),
+    (22, "json_rpc: ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once"),
+    (31, "json_rpc: a_request_without_an_id_has_no_effects"),
+    (45, "json_rpc: a_body_may_come_in_chunks_and_wait_to_be_asked_for"),
+    (46, "core: a_call_in_a_session_outlives_its_connection"),
+    (50, "core: a_panic_is_an_answer_on_every_transport"),
+];
