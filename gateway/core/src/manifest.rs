@@ -204,6 +204,9 @@ pub enum TemplateError {
     /// It isn't what people can read on one line.
     #[error("it holds white space, or a character that nobody sees")]
     Hidden,
+    /// It holds what URIs don't.
+    #[error("it holds characters that no URI has; write them as `%` escapes (RFC 3986)")]
+    NoUri,
     /// What stands before the first `{` says too little.
     #[error(
         "what stands before its first `{{` must name at least a scheme and an authority, or a scheme and one character of the path"
@@ -215,7 +218,7 @@ impl UriTemplate {
     /// Checks `text` and finds its literal beginning.
     ///
     /// # Errors
-    /// It holds white space or hidden characters, its braces don't match, it has no variable, or its literal beginning is shorter than scheme and authority
+    /// It holds white space, hidden characters or such as no URI has, its braces don't match, it has no variable, or its literal beginning is shorter than scheme and authority
     /// (`test://host`), or scheme and one path character (`urn:a`).
     pub fn new(text: &str) -> Result<Self, TemplateError> {
         if text.chars().any(|c| c.is_whitespace() || is_hidden_in_uri(c)) {
@@ -235,6 +238,9 @@ impl UriTemplate {
         }
         let Some(prefix) = text.find('{') else { return Err(TemplateError::NoVariable) };
         let literal = &text[..prefix];
+        if !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`".contains(&byte)) {
+            return Err(TemplateError::NoUri);
+        }
         let says_enough = ResourceUri::new(literal).is_ok()
             && match literal.split_once("://") {
                 Some((_, rest)) => !rest.is_empty(),

@@ -188,6 +188,18 @@ pub(crate) fn is_hidden_in_uri(c: char) -> bool {
     is_hidden(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }
 
+/// Is it made of what URIs are made of (RFC 3986, appendix A)? Brackets stand around an IPv6 address and nowhere else,
+/// and each `%` begins an escape.
+fn is_uri_text(text: &str) -> bool {
+    let authority =
+        text.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let brackets = |text: &str| text.bytes().filter(|byte| matches!(byte, b'[' | b']')).count();
+    let escape = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte))
+        && brackets(text) == brackets(authority)
+        && text.split('%').skip(1).all(escape)
+}
+
 /// The URI of a resource: absolute, as the plugin gave it (RFC 3986; only what routing needs is checked).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceUri(Arc<str>);
@@ -199,7 +211,8 @@ impl ResourceUri {
     /// Checks `text`.
     ///
     /// # Errors
-    /// It has no scheme, nothing after the scheme, white space or characters in it that nobody sees, or is too long.
+    /// It has no scheme, nothing after the scheme, characters in it that no URI has or that nobody sees, or is too
+    /// long.
     pub fn new(text: &str) -> Result<Self, NameError> {
         let bad = |reason| Err(NameError::BadUri { uri: shown(text), reason });
         if text.len() > Self::MAX {
@@ -219,6 +232,9 @@ impl ResourceUri {
         }
         if text.chars().any(is_hidden_in_uri) {
             return bad("it holds a character that nobody sees");
+        }
+        if !is_uri_text(text) {
+            return bad("it holds characters that can't stand there; write them as `%` escapes (RFC 3986)");
         }
         Ok(Self(text.into()))
     }

@@ -27,7 +27,7 @@ fn a_message_never_shows_a_control_character() {
 
 #[test]
 fn uris_are_absolute() {
-    for good in ["test://a", "file:///x%20y", "urn:isbn:1", "ui://x/{y}"] {
+    for good in ["test://a", "file:///x%20y", "urn:isbn:1", "http://[::1]:80/a?b#c", "x:%C3%a9"] {
         assert!(ResourceUri::new(good).is_ok(), "{good}");
     }
     for bad in [
@@ -42,6 +42,11 @@ fn uris_are_absolute() {
         "test://a b",
         "test://a\nb",
         "/etc/passwd",
+        "ui://x/{y}",
+        "test://\u{e9}",
+        "test://a/[b]",
+        "test://a/%zz",
+        "test://a/%4",
     ] {
         assert!(ResourceUri::new(bad).is_err(), "{bad:?}");
     }
