@@ -194,7 +194,9 @@ impl Dispatcher {
         let answer = tokio::select! {
             biased;
             answer = answer => answer.unwrap_or_else(|panic| {
-                Err(CallError::Internal(format!("a panic while it was called: {}", error::panic_text(&*panic))))
+                // The text is for whoever mends it, not for the caller.
+                tracing::error!(plugin = %member.id(), "a panic: {}", error::panic_text(&*panic));
+                Err(CallError::Internal("a bug; its log says more".to_owned()))
             }),
             () = grace_after(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
         };

@@ -161,10 +161,10 @@ async fn a_panic_is_one_failed_call() {
     at_once.on_tool = Some(Box::new(|_, _| panic!("at once")));
     let mut later = answers(Ok(ToolResult::default()), None);
     later.on_tool = Some(Box::new(|_, _| Box::pin(async { panic!("later: {}", 1) })));
-    for (fake, part) in [(at_once, "at once"), (later, "later: 1")] {
+    for fake in [at_once, later] {
         let bench = bench(vec![fake.member(|_| {})]);
         let error = call_error(bench.tool("a_run", r#"{"n":1}"#).await);
-        assert!(matches!(&error, CallError::Internal(why) if why.ends_with(part)), "{error}");
+        assert!(matches!(&error, CallError::Internal(why) if !why.contains("at once")), "{error}");
         assert_eq!(bench.dispatcher.gate().loads()[0].1.running, 0, "the permit was given back");
     }
 }
