@@ -116,12 +116,13 @@ fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> 
     Ok(need)
 }
 
-/// Keeps as many suggestions as may be sent.
+/// Keeps as many suggestions as may be sent, and no count that is smaller than what there is.
 pub(super) fn completion(mut completion: Completion) -> Completion {
-    let count = completion.values.len();
-    if count > MAX_COMPLETIONS {
+    let count = u32::try_from(completion.values.len()).unwrap_or(u32::MAX);
+    completion.total = completion.total.map(|total| total.max(count));
+    if completion.values.len() > MAX_COMPLETIONS {
         completion.values.truncate(MAX_COMPLETIONS);
-        completion.total = completion.total.or(u32::try_from(count).ok());
+        completion.total = completion.total.or(Some(count));
         completion.has_more = Some(true);
     }
     completion

@@ -93,8 +93,8 @@ impl ProtocolError {
     }
 }
 
-/// What the model is told of a tool's failure, if it is told: what happened while the tool ran, and from 2025-11-25 on
-/// that its arguments don't fit. Nothing else asks a plugin for something that a model reads.
+/// What the model is told of a tool's failure, if it is told: what happened while the tool ran, unless it was the
+/// gateway that failed, and from 2025-11-25 on that its arguments don't fit. Nothing else asks a plugin for something that a model reads.
 pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<ToolResult> {
     match error {
         DispatchError::UnknownTool { .. }
@@ -102,7 +102,7 @@ pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<Too
         | DispatchError::UnknownTemplate(_)
         | DispatchError::ResourceNotFound(_)
         | DispatchError::MissingArgument { .. }
-        | DispatchError::Call { error: CallError::Cancelled, .. } => None,
+        | DispatchError::Call { error: CallError::Cancelled | CallError::Internal(_), .. } => None,
         DispatchError::InvalidArguments { .. } => {
             revision.has(Feature::InputErrorsAsResults).then(|| ToolResult::error(error.to_string()))
         }
@@ -167,9 +167,9 @@ fn not_found(message: &str, uri: &str, revision: Revision) -> ProtocolError {
 
 /// A plugin's own refusal.
 fn refused(failure: &Failure, message: &str, revision: Revision) -> ProtocolError {
-    let with_data = |code, data| ProtocolError {
-        error: ErrorObject { code, message: message.to_owned(), data },
-        status: 200,
+    let with_data = |code, data: Option<Json>| {
+        let data = data.filter(|data| data.get() != "null"); // what is absent is left out
+        ProtocolError { error: ErrorObject { code, message: message.to_owned(), data }, status: 200 }
     };
     let data = |fault: &Fault| {
         let at = || fault.at.as_ref().map(|at| Json::from_value(&json!({ "at": at })));

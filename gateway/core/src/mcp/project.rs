@@ -93,8 +93,8 @@ fn decoration<M: SerializeMap>(
     meta: &Entries,
     extra: &Entries,
 ) -> Result<(), M::Error> {
-    if let Some(annotations) = annotations {
-        map.serialize_entry("annotations", &View::new(annotations, revision))?;
+    if let Some(annotations) = annotations.map(|it| View::new(it, revision)).filter(View::says_something) {
+        map.serialize_entry("annotations", &annotations)?;
     }
     if revision.has(Feature::ItemMeta) && !meta.is_empty() {
         map.serialize_entry("_meta", &Members(meta))?;
@@ -104,12 +104,16 @@ fn decoration<M: SerializeMap>(
 
 /// Members that have no field yet: only the newest revision can have them.
 fn later_members<M: SerializeMap>(map: &mut M, revision: Revision, extra: &Entries) -> Result<(), M::Error> {
-    if Revision::ALL.last() == Some(&revision) {
+    if has_later_members(revision) {
         for (key, value) in extra {
             map.serialize_entry(key, value)?;
         }
     }
     Ok(())
+}
+
+fn has_later_members(revision: Revision) -> bool {
+    Revision::ALL.last() == Some(&revision)
 }
 
 /// An object of exactly these members.
@@ -142,8 +146,10 @@ impl Serialize for View<'_, Annotations> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Annotations { audience, priority, last_modified, extra } = self.value;
         let mut map = serializer.serialize_map(None)?;
-        let audience =
-            audience.as_ref().map(|roles| roles.iter().map(|role| role_name(*role)).collect::<Vec<_>>());
+        let audience = audience
+            .as_ref()
+            .filter(|roles| !roles.is_empty())
+            .map(|roles| roles.iter().map(|role| role_name(*role)).collect::<Vec<_>>());
         optional(&mut map, "audience", audience.as_ref())?;
         optional(&mut map, "priority", priority.as_ref())?;
         if self.revision.has(Feature::LastModified) {
@@ -151,6 +157,17 @@ impl Serialize for View<'_, Annotations> {
         }
         later_members(&mut map, self.revision, extra)?;
         map.end()
+    }
+}
+
+impl View<'_, Annotations> {
+    /// Is there anything in it that the revision knows?
+    fn says_something(&self) -> bool {
+        let Annotations { audience, priority, last_modified, extra } = self.value;
+        audience.as_ref().is_some_and(|roles| !roles.is_empty())
+            || priority.is_some()
+            || (last_modified.is_some() && self.revision.has(Feature::LastModified))
+            || (!extra.is_empty() && has_later_members(self.revision))
     }
 }
 

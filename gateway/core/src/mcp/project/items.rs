@@ -7,7 +7,7 @@ use crate::manifest::{Prompt, PromptArgument, Resource, ResourceTemplate, Tool, 
 use crate::names::PublicName;
 
 use super::super::revision::Feature;
-use super::{Common, View, later_members, optional};
+use super::{Common, View, has_later_members, later_members, optional};
 use crate::mcp::structured;
 
 /// A tool under its public name.
@@ -60,12 +60,21 @@ impl Serialize for View<'_, ToolItem<'_>> {
             let schema: Option<Json> = output_schema.map(structured::object_schema);
             optional(&mut map, "outputSchema", schema.as_ref())?;
         }
-        if self.revision.has(Feature::ToolHints) && *hints != ToolHints::default() {
-            map.serialize_entry("annotations", &self.of(hints))?;
+        let hints = self.of(hints);
+        if self.revision.has(Feature::ToolHints) && hints.say_something() {
+            map.serialize_entry("annotations", &hints)?;
         }
         let common = Common { title: title.as_ref(), icons, annotations: None, meta, extra };
         common.write(&mut map, self.revision)?;
         map.end()
+    }
+}
+
+impl View<'_, ToolHints> {
+    /// Is there anything in them that the revision knows?
+    fn say_something(&self) -> bool {
+        let bare = ToolHints { extra: Vec::new(), ..self.value.clone() };
+        bare != ToolHints::default() || (!self.value.extra.is_empty() && has_later_members(self.revision))
     }
 }
 
