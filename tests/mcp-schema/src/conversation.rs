@@ -7,8 +7,9 @@ use serde_json::Value;
 use crate::{Members, Misfit, Revision, check_call, check_error, check_result};
 
 /// One client's side of a conversation: a process on stdio, a session over HTTP, or one stateless request.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Conversation {
+    members: Members,
     /// What was agreed on, or what the transport says.
     revision: Option<Revision>,
     /// What the client said in `initialize` that it can do.
@@ -36,6 +37,12 @@ struct Asked {
     wants_log: bool,
 }
 
+impl Default for Conversation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 const CLAIM: &str = "io.modelcontextprotocol/protocolVersion";
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -44,13 +51,27 @@ impl Conversation {
     /// A conversation in which nothing was said yet.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::of(None)
     }
 
     /// A conversation whose revision is known from elsewhere, such as a header.
     #[must_use]
     pub fn of(revision: Option<Revision>) -> Self {
-        Self { revision, ..Self::default() }
+        Self {
+            members: Members::Closed,
+            revision,
+            capabilities: Value::Null,
+            asked: HashMap::new(),
+            progress: HashMap::new(),
+            outputs: HashMap::new(),
+            own_ids: Vec::new(),
+        }
+    }
+
+    /// The same, with another opinion of members that no definition names: plugins may write some.
+    #[must_use]
+    pub fn with(self, members: Members) -> Self {
+        Self { members, ..self }
     }
 
     /// The revision agreed on, if one was.
@@ -157,7 +178,7 @@ impl Conversation {
         // Before a handshake there is only `ping`, which all of them answer alike.
         let revision = agreed.unwrap_or(Revision::V2025_11_25);
         revision.check(revision.result_definition(), message, Members::Closed)?;
-        check_result(revision, &asked.method, result, Members::Closed)?;
+        check_result(revision, &asked.method, result, self.members)?;
         if asked.method == "initialize" {
             self.revision = agreed;
         }
@@ -229,7 +250,7 @@ impl Conversation {
         let method = message["method"].as_str().unwrap_or_default();
         let params = &message["params"];
         let revision = self.revision_of(method, params);
-        check_call(revision, message, Members::Closed)?;
+        check_call(revision, message, self.members)?;
         match method {
             "notifications/progress" => self.progressed(message),
             "notifications/message" if revision.is_stateless() && !self.pending().any(|it| it.wants_log) => {
@@ -279,7 +300,7 @@ impl Conversation {
         let Some(revision) = self.revision.filter(|revision| !revision.is_stateless()) else {
             return Err(self.misfit("a request", message, "without a handshake a server asks nothing"));
         };
-        check_call(revision, message, Members::Closed)?;
+        check_call(revision, message, self.members)?;
         let needs = match message["method"].as_str() {
             Some("sampling/createMessage") => Some("sampling"),
             Some("elicitation/create") => Some("elicitation"),

@@ -31,6 +31,9 @@ pub enum Members {
     Closed,
 }
 
+/// So much of a message is shown.
+const LONGEST: usize = 4000;
+
 /// Why a message isn't what its revision wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
@@ -58,7 +61,8 @@ impl fmt::Display for Misfit {
         for fault in faults {
             writeln!(f, "  {fault}")?;
         }
-        write!(f, "  {message}")
+        let end = message.char_indices().nth(LONGEST).map_or(message.len(), |(at, _)| at);
+        write!(f, "  {}", &message[..end])
     }
 }
 
@@ -199,7 +203,8 @@ impl Revision {
 }
 
 /// Lets no object have members beyond those that are listed, unless something is said about others. Parts of an
-/// `allOf` stay open, because each describes the same object; so do the schemas of tools, which are plugins' own.
+/// `allOf` stay open, because each describes the same object; so do `_meta` and the schemas of tools, which are
+/// plugins' own.
 fn close(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(close),

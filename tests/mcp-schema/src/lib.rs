@@ -28,7 +28,7 @@ pub fn check_result(
         Misfit::of(revision, "a result", result, format!("this revision has no `{method}`"))
     })?;
     revision.check(definition, result, members)?;
-    rules::result(revision, definition, result)
+    rules::result(revision, definition, result, members)
 }
 
 /// Judges a notification or a request of the server's by itself, JSON-RPC's own members included.
@@ -49,7 +49,7 @@ pub fn check_call(revision: Revision, message: &Value, members: Members) -> Resu
     revision.check(envelope, message, Members::Closed)?;
     let bare = revision.bare(definition, message);
     revision.check(definition, &bare, members)?;
-    rules::no_nulls(revision, definition, message)
+    rules::no_nulls(revision, definition, message, members)
 }
 
 /// Judges an error response, JSON-RPC's own members included.

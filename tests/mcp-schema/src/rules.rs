@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Misfit, Revision};
+use crate::{Members, Misfit, Revision};
 
 /// Members whose values are somebody else's: plugins' schemas and data, clients' arguments.
 const FOREIGN: [&str; 8] = [
@@ -22,9 +22,9 @@ const NAME: usize = 64;
 type Verdict = Result<(), Misfit>;
 
 /// A result, which fits its definition already.
-pub(crate) fn result(revision: Revision, definition: &str, result: &Value) -> Verdict {
+pub(crate) fn result(revision: Revision, definition: &str, result: &Value, members: Members) -> Verdict {
     let judge = Judge { revision, definition, whole: result };
-    judge.no_nulls(result, "")?;
+    no_nulls(revision, definition, result, members)?;
     match definition {
         "EmptyResult" => judge.empty(),
         "InputRequiredResult" => judge.asks(),
@@ -61,9 +61,12 @@ pub(crate) fn error(revision: Revision, message: &Value, code: i64) -> Verdict {
     }
 }
 
-/// Nothing that is absent is written as `null`.
-pub(crate) fn no_nulls(revision: Revision, definition: &str, message: &Value) -> Verdict {
-    Judge { revision, definition, whole: message }.no_nulls(message, "")
+/// Nothing that is absent is written as `null`. Members that nobody knows may be.
+pub(crate) fn no_nulls(revision: Revision, definition: &str, message: &Value, members: Members) -> Verdict {
+    match members {
+        Members::Closed => Judge { revision, definition, whole: message }.no_nulls(message, ""),
+        Members::Open => Ok(()),
+    }
 }
 
 struct Judge<'a> {

@@ -1,6 +1,7 @@
 //! Messages in, messages out, over a fake plugin: the order of checks on each transport, and what a bug or a lost
 //! connection does.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ use crate::names::Principal;
 mod cancel;
 mod changes;
 mod headers;
+mod judged;
+mod panics;
+mod properties;
 mod schemas;
 
 /// Headers from pairs.
@@ -76,16 +80,29 @@ fn serving(catalog: Arc<crate::catalog::Catalog>) -> Arc<Server> {
     serving_from(seen, Arc::default())
 }
 
+fn serving_in_pages(catalog: Arc<crate::catalog::Catalog>, page_size: Option<NonZeroU32>) -> Arc<Server> {
+    let (_keep, seen) = watch::channel(catalog);
+    serving_with(seen, Arc::default(), page_size)
+}
+
 fn serving_from(
     seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
     updates: Arc<crate::changes::Updates>,
+) -> Arc<Server> {
+    serving_with(seen, updates, None)
+}
+
+fn serving_with(
+    seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
+    updates: Arc<crate::changes::Updates>,
+    page_size: Option<NonZeroU32>,
 ) -> Arc<Server> {
     let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
             cache_scope: CacheScope::Public,
-            page_size: None,
+            page_size,
             sealing_key: SealingKey::shared("test"),
         },
         max_sessions: 8,
@@ -108,19 +125,27 @@ fn hello() -> Vec<u8> {
     request(0, "initialize", &params)
 }
 
+/// Every message that goes out is held against the schema of its revision.
 async fn line(server: &Arc<Server>, connection: &Arc<StdioConnection>, line: &[u8]) -> Option<Value> {
-    let text = match server.stdio_line(connection, line) {
-        LineReply::None => None,
-        LineReply::Ready(text) => Some(text),
-        LineReply::Pending(pending) => pending.await,
-        LineReply::Several(messages) => messages.map(Said::into_message).collect::<Vec<_>>().await.pop(),
+    judged::sent(connection, line);
+    let messages = match server.stdio_line(connection, line) {
+        LineReply::None => Vec::new(),
+        LineReply::Ready(text) => vec![text],
+        LineReply::Pending(pending) => pending.await.into_iter().collect(),
+        LineReply::Several(messages) => messages.map(Said::into_message).collect().await,
     };
-    text.map(|text| serde_json::from_slice(&text).unwrap())
+    let messages: Vec<Value> = messages.iter().map(|text| serde_json::from_slice(text).unwrap()).collect();
+    messages.iter().for_each(|message| judged::received(connection, message));
+    messages.into_iter().next_back()
 }
 
+/// Every message that goes out is held against the schema of its revision.
 async fn post(server: &Arc<Server>, headers: &Pairs, body: &[u8]) -> HttpReply {
     match server.post(Post { principal: &Principal::Anonymous, headers, body, hear: Hear::Response }).await {
-        PostReply::Whole(reply) => reply,
+        PostReply::Whole(reply) => {
+            judged::posted(headers, body, &reply);
+            reply
+        }
         PostReply::Events(_) => panic!("a stream to a client that takes none"),
     }
 }
