@@ -5,7 +5,18 @@ use std::time::{Duration, Instant};
 use moongate_tests::{EventStream, Http, Stdio, Workspace, request, stateless};
 use serde_json::{Value, json};
 
-/// The resource of the zoo that clients can subscribe to.
+/// The tools of the fixture that change something, and how a session is told.
+const TRIGGERS: [(&str, &str); 4] = [
+    ("everything_test_trigger_tool_change", "notifications/tools/list_changed"),
+    ("everything_test_trigger_prompt_change", "notifications/prompts/list_changed"),
+    ("everything_test_trigger_resource_change", "notifications/resources/list_changed"),
+    ("everything_test_trigger_resource_update", "notifications/resources/updated"),
+];
+
+/// What the last of them changes.
+const WATCHED: &str = "test://watched-resource";
+
+/// A resource of the zoo.
 const TEXT: &str = "zoo://text";
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
@@ -13,22 +24,38 @@ const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 /// Less than what requests over HTTP get when the gateway stops, and far more than it needs.
 const SOON: Duration = Duration::from_secs(20);
 
-fn all() -> Value {
+/// The fixture, which needs state to have something that changes.
+fn fixture() -> Workspace {
+    Workspace::new("[plugins.everything]\nsource = \"@everything@\"\nallow.state = true\n")
+}
+
+/// Has the fixture change something.
+fn trigger(stdio: &mut Stdio, tool: &str) {
+    let answer = stdio.call(tool, json!({}));
+    assert!(answer["result"]["content"].is_array() && answer["result"]["isError"] != true, "{answer}");
+}
+
+fn all(uri: &str) -> Value {
     json!({ "notifications": {
         "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
-        "resourceSubscriptions": [TEXT],
+        "resourceSubscriptions": [uri],
     } })
 }
 
-fn listen(http: &Http, id: u64, filter: Value) -> EventStream {
+/// Asks for a stream; what comes may be a refusal.
+fn asked(http: &Http, id: u64, filter: Value) -> EventStream {
     let headers = [
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "subscriptions/listen"),
     ];
-    let mut stream =
-        http.open("POST", &headers, stateless(id, "subscriptions/listen", filter).to_string().as_bytes());
+    http.open("POST", &headers, stateless(id, "subscriptions/listen", filter).to_string().as_bytes())
+}
+
+/// Opens a stream over HTTP.
+fn listen(http: &Http, id: u64, filter: Value) -> EventStream {
+    let mut stream = asked(http, id, filter);
     assert_eq!(stream.reply.header("content-type"), Some("text/event-stream"));
     let first = stream.message().unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "{first}");
@@ -40,7 +67,7 @@ fn listen(http: &Http, id: u64, filter: Value) -> EventStream {
 fn streams_over_http_end_with_their_result_when_the_gateway_stops_and_hold_nothing_up() {
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
-    let mut streams: Vec<_> = (1..=8).map(|id| (id, listen(&http, id, all()))).collect();
+    let mut streams: Vec<_> = (1..=8).map(|id| (id, listen(&http, id, all(TEXT)))).collect();
     let before = Instant::now();
     let ended = std::thread::spawn(move || http.terminate());
     for (id, stream) in &mut streams {
@@ -60,10 +87,10 @@ fn streams_over_stdio_end_with_the_input_and_a_cancelled_one_before_without_a_wo
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::start(&workspace);
     for id in [10, 11] {
-        stdio.send(&stateless(id, "subscriptions/listen", all()));
+        stdio.send(&stateless(id, "subscriptions/listen", all(TEXT)));
         let first = stdio.receive();
         assert_eq!(first["params"]["_meta"][KEY], id);
-        assert_eq!(first["params"]["notifications"], all()["notifications"]);
+        assert_eq!(first["params"]["notifications"], all(TEXT)["notifications"]);
     }
     let answer = stdio.ask("tools/list", stateless(0, "", json!({}))["params"].clone());
     assert!(answer.get("result").is_some(), "a stream holds nothing up: {answer}");
@@ -99,4 +126,99 @@ fn a_session_subscribes_over_both_transports_to_what_some_plugin_has() {
         assert_eq!(refused["error"]["code"], -32002, "{refused}");
         assert_eq!(refused["error"]["data"], json!({ "uri": "nobody://x" }));
     }
+}
+
+#[test]
+fn streams_whose_clients_left_are_forgotten() {
+    const MOST: u64 = 64;
+    let workspace = Workspace::with_plugin("zoo");
+    let http = Http::start(&workspace);
+    let streams: Vec<_> = (1..=MOST).map(|id| listen(&http, id, all(TEXT))).collect();
+    let refused = http.ask("subscriptions/listen", all(TEXT)).json();
+    assert_eq!(refused["error"]["code"], -32603, "{refused}");
+    drop(streams);
+    let begun = Instant::now();
+    while asked(&http, 1, all(TEXT)).reply.header("content-type") != Some("text/event-stream") {
+        assert!(begun.elapsed() < SOON, "streams that nobody reads still count");
+    }
+}
+
+#[test]
+fn a_session_over_stdio_is_told_of_every_change_once() {
+    let workspace = fixture();
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut stdio = Stdio::greeted(&workspace, revision);
+        assert_eq!(stdio.ask("resources/subscribe", json!({ "uri": WATCHED }))["result"], json!({}));
+        for (tool, method) in TRIGGERS {
+            trigger(&mut stdio, tool);
+            let mut expected = json!({ "jsonrpc": "2.0", "method": method });
+            if method == "notifications/resources/updated" {
+                expected["params"] = json!({ "uri": WATCHED });
+            }
+            assert_eq!(stdio.receive(), expected, "{revision}");
+        }
+        let listed = stdio.ask("tools/list", json!({}))["result"]["tools"].clone();
+        let names: Vec<_> =
+            listed.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+        assert!(names.contains(&"everything_test_changing_tool"), "{names:?}");
+        let (left, ..) = stdio.finish();
+        assert_eq!(left, Vec::<Value>::new(), "{revision}");
+    }
+}
+
+#[test]
+fn a_client_of_both_eras_over_stdio_is_told_once_in_each_way() {
+    let workspace = fixture();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    stdio.ask("resources/subscribe", json!({ "uri": WATCHED }));
+    stdio.send(&stateless(99, "subscriptions/listen", all(WATCHED)));
+    assert_eq!(stdio.receive()["method"], "notifications/subscriptions/acknowledged");
+    for (tool, method) in TRIGGERS {
+        trigger(&mut stdio, tool);
+        let mut ways: Vec<_> = [stdio.receive(), stdio.receive()]
+            .iter()
+            .map(|news| {
+                assert_eq!(news["method"], method);
+                news["params"]["_meta"][KEY].as_u64()
+            })
+            .collect();
+        ways.sort_unstable();
+        assert_eq!(ways, [None, Some(99)]);
+    }
+    let (left, ..) = stdio.finish();
+    assert_eq!(left.iter().map(|message| &message["id"]).collect::<Vec<_>>(), [99], "only its end: {left:?}");
+}
+
+#[test]
+fn a_stream_over_http_tells_what_it_was_opened_for_and_nothing_else() {
+    let workspace = fixture();
+    let http = Http::start(&workspace);
+    let mut whole = listen(&http, 1, all(WATCHED));
+    let mut tools = listen(&http, 2, json!({ "notifications": { "toolsListChanged": true } }));
+    for (tool, method) in TRIGGERS.into_iter().rev() {
+        let answer = http.call(tool, json!({}));
+        assert!(answer["result"]["content"].is_array() && answer["result"]["isError"] != true, "{answer}");
+        let news = whole.message().unwrap();
+        assert_eq!((&news["method"], &news["params"]["_meta"][KEY]), (&json!(method), &json!(1)));
+    }
+    let news = tools.message().unwrap();
+    assert_eq!(news["method"], "notifications/tools/list_changed", "the others came before");
+    let ended = std::thread::spawn(move || http.terminate());
+    for (stream, id) in [(&mut whole, 1), (&mut tools, 2)] {
+        assert_eq!(stream.message().unwrap()["id"], id, "nothing comes before the end");
+    }
+    assert!(ended.join().unwrap().0.success());
+}
+
+#[test]
+fn reports_without_a_change_are_not_passed_on_and_bursts_become_one() {
+    let workspace = Workspace::with_plugin("zoo");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    stdio.ask("resources/subscribe", json!({ "uri": TEXT }));
+    for _ in 0..2 {
+        stdio.call("zoo_changes_flood", json!({ "count": 500 }));
+        assert_eq!(stdio.receive()["params"], json!({ "uri": TEXT }));
+    }
+    let (left, ..) = stdio.finish();
+    assert_eq!(left, Vec::<Value>::new(), "the lists are what they were");
 }
