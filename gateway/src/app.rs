@@ -197,6 +197,7 @@ fn server(config: &Config, supervisor: &Supervisor) -> Result<Arc<Server>, NoRan
         max_sessions: http.max_sessions as usize,
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
+        close_streams_after: http.close_streams_after,
     };
     Ok(Server::new(supervisor.dispatcher(), options))
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use moongate_core::names::Principal;
-use moongate_core::server::{Headers, HttpReply, LineReply, Post, PostReply, Server, StdioConnection};
+use moongate_core::server::{Get, Headers, HttpAnswer, HttpReply, LineReply, Post, Server, StdioConnection};
 
 pub mod http;
 pub mod stdio;
@@ -38,10 +38,10 @@ pub trait Protocol: Send + Sync + 'static {
     fn line_too_long(&self, connection: &Arc<Self::Connection>, most: usize) -> Vec<u8>;
 
     /// Somebody posted a message. Dropping the future tells that they have gone.
-    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = PostReply> + Send;
+    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = HttpAnswer> + Send;
 
-    /// Somebody asked for the stream of a session.
-    fn get(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply;
+    /// Somebody asked for a stream of a session.
+    fn get(self: &Arc<Self>, get: Get<'_>) -> HttpAnswer;
 
     /// Somebody ends a session.
     fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply;
@@ -74,12 +74,12 @@ impl Protocol for Server {
         Self::line_too_long(self, connection, most)
     }
 
-    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = PostReply> + Send {
+    fn post(self: &Arc<Self>, post: Post<'_>) -> impl Future<Output = HttpAnswer> + Send {
         Self::post(self, post)
     }
 
-    fn get(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {
-        Self::get(self, principal, headers)
+    fn get(self: &Arc<Self>, get: Get<'_>) -> HttpAnswer {
+        Self::get(self, get)
     }
 
     fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {

@@ -80,7 +80,7 @@ fn verbs_types_and_sizes_are_checked_in_this_order() {
         assert_eq!(reply.status, 405, "{verb}: {reply:?}");
         assert!(reply.header("allow").is_some_and(|allow| allow.contains("POST")), "{reply:?}");
     }
-    assert_eq!(http.send("GET", "/mcp", &[("Accept", "text/event-stream")], b"").status, 405);
+    assert_eq!(http.send("GET", "/mcp", &[("Accept", "text/event-stream")], b"").status, 400);
     assert_eq!(http.send("POST", "/elsewhere", &[JSON], &hello_body()).status, 404);
     for (kind, status) in [
         ("application/json", 200),

@@ -34,5 +34,7 @@ mod relist;
 mod state;
 /// 2026-07-28.
 mod stateless;
+/// Streams of a session over HTTP, for clients whose connections break.
+mod streams;
 /// One message a line, nothing else on stdout.
 mod stdio;

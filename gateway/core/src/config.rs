@@ -84,6 +84,10 @@ pub struct HttpConfig {
     pub max_sessions: u32,
     /// A session that was silent for so long is ended.
     pub session_idle: Duration,
+    /// How often a silent stream of events says that it is alive.
+    pub keep_alive: Duration,
+    /// When a stream of events is closed before its end, for its client to come back to it; none: never.
+    pub close_streams_after: Option<Duration>,
 }
 
 impl HttpConfig {

@@ -23,8 +23,9 @@ mod listen;
 mod stdio;
 mod talk;
 
+pub use crate::session::Event;
 pub use headers::{Header, Headers};
-pub use http::{Events, HttpReply, Post, PostReply};
+pub use http::{Events, Get, HttpAnswer, HttpReply, Lasts, Post};
 pub use stdio::{LineReply, StdioConnection};
 pub use talk::{Hear, Messages, Said};
 
@@ -45,6 +46,8 @@ pub struct ServerOptions {
     pub session_idle: std::time::Duration,
     /// Where updates of resources are reported.
     pub updates: Arc<Updates>,
+    /// When a stream of events is closed early, for its client to come back to it; none: never.
+    pub close_streams_after: Option<std::time::Duration>,
 }
 
 /// One endpoint over one catalog, for every transport.
@@ -54,6 +57,7 @@ pub struct Server {
     sessions: Sessions,
     updates: Arc<Updates>,
     listens: Listens,
+    close_streams_after: Option<std::time::Duration>,
     /// Set when the gateway stops.
     stop: CancellationToken,
 }
@@ -62,13 +66,15 @@ impl Server {
     /// Serves what `dispatcher` reaches.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions { protocol, max_sessions, session_idle, updates } = options;
+        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after } = options;
+        let stop = CancellationToken::new();
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
-            sessions: Sessions::new(max_sessions, session_idle),
+            sessions: Sessions::new(max_sessions, session_idle, stop.clone()),
             updates,
             listens: Listens::default(),
-            stop: CancellationToken::new(),
+            close_streams_after,
+            stop,
         })
     }
 

@@ -18,9 +18,13 @@ use crate::names::Principal;
 
 mod asking;
 mod in_flight;
+mod streams;
 
 pub use asking::{Asks, Voice};
 pub use in_flight::{Duplicate, InFlight, Running};
+pub use streams::{Event, NoMore, Reader, Writer};
+
+use streams::Streams;
 
 /// What one client and the gateway agreed on, and what it has running.
 #[derive(Debug)]
@@ -34,6 +38,7 @@ pub struct Session {
     ready: SetOnce<()>,
     /// The requests that run.
     pub in_flight: Arc<InFlight>,
+    streams: Streams,
     /// The questions that wait for an answer, where the client answers any.
     asks: Option<Arc<Asks>>,
 }
@@ -47,7 +52,8 @@ impl Session {
         listener: Listener,
         in_flight: Arc<InFlight>,
     ) -> Self {
-        Self::new(String::new(), principal, greeting, listener, in_flight)
+        let streams = Streams::new(0, CancellationToken::new());
+        Self::new(String::new(), principal, greeting, listener, in_flight, streams)
     }
 
     fn new(
@@ -56,6 +62,7 @@ impl Session {
         greeting: Greeting,
         listener: Listener,
         in_flight: Arc<InFlight>,
+        streams: Streams,
     ) -> Self {
         let answers = ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
         Self {
@@ -66,6 +73,7 @@ impl Session {
             listener,
             ready: SetOnce::new(),
             in_flight,
+            streams,
             asks: answers.then(Arc::default),
         }
     }
@@ -92,6 +100,12 @@ impl Session {
     #[must_use]
     pub fn principal(&self) -> &Principal {
         &self.principal
+    }
+
+    /// Ends what runs in it, and its streams.
+    fn end(&self) {
+        self.in_flight.cancel_all();
+        self.streams.end();
     }
 
     /// From which level on the client wants log messages; none until it said so.
@@ -168,16 +182,19 @@ pub struct Sessions {
     open: Mutex<HashMap<String, Arc<Session>>>,
     most: usize,
     idle: Duration,
+    stop: CancellationToken,
 }
 
 impl Sessions {
-    /// At most `most` sessions, each ended after `idle` without a request.
+    /// At most `most` sessions, each ended after `idle` without a request and without anybody who reads its streams.
+    /// Once `stop` is set, streams that don't end by themselves end.
     #[must_use]
-    pub fn new(most: usize, idle: Duration) -> Self {
-        Self { open: Mutex::default(), most, idle }
+    pub fn new(most: usize, idle: Duration, stop: CancellationToken) -> Self {
+        Self { open: Mutex::default(), most, idle, stop }
     }
 
-    /// Opens a session. Where there are too many, the one that was silent longest makes room, the caller's own first.
+    /// Opens a session. Where there are too many, the one that was silent longest makes room, the caller's own first,
+    /// and those last whose client still listens.
     ///
     /// # Errors
     /// All open sessions are busy, or the system has no random bytes.
@@ -188,7 +205,10 @@ impl Sessions {
         listener: Listener,
     ) -> Result<Arc<Session>, OpenError> {
         let mut bytes = [0_u8; 16];
-        getrandom::fill(&mut bytes).map_err(|_| OpenError::NoRandomness)?;
+        let mut tag = [0_u8; 4];
+        for random in [&mut bytes[..], &mut tag] {
+            getrandom::fill(random).map_err(|_| OpenError::NoRandomness)?;
+        }
         let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut open = self.lock();
         self.drop_idle(&mut open);
@@ -196,12 +216,18 @@ impl Sessions {
             let silent =
                 open.values().filter_map(|session| Some((session, session.in_flight.silent_since()?)));
             let oldest = silent
-                .min_by_key(|(session, since)| (session.principal != principal, *since))
+                .min_by_key(|(session, since)| {
+                    (session.principal != principal, session.streams.are_read(), *since)
+                })
                 .map(|(session, _)| session.id.clone())
                 .ok_or(OpenError::Full)?;
-            open.remove(&oldest);
+            if let Some(oldest) = open.remove(&oldest) {
+                oldest.end();
+            }
         }
-        let session = Arc::new(Session::new(id.clone(), principal, greeting, listener, Arc::default()));
+        let streams = Streams::new(u32::from_be_bytes(tag), self.stop.clone());
+        let session = Session::new(id.clone(), principal, greeting, listener, Arc::default(), streams);
+        let session = Arc::new(session);
         open.insert(id, Arc::clone(&session));
         Ok(session)
     }
@@ -227,7 +253,7 @@ impl Sessions {
         let ended = open.remove(id);
         drop(open);
         if let Some(session) = ended {
-            session.in_flight.cancel_all();
+            session.end();
         }
         true
     }
@@ -241,11 +267,20 @@ impl Sessions {
     }
 
     fn drop_idle(&self, open: &mut HashMap<String, Arc<Session>>) {
-        open.retain(|_, session| !self.is_over(session));
+        open.retain(|_, session| {
+            let stays = !self.is_over(session);
+            if stays {
+                session.streams.tidy();
+            } else {
+                session.end();
+            }
+            stays
+        });
     }
 
     fn is_over(&self, session: &Session) -> bool {
-        session.in_flight.silent_since().is_some_and(|since| since.elapsed() >= self.idle)
+        let silent = session.in_flight.silent_since().is_some_and(|since| since.elapsed() >= self.idle);
+        silent && !session.streams.are_read()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {

@@ -1,6 +1,6 @@
 //! The judge of an endpoint: which conversation a request over HTTP belongs to, and whether what comes back fits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use moongate_mcp_schema::{Conversation, Revision};
@@ -18,6 +18,8 @@ const ENDPOINT: &str = "/mcp";
 #[derive(Debug, Default)]
 pub struct Judge {
     sessions: Mutex<HashMap<String, Conversation>>,
+    /// The ids of events that came.
+    events: Mutex<HashSet<String>>,
 }
 
 /// A request that was sent, and whose it is.
@@ -73,6 +75,11 @@ impl Judge {
             let alone = sent.alone.lock().unwrap_or_else(PoisonError::into_inner).clone();
             self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(session.to_owned(), alone);
         }
+    }
+
+    /// An event of that id came: is it the first time? One that is told again stands for itself.
+    pub fn is_new(&self, event: &str) -> bool {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).insert(event.to_owned())
     }
 
     /// One message came back.

@@ -24,6 +24,8 @@ impl Default for HttpConfig {
             max_body: ByteSize::mib(4),
             max_sessions: 1_000,
             session_idle: Duration::from_secs(30 * 60),
+            keep_alive: Duration::from_secs(15),
+            close_streams_after: None,
         }
     }
 }
@@ -43,6 +45,10 @@ impl Reading<'_> {
             max_body: self.size(&table, "max_body", usual.max_body),
             max_sessions: self.integer(&table, "max_sessions", usual.max_sessions),
             session_idle: self.duration(&table, "session_idle", usual.session_idle),
+            keep_alive: self.duration(&table, "keep_alive", usual.keep_alive),
+            close_streams_after: table
+                .get("close_streams_after")
+                .map(|_| self.duration(&table, "close_streams_after", Duration::MAX)),
         };
         if let Some(text) = written
             && http.is_open_to_strangers(http.listen)

@@ -96,7 +96,20 @@ static HTTP: &[Key] = &[
         "session_idle",
         Kind::Duration(Number { most: 30 * 86_400, ..Number::positive("every session would end at once") }),
         "\"30m\"",
-        "A session that was silent for so long is ended.",
+        "A session that was silent for so long is ended. A client that listens isn't silent.",
+    ),
+    optional(
+        "keep_alive",
+        Kind::Duration(Number { most: 3_600, ..Number::positive("nothing else would be sent") }),
+        "\"15s\"",
+        "How often a stream of events on which nothing is said shows that it is alive. Proxies cut silent ones.",
+    ),
+    key(
+        "close_streams_after",
+        Kind::Duration(Number { most: 86_400, ..Number::positive("every stream would be closed at once") }),
+        "When the connection of a stream of events is closed though the stream goes on: its client comes back for \
+         the rest. For proxies that allow no long connections; only clients of 2025-11-25 know how. Without it no \
+         connection is closed early.",
     ),
     key("auth", Kind::Table(AUTH), "Who may call."),
 ];

@@ -57,6 +57,8 @@ pub enum Feature {
     InputErrorsAsResults,
     /// An error whose request couldn't be read has no `id` member.
     OptionalErrorId,
+    /// Streams of events say first where they stand, and may be closed before their end.
+    Priming,
     /// `structuredContent` of any JSON type.
     AnyStructured,
     /// `true` and `false` as the schema of a property.
@@ -121,6 +123,7 @@ impl Feature {
                 (Revision::V2025_06_18, NOW)
             }
             Self::Icons | Self::InputErrorsAsResults | Self::OptionalErrorId => (Revision::V2025_11_25, NOW),
+            Self::Priming => (Revision::V2025_11_25, Revision::V2025_11_25),
             Self::AnyStructured | Self::BooleanSchemas | Self::ResultTypes => (NOW, NOW),
         }
     }

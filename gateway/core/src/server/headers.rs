@@ -11,6 +11,8 @@ use crate::mcp::{Method, Params, ProtocolError};
 pub(super) const VERSION: &str = "mcp-protocol-version";
 /// The header that names a handshake session.
 pub(super) const SESSION: &str = "mcp-session-id";
+/// The header that names the last event that a client saw of a stream.
+pub(super) const LAST_EVENT: &str = "last-event-id";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
@@ -29,9 +31,6 @@ pub enum Header<'a> {
 pub trait Headers: Sync {
     /// The value of one header; `name` is in lower case.
     fn get(&self, name: &str) -> Header<'_>;
-
-    /// All headers whose name starts with `prefix`, in lower case, with their values.
-    fn starting_with(&self, prefix: &str) -> Vec<(String, Header<'_>)>;
 }
 
 /// The revision header must say what the body says.

@@ -1,31 +1,26 @@
 //! Messages over Streamable HTTP, once the transport has checked Host, Origin, token, verb, type and size.
 //!
-//! The order of the checks is the one that clients can tell apart: the message's shape, its era, then for stateless
-//! revisions the header that names the revision, the envelope, whether that revision is served, the other headers, the
-//! method (2026-07-28, basic/transports/streamable-http).
+//! What comes in and what goes out; each verb is answered in a file of its own.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use futures_util::StreamExt;
-use futures_util::future::join_all;
-use tokio_util::sync::CancellationToken;
+use futures_util::stream::{self, Stream};
+use tokio::time::Instant;
 
-use crate::jsonrpc::{
-    self, ErrorObject, Id, Incoming, Malformed, Message, Notification, Request, Shape, UnknownId,
-};
-use crate::mcp::envelope::{self, Envelope};
-use crate::mcp::{Answer, Begun, Era, Feature, Greeting, Method, Params, ProtocolError, Revision};
+use crate::jsonrpc::{ErrorObject, Malformed, Shape, UnknownId};
+use crate::mcp::{Era, Feature, ProtocolError, Revision};
 use crate::names::Principal;
-use crate::session::Session;
+use crate::session::{Event, Reader, Session};
 
-use super::headers::{self, Header, Headers, SESSION, VERSION};
-use super::listen::Ends;
-use super::stdio::notified;
-use super::talk::{Hear, Messages, Said, Work, detached, talk};
-use super::{
-    LIMITS, NO_BATCHES, Server, duplicate, finish, finish_running, join_batch, malformed, response,
-    stray_error, unfit, unknown_id,
-};
+use super::headers::{Header, Headers, SESSION, VERSION};
+use super::talk::Hear;
+use super::{Server, malformed, stray_error};
+
+mod get;
+mod lift;
+mod post;
 
 /// The code that clients know for "this session is gone"; the HTTP status 404 is what counts.
 const SESSION_NOT_FOUND: i32 = -32001;
@@ -41,6 +36,23 @@ pub struct Post<'a> {
     pub body: &'a [u8],
     /// Whether the client takes a stream of events for an answer.
     pub hear: Hear,
+}
+
+/// A GET of the endpoint.
+#[derive(Clone, Copy)]
+pub struct Get<'a> {
+    /// Who calls.
+    pub principal: &'a Principal,
+    /// The request's headers.
+    pub headers: &'a dyn Headers,
+    /// Whether the client takes a stream of events for an answer.
+    pub hear: Hear,
+}
+
+impl std::fmt::Debug for Get<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Get").field("principal", self.principal).finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Post<'_> {
@@ -60,32 +72,71 @@ pub struct HttpReply {
     pub body: Vec<u8>,
 }
 
-/// What a POST comes to.
+/// What a request comes to.
 #[derive(Debug)]
-pub enum PostReply {
+pub enum HttpAnswer {
     /// One message, or none.
     Whole(HttpReply),
-    /// Several messages, as a stream of events with status 200.
+    /// Messages as a stream of events, with status 200.
     Events(Events),
 }
 
-/// Several messages, of which the last is the response.
+/// Does a stream of events end by itself?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasts {
+    /// It ends with the response to a request.
+    UntilAnswered,
+    /// It ends when one of both ends it.
+    UntilEnded,
+}
+
+/// Messages, one after the other.
 pub struct Events {
-    /// The first, which is there already.
-    pub first: Vec<u8>,
-    /// The others.
-    pub rest: Messages,
+    stream: Pin<Box<dyn Stream<Item = Event> + Send>>,
+    lasts: Lasts,
+}
+
+impl Events {
+    pub(super) fn new(stream: impl Stream<Item = Event> + Send + 'static, lasts: Lasts) -> Self {
+        Self { stream: Box::pin(stream), lasts }
+    }
+
+    /// Whether it ends by itself.
+    #[must_use]
+    pub fn lasts(&self) -> Lasts {
+        self.lasts
+    }
+}
+
+impl Stream for Events {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.stream.as_mut().poll_next(cx)
+    }
 }
 
 impl std::fmt::Debug for Events {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Events").finish_non_exhaustive()
+        f.debug_struct("Events").field("lasts", &self.lasts).finish_non_exhaustive()
     }
 }
 
-impl From<HttpReply> for PostReply {
+impl From<HttpReply> for HttpAnswer {
     fn from(reply: HttpReply) -> Self {
         Self::Whole(reply)
+    }
+}
+
+impl From<Reader> for Events {
+    fn from(reader: Reader) -> Self {
+        let lasts = if reader.awaits_answer() { Lasts::UntilAnswered } else { Lasts::UntilEnded };
+        let events =
+            stream::unfold(
+                reader,
+                |mut reader| async move { reader.next().await.map(|event| (event, reader)) },
+            );
+        Self::new(events, lasts)
     }
 }
 
@@ -164,281 +215,28 @@ impl Spoken {
 }
 
 impl Server {
-    /// Serves a POST.
-    ///
-    /// Dropping the future, or the stream that it gives, cancels a call of a stateless revision; a call in a session
-    /// goes on (2025-11-25, basic/transports: a lost connection is no cancellation).
-    pub async fn post(self: &Arc<Self>, post: Post<'_>) -> PostReply {
-        let spoken = Spoken::of(post.headers);
-        let unknown = unknown_id(spoken.revision());
-        match jsonrpc::parse(post.body, LIMITS) {
-            Err(error) => HttpReply::malformed(&error, unknown).into(),
-            Ok(Incoming::Single(Message::Request(request))) => {
-                self.post_request(post, spoken, &request).await
-            }
-            Ok(Incoming::Single(Message::Notification(notification))) => {
-                self.post_notification(post, spoken, &notification).into()
-            }
-            Ok(Incoming::Single(Message::Response(_))) if spoken.is_stateless() => {
-                let error = ProtocolError::invalid_request("a response can't be posted in this revision");
-                HttpReply::stray(&error).into()
-            }
-            Ok(Incoming::Single(Message::Response(answer))) => match self.session(post, spoken) {
-                Ok(session) => {
-                    session.answered(&answer);
-                    HttpReply::accepted().into()
-                }
-                Err(error) => HttpReply::stray(&error).into(),
-            },
-            Ok(Incoming::Batch(entries)) => self.post_batch(post, spoken, entries).await.into(),
-        }
-    }
-
-    fn post_notification(
-        &self,
-        post: Post<'_>,
-        spoken: Spoken,
-        notification: &Notification<'_>,
-    ) -> HttpReply {
-        let claimed = Params::read(notification.params).is_ok_and(|params| envelope::claims(&params));
-        if claimed || spoken.is_stateless() {
-            return HttpReply::accepted();
-        }
-        match self.session(post, spoken) {
-            Ok(session) => {
-                notified(Some(&session), &session.in_flight, notification);
-                HttpReply::accepted()
-            }
-            Err(error) => HttpReply::stray(&error),
-        }
-    }
-
-    /// Serves a GET: there is no stream of the server's own messages.
-    #[must_use]
-    pub fn get(&self, _principal: &Principal, _headers: &dyn Headers) -> HttpReply {
-        HttpReply::not_allowed("POST, DELETE, OPTIONS")
-    }
-
-    /// Serves a DELETE: ends a session.
-    #[must_use]
-    pub fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {
-        let spoken = Spoken::of(headers);
-        if spoken.is_stateless() {
-            return HttpReply::not_allowed("POST");
-        }
-        if spoken == Spoken::Unknown {
-            return HttpReply::stray(&unknown_revision());
-        }
-        match headers.get(SESSION) {
-            Header::Text(id) if self.sessions.end(id, principal) => HttpReply::new(200, Vec::new()),
-            Header::Text(_) => HttpReply::stray(&no_session()),
-            Header::Absent | Header::Invalid => HttpReply::stray(&session_needed()),
-        }
-    }
-
-    async fn post_request(
-        self: &Arc<Self>,
-        post: Post<'_>,
-        spoken: Spoken,
-        request: &Request<'_>,
-    ) -> PostReply {
-        let refuse = |error: ProtocolError| {
-            PostReply::Whole(HttpReply::new(error.status, response(&request.id, &Answer::Error(error))))
-        };
-        let params = match Params::read(request.params) {
-            Ok(params) => params,
-            Err(error) => {
-                let status = if spoken.is_stateless() { 400 } else { 200 };
-                return HttpReply::new(status, response(&request.id, &Answer::Error(error))).into();
-            }
-        };
-        let greets = request.method == Method::Initialize.as_str();
-        if greets && envelope::claimed_version(&params).is_none() {
-            if spoken.is_stateless() {
-                let message = "`initialize` doesn't exist in the revision that the header names";
-                return refuse(ProtocolError::header(message));
-            }
-            return self.initialize(post, request, &params).into();
-        }
-        if envelope::claims(&params) || spoken.is_stateless() {
-            return match self.post_stateless(post, request, params) {
-                Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
-                    let messages = talk(later, asides, request.id.clone(), None);
-                    lifted(messages, &request.id).await
-                }
-                Ok(Work { begun, .. }) => {
-                    let answer = finish(begun).await;
-                    HttpReply::new(answer.status(), response(&request.id, &answer)).into()
-                }
-                Err(error) => refuse(error),
-            };
-        }
-        match self.session(post, spoken) {
-            Ok(session) => self.post_in_session(&session, request, params, post.hear).await,
-            Err(error) => refuse(error),
-        }
-    }
-
-    /// A request of a stateless revision: its header for the revision, the envelope, then the other headers.
-    fn post_stateless(
-        &self,
-        post: Post<'_>,
-        request: &Request<'_>,
-        params: Params,
-    ) -> Result<Work, ProtocolError> {
-        if let Some(claimed) = envelope::claimed_version(&params) {
-            headers::check_version(post.headers, claimed)?;
-        }
-        let envelope = Envelope::read(&params)?;
-        headers::check_standard(post.headers, &request.method, &params)?;
-        if request.method == Method::CallTool.as_str() {
-            headers::check_arguments(post.headers, &self.protocol.in_headers(post.principal, &params))?;
-        }
-        if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
-            if post.hear == Hear::Response {
-                return Err(ProtocolError::not_acceptable(
-                    "changes are told in a stream of events: accept `text/event-stream`",
-                ));
-            }
-            let ends = Ends { gone: CancellationToken::new(), over: CancellationToken::new() };
-            return self.listen(&envelope, &request.id, &params, post.principal, ends);
-        }
-        let (principal, cancel) = (post.principal.clone(), CancellationToken::new());
-        let told = cancel.clone();
-        let work = self.stateless(envelope, &request.method, params, principal, cancel, post.hear)?;
-        Ok(work.lingering(told))
-    }
-
-    /// Opens a session.
-    fn initialize(&self, post: Post<'_>, request: &Request<'_>, params: &Params) -> HttpReply {
-        let refuse = |status, error| HttpReply::new(status, response(&request.id, &Answer::Error(error)));
-        if let Header::Text(id) = post.headers.get(SESSION)
-            && self.sessions.find(id, post.principal).is_some()
-        {
-            return refuse(400, ProtocolError::invalid_request("this session is initialized already"));
-        }
-        let greeting = match Greeting::read(params) {
-            Ok(greeting) => greeting,
-            Err(error) => return refuse(200, error),
-        };
-        let hello = self.protocol.greet(&greeting);
-        let listener = self.protocol.listener(&self.updates);
-        match self.sessions.open(post.principal.clone(), greeting, listener) {
-            Ok(session) => {
-                let mut reply = HttpReply::new(200, response(&request.id, &Answer::Result(hello)));
-                reply.headers.push((SESSION, session.id().to_owned()));
-                reply
-            }
-            Err(error) => refuse(503, ProtocolError::internal(error.to_string())),
-        }
-    }
-
-    /// A request in a session. It goes on when the client goes away, so it runs in a task of its own.
-    async fn post_in_session(
-        &self,
-        session: &Arc<Session>,
-        request: &Request<'_>,
-        params: Params,
-        hear: Hear,
-    ) -> PostReply {
-        let id = &request.id;
-        let Ok(running) = session.in_flight.begin(id) else {
-            return HttpReply::new(200, duplicate(id)).into();
-        };
-        let body = match self.in_session(session, &request.method, params, &running, hear) {
-            Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
-                let messages = detached(talk(later, asides, id.clone(), Some(running)));
-                return match lifted(messages, id).await {
-                    PostReply::Whole(reply) => HttpReply { status: 200, ..reply }.into(),
-                    events @ PostReply::Events(_) => events,
-                };
-            }
-            Ok(Work { begun: Begun::Now(answer), .. }) => response(id, &answer),
-            Ok(Work { begun, .. }) => match tokio::spawn(finish_running(begun, id.clone(), running)).await {
-                Ok(Some(body)) => body,
-                Ok(None) => response(id, &Answer::Error(ProtocolError::cancelled())),
-                Err(_) => response(id, &Answer::Error(ProtocolError::internal("the gateway is stopping"))),
-            },
-            Err(error) => response(id, &Answer::Error(error)),
-        };
-        HttpReply::new(200, body).into()
-    }
-
-    async fn post_batch(
-        self: &Arc<Self>,
-        post: Post<'_>,
-        spoken: Spoken,
-        entries: Vec<Result<Message<'_>, Malformed>>,
-    ) -> HttpReply {
-        let unknown = unknown_id(spoken.revision());
-        let refuse = |message: &str| {
-            let error = ProtocolError::invalid_request(message);
-            HttpReply::new(error.status, stray_error(&error, unknown))
-        };
-        if spoken.is_stateless() {
-            return refuse(NO_BATCHES);
-        }
-        if let Some(why) = unfit(&entries) {
-            return refuse(why);
-        }
-        let session = match self.session(post, spoken) {
-            Ok(session) => session,
-            Err(error) => return HttpReply::stray(&error),
-        };
-        if !session.greeting().revision.has(Feature::Batches) {
-            return refuse(NO_BATCHES);
-        }
-        let answers = entries.into_iter().map(|entry| {
-            let session = Arc::clone(&session);
-            async move {
-                match entry {
-                    Err(error) => error.wants_answer().then(|| malformed(&error, unknown)),
-                    Ok(Message::Request(request)) => {
-                        let params = match Params::read(request.params) {
-                            Ok(params) => params,
-                            Err(error) => return Some(response(&request.id, &Answer::Error(error))),
-                        };
-                        match self.post_in_session(&session, &request, params, Hear::Response).await {
-                            PostReply::Whole(reply) => Some(reply.body),
-                            PostReply::Events(_) => None, // there are none without hearing
-                        }
-                    }
-                    Ok(Message::Notification(notification)) => {
-                        notified(Some(&session), &session.in_flight, &notification);
-                        None
-                    }
-                    Ok(Message::Response(answer)) => {
-                        session.answered(&answer);
-                        None
-                    }
-                }
-            }
-        });
-        let responses: Vec<_> = join_all(answers.collect::<Vec<_>>()).await.into_iter().flatten().collect();
-        if responses.is_empty() { HttpReply::accepted() } else { HttpReply::new(200, join_batch(&responses)) }
-    }
-
     /// The session that a request names, if it may be used.
-    fn session(&self, post: Post<'_>, spoken: Spoken) -> Result<Arc<Session>, ProtocolError> {
+    fn session(
+        &self,
+        principal: &Principal,
+        headers: &dyn Headers,
+        spoken: Spoken,
+    ) -> Result<Arc<Session>, ProtocolError> {
         if spoken == Spoken::Unknown {
             return Err(unknown_revision());
         }
-        match post.headers.get(SESSION) {
-            Header::Text(id) => self.sessions.find(id, post.principal).ok_or_else(no_session),
+        match headers.get(SESSION) {
+            Header::Text(id) => self.sessions.find(id, principal).ok_or_else(no_session),
             Header::Invalid => Err(no_session()),
             Header::Absent => Err(session_needed()),
         }
     }
-}
 
-/// Lifts an answer to a stream of events once something is said before the response.
-async fn lifted(mut messages: Messages, id: &Id) -> PostReply {
-    match messages.next().await {
-        Some(Said::Response { message, status }) => HttpReply::new(status, message).into(),
-        Some(Said::Notification(first) | Said::Request(first)) => {
-            PostReply::Events(Events { first, rest: messages })
-        }
-        None => HttpReply::new(200, response(id, &Answer::Error(ProtocolError::cancelled()))).into(),
+    /// When a stream that is opened now is closed early, for its client to come back to it. Only newer ones know how
+    /// (2025-11-25, basic/transports).
+    fn closes(&self, session: &Session) -> Option<Instant> {
+        let known = session.greeting().revision.has(Feature::Priming);
+        self.close_streams_after.filter(|_| known).map(|after| Instant::now() + after)
     }
 }
 

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 
+use futures_util::FutureExt;
 use futures_util::stream::{self, Stream};
-use futures_util::{FutureExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -160,18 +160,4 @@ fn is_told(aside: &Aside, cancelled: bool) -> bool {
         Aside::Withdrawal(_) => true,
         Aside::Notification(_) | Aside::Request(_) => !cancelled,
     }
-}
-
-/// The same messages, from a task of their own: it goes on when nobody listens any more.
-pub(super) fn detached(mut messages: Messages) -> Messages {
-    let (sender, receiver) = mpsc::channel(1); // the notifier's own queue is what bounds it
-    tokio::spawn(async move {
-        while let Some(said) = messages.next().await {
-            // Where the listener has gone the call goes on all the same.
-            let _ = sender.send(said).await;
-        }
-    });
-    Box::pin(stream::unfold(receiver, |mut receiver| async move {
-        receiver.recv().await.map(|said| (said, receiver))
-    }))
 }

@@ -16,6 +16,7 @@ use crate::gate::Gate;
 use crate::json::Json;
 use crate::mcp::{CacheScope, Identity, SealingKey};
 use crate::names::Principal;
+use crate::session::Event;
 
 mod cancel;
 mod changes;
@@ -36,11 +37,6 @@ impl Headers for Pairs {
             (Some((_, value)), None) => Header::Text(value),
             (Some(_), Some(_)) => Header::Invalid,
         }
-    }
-
-    fn starting_with(&self, prefix: &str) -> Vec<(String, Header<'_>)> {
-        let all = self.0.iter().filter(|(key, _)| key.starts_with(prefix));
-        all.map(|(key, value)| ((*key).to_owned(), Header::Text(value))).collect()
     }
 }
 
@@ -108,6 +104,7 @@ fn serving_with(
         max_sessions: 8,
         session_idle: Duration::from_secs(60),
         updates,
+        close_streams_after: None,
     };
     Server::new(dispatcher, options)
 }
@@ -142,11 +139,11 @@ async fn line(server: &Arc<Server>, connection: &Arc<StdioConnection>, line: &[u
 /// Every message that goes out is held against the schema of its revision.
 async fn post(server: &Arc<Server>, headers: &Pairs, body: &[u8]) -> HttpReply {
     match server.post(Post { principal: &Principal::Anonymous, headers, body, hear: Hear::Response }).await {
-        PostReply::Whole(reply) => {
+        HttpAnswer::Whole(reply) => {
             judged::posted(headers, body, &reply);
             reply
         }
-        PostReply::Events(_) => panic!("a stream to a client that takes none"),
+        HttpAnswer::Events(_) => panic!("a stream to a client that takes none"),
     }
 }
 
@@ -377,6 +374,17 @@ async fn all(messages: impl futures_util::Stream<Item = Said>) -> Vec<Value> {
     messages.map(|said| serde_json::from_slice(&said.into_message()).unwrap()).collect().await
 }
 
+/// All messages of a stream of events, as JSON.
+async fn told(events: Events) -> Vec<Value> {
+    let message = |event| async move {
+        match event {
+            Event::Message { message, .. } => Some(serde_json::from_slice(&message).unwrap()),
+            Event::Place { .. } => None,
+        }
+    };
+    events.filter_map(message).collect().await
+}
+
 fn noisy_call(meta: &Value) -> Vec<u8> {
     request(1, "tools/call", &json!({ "name": "a_says", "_meta": meta }))
 }
@@ -425,16 +433,16 @@ async fn an_answer_is_lifted_to_events_only_when_something_is_said_to_a_client_t
         async move { server.post(Post { principal: &Principal::Anonymous, headers, body, hear }).await }
     };
     let (loud_body, silent_body) = (body_of("a_says"), body_of("a_fine"));
-    let PostReply::Events(Events { first, rest }) = post(&loud, &loud_body, Hear::Notifications).await else {
+    let HttpAnswer::Events(events) = post(&loud, &loud_body, Hear::Notifications).await else {
         panic!("no events")
     };
-    let first: Value = serde_json::from_slice(&first).unwrap();
-    assert_eq!(first["params"]["progressToken"], 7, "the token keeps its type: {first}");
-    assert_eq!(all(rest).await.last().unwrap()["id"], 1);
+    let said = told(events).await;
+    assert_eq!(said[0]["params"]["progressToken"], 7, "the token keeps its type: {said:?}");
+    assert_eq!(said.last().unwrap()["id"], 1);
     for (headers, body, hear) in
         [(&silent, &silent_body, Hear::Notifications), (&loud, &loud_body, Hear::Response)]
     {
-        let PostReply::Whole(reply) = post(headers, body, hear).await else { panic!("events") };
+        let HttpAnswer::Whole(reply) = post(headers, body, hear).await else { panic!("events") };
         assert_eq!(reply.status, 200);
     }
 }

@@ -27,7 +27,7 @@ fn named(name: &str) -> Principal {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_found_only_by_its_owner_and_only_while_it_is_used() {
-    let sessions = Sessions::new(10, Duration::from_secs(60));
+    let sessions = Sessions::new(10, Duration::from_secs(60), CancellationToken::new());
     let id = sessions.open(named("ann"), greeting(), listener()).unwrap().id().to_owned();
     assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(sessions.find(&id, &named("bob")).is_none());
@@ -42,7 +42,7 @@ async fn a_session_is_found_only_by_its_owner_and_only_while_it_is_used() {
 
 #[tokio::test(start_paused = true)]
 async fn a_running_request_keeps_its_session_and_ending_the_session_cancels_it() {
-    let sessions = Sessions::new(10, Duration::from_secs(1));
+    let sessions = Sessions::new(10, Duration::from_secs(1), CancellationToken::new());
     let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
@@ -54,7 +54,7 @@ async fn a_running_request_keeps_its_session_and_ending_the_session_cancels_it()
 
 #[tokio::test(start_paused = true)]
 async fn the_one_that_was_silent_longest_makes_room_its_owners_own_first() {
-    let sessions = Sessions::new(2, Duration::from_secs(3600));
+    let sessions = Sessions::new(2, Duration::from_secs(3600), CancellationToken::new());
     let bob = sessions.open(named("bob"), greeting(), listener()).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
     let ann = sessions.open(named("ann"), greeting(), listener()).unwrap();
@@ -81,7 +81,7 @@ fn an_id_runs_once_at_a_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_idle_from_the_end_of_its_last_request_on() {
-    let sessions = Sessions::new(10, Duration::from_secs(60));
+    let sessions = Sessions::new(10, Duration::from_secs(60), CancellationToken::new());
     let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;

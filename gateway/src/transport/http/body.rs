@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
-use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use moongate_core::server::Hear;
@@ -64,6 +64,18 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<Accepted, Refusal> {
         Ok(Accepted { shape: Shape::Event, hear })
     } else {
         Err(Refusal::Accept)
+    }
+}
+
+/// Finds out whether the sender of a GET takes events: whoever names no type takes any.
+pub(super) fn hears_events(headers: &HeaderMap) -> Hear {
+    let named = |value: &HeaderValue| {
+        value.to_str().is_ok_and(|value| accepts(value, &["text/event-stream", "text/*", "*/*"]))
+    };
+    if !headers.contains_key(ACCEPT) || headers.get_all(ACCEPT).iter().any(named) {
+        Hear::Notifications
+    } else {
+        Hear::Response
     }
 }
 

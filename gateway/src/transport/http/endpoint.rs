@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -13,18 +14,18 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_core::config::HttpConfig;
-use moongate_core::server::{Header, Headers, HttpReply, Post, PostReply};
+use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, Post};
 
 use crate::transport::Protocol;
 use crate::transport::http::auth::Tokens;
 use crate::transport::http::body::{self, Accepted, Shape};
-use crate::transport::http::events;
+use crate::transport::http::events::{self, Seated};
 use crate::transport::http::origin::{self, Origins};
 use crate::transport::http::refusal::Refusal;
 use crate::transport::http::seats::Occupant;
 
-/// The verbs that lead to something. GET will, once there are streams to get.
-pub(super) const VERBS: &str = "POST, DELETE, OPTIONS";
+/// The verbs that lead to something.
+pub(super) const VERBS: &str = "GET, POST, DELETE, OPTIONS";
 
 /// What every request is checked against, and what answers it.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) struct Endpoint<P> {
     tokens: Tokens,
     /// The largest body, in bytes.
     max_body: usize,
+    /// How often a silent stream says that it is alive.
+    keep_alive: Duration,
 }
 
 impl<P: Protocol> Endpoint<P> {
@@ -43,6 +46,7 @@ impl<P: Protocol> Endpoint<P> {
             origins: Origins::new(address, &config.allowed_hosts, &config.allowed_origins),
             tokens: Tokens::new(&config.tokens),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
+            keep_alive: config.keep_alive,
         }
     }
 
@@ -57,14 +61,27 @@ impl<P: Protocol> Endpoint<P> {
             Method::POST => {
                 let Accepted { shape, hear } = body::check_types(&head.headers)?;
                 let body = body::read(&head.headers, body, self.max_body).await?;
-                let turn = head.extensions.get().map(Occupant::turn);
+                let occupant = head.extensions.get::<Occupant>();
+                let turn = occupant.map(Occupant::turn);
                 let post = Post { principal: &principal, headers: &fields, body: &body, hear };
                 Ok(match self.protocol.post(post).await {
-                    PostReply::Whole(reply) => respond(reply, shape),
-                    PostReply::Events(events) => events::respond(events, turn),
+                    HttpAnswer::Whole(reply) => respond(reply, shape),
+                    HttpAnswer::Events(events) => {
+                        let seat = Seated::new(events.lasts(), occupant, turn);
+                        events::respond(events, seat, self.keep_alive)
+                    }
                 })
             }
-            Method::GET => Ok(respond(self.protocol.get(&principal, &fields), Shape::Json)),
+            Method::GET => {
+                let hear = body::hears_events(&head.headers);
+                Ok(match self.protocol.get(Get { principal: &principal, headers: &fields, hear }) {
+                    HttpAnswer::Whole(reply) => respond(reply, Shape::Json),
+                    HttpAnswer::Events(events) => {
+                        let seat = Seated::new(events.lasts(), head.extensions.get(), None);
+                        events::respond(events, seat, self.keep_alive)
+                    }
+                })
+            }
             Method::DELETE => Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json)),
             _ => Err(Refusal::Method),
         }
@@ -100,7 +117,7 @@ fn respond(reply: HttpReply, shape: Shape) -> Response {
         (false, Shape::Event) => Some("text/event-stream"),
     };
     let mut response = Response::new(Body::from(match shape {
-        Shape::Event if !body.is_empty() => events::event(&body),
+        Shape::Event if !body.is_empty() => events::message(&body),
         Shape::Event | Shape::Json => body,
     }));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -137,10 +154,5 @@ impl Headers for Fields<'_> {
             (Some(value), None) => header(value),
             (Some(_), Some(_)) => Header::Invalid,
         }
-    }
-
-    fn starting_with(&self, prefix: &str) -> Vec<(String, Header<'_>)> {
-        let names = self.0.keys().filter(|name| name.as_str().starts_with(prefix));
-        names.map(|name| (name.as_str().to_owned(), self.get(name.as_str()))).collect()
     }
 }

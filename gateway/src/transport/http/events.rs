@@ -1,4 +1,4 @@
-//! Streams of events (`text/event-stream`): several messages as the answer to one request.
+//! Streams of events (`text/event-stream`): messages one after the other, as the answer to one request.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -9,26 +9,63 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
-use moongate_core::server::{Events, Messages, Said};
+use moongate_core::server::{Event, Events, Lasts};
 
-use crate::transport::http::seats::Turn;
-
-/// How often a silent stream says that it is alive: proxies cut what is silent for a minute.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+use crate::transport::http::seats::{Occupant, Turn};
 
 /// A comment, which clients skip.
 const COMMENT: &[u8] = b":\n\n";
 
-/// A message as an event. It has no line breaks.
-pub(super) fn event(message: &[u8]) -> Vec<u8> {
+/// A message as an event without a name. It has no line breaks.
+pub(super) fn message(message: &[u8]) -> Vec<u8> {
     [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
-/// The answer that is lifted to a stream. Its connection is at work until the stream ends.
-pub(super) fn respond(events: Events, turn: Option<Turn>) -> Response {
-    let Events { first, rest } = events;
-    let first = stream::iter([Bytes::from(event(&first))]);
-    let all = first.chain(kept_alive(rest, turn)).map(Ok::<_, Infallible>);
+/// An event of a stream. The place has no data, and says nothing to clients that don't come back.
+fn event(event: Event) -> Vec<u8> {
+    match event {
+        Event::Place { id, retry } => {
+            format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis()).into_bytes()
+        }
+        Event::Message { id: None, message: text } => message(&text),
+        Event::Message { id: Some(id), message } => {
+            [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", &message, b"\n\n"].concat()
+        }
+    }
+}
+
+/// What becomes of a stream's connection while it is open.
+#[derive(Debug)]
+pub(super) enum Seated {
+    /// It is at work until the stream ends.
+    Working {
+        /// So long it keeps its seat.
+        _turn: Option<Turn>,
+    },
+    /// It may make room for another when nothing was said on it for long: its client opens a new one.
+    Idling(Option<Occupant>),
+}
+
+impl Seated {
+    /// For a stream that lasts so long; `turn` is there if the connection is at work already.
+    pub(super) fn new(lasts: Lasts, occupant: Option<&Occupant>, turn: Option<Turn>) -> Self {
+        match lasts {
+            Lasts::UntilAnswered => Self::Working { _turn: turn.or_else(|| occupant.map(Occupant::turn)) },
+            Lasts::UntilEnded => Self::Idling(occupant.cloned()),
+        }
+    }
+
+    fn touch(&self) {
+        match self {
+            Self::Working { .. } | Self::Idling(None) => {}
+            Self::Idling(Some(occupant)) => occupant.touch(),
+        }
+    }
+}
+
+/// The answer that is a stream.
+pub(super) fn respond(events: Events, seated: Seated, keep_alive: Duration) -> Response {
+    let all = kept_alive(events.map(event), seated, keep_alive).map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(all));
     let fields = response.headers_mut();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -37,13 +74,20 @@ pub(super) fn respond(events: Events, turn: Option<Turn>) -> Response {
     response
 }
 
-/// The messages as events, with comments where there is nothing to say for long.
-fn kept_alive(messages: Messages, turn: Option<Turn>) -> impl Stream<Item = Bytes> {
-    stream::unfold((messages, turn), |(mut messages, turn)| async move {
-        let bytes = match tokio::time::timeout(KEEP_ALIVE, messages.next()).await {
-            Ok(said) => Bytes::from(event(&Said::into_message(said?))),
+/// The events, with comments where there is nothing to say for long: proxies cut what is silent for a minute.
+fn kept_alive(
+    events: impl Stream<Item = Vec<u8>> + Unpin,
+    seated: Seated,
+    keep_alive: Duration,
+) -> impl Stream<Item = Bytes> {
+    stream::unfold((events, seated), move |(mut events, seated)| async move {
+        let bytes = match tokio::time::timeout(keep_alive, events.next()).await {
+            Ok(event) => {
+                seated.touch();
+                Bytes::from(event?)
+            }
             Err(_) => Bytes::from_static(COMMENT),
         };
-        Some((bytes, (messages, turn)))
+        Some((bytes, (events, seated)))
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use moongate_core::config::{Secret, Token};
 use moongate_core::names::Principal;
-use moongate_core::server::{Header, Headers, HttpReply, LineReply, Post, PostReply};
+use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, LineReply, Post};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -50,7 +50,7 @@ impl Protocol for Fake {
         unreachable!("nothing comes over stdio here")
     }
 
-    async fn post(self: &Arc<Self>, post: Post<'_>) -> PostReply {
+    async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpAnswer {
         let body = match post.body {
             b"\"wait\"" => {
                 let _on_drop = OnDrop(Arc::clone(&self.dropped));
@@ -71,8 +71,8 @@ impl Protocol for Fake {
         HttpReply { status: 200, headers: vec![("mcp-session-id", "s1".to_owned())], body }.into()
     }
 
-    fn get(&self, _: &Principal, _: &dyn Headers) -> HttpReply {
-        HttpReply { status: 405, headers: Vec::new(), body: Vec::new() }
+    fn get(self: &Arc<Self>, _: Get<'_>) -> HttpAnswer {
+        HttpReply { status: 405, headers: Vec::new(), body: Vec::new() }.into()
     }
 
     fn delete(&self, _: &Principal, headers: &dyn Headers) -> HttpReply {
@@ -97,6 +97,8 @@ fn config() -> HttpConfig {
         max_body: ByteSize::kib(256),
         max_sessions: 10,
         session_idle: Duration::from_secs(60),
+        keep_alive: Duration::from_secs(15),
+        close_streams_after: None,
     }
 }
 
@@ -185,7 +187,11 @@ async fn verbs_and_paths_that_are_not_known_are_refused() {
     let gateway = start(config()).await;
     for verb in ["PUT", "PATCH", "TRACE"] {
         let answer = gateway.send(&format!("{verb} /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
-        assert_eq!((answer.status, answer.header("allow")), (405, Some("POST, DELETE, OPTIONS")), "{verb}");
+        assert_eq!(
+            (answer.status, answer.header("allow")),
+            (405, Some("GET, POST, DELETE, OPTIONS")),
+            "{verb}"
+        );
     }
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.write_all(b"HEAD /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();

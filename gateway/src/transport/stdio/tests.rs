@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use moongate_core::names::Principal;
-use moongate_core::server::{Headers, HttpReply, Post, PostReply};
+use moongate_core::server::{Get, Headers, HttpAnswer, HttpReply, Post};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use super::*;
@@ -84,11 +84,11 @@ impl Protocol for Fake {
         format!("longer than {most}").into_bytes()
     }
 
-    async fn post(self: &Arc<Self>, _: Post<'_>) -> PostReply {
+    async fn post(self: &Arc<Self>, _: Post<'_>) -> HttpAnswer {
         unreachable!("nothing comes over HTTP here")
     }
 
-    fn get(&self, _: &Principal, _: &dyn Headers) -> HttpReply {
+    fn get(self: &Arc<Self>, _: Get<'_>) -> HttpAnswer {
         unreachable!("nothing comes over HTTP here")
     }
 

@@ -96,7 +96,9 @@ impl EventStream {
             }
             event.is_comment = false;
         }
-        if let Ok(message) = serde_json::from_str(&event.data) {
+        if let Ok(message) = serde_json::from_str(&event.data)
+            && event.id.as_ref().is_none_or(|id| self.judge.is_new(id))
+        {
             self.judge.received(&self.sent, &message);
         }
         Some(event)

@@ -53,7 +53,7 @@ impl Changing {
         }
     }
 
-    async fn post(&self, filter: &Value, hear: Hear) -> PostReply {
+    async fn post(&self, filter: &Value, hear: Hear) -> HttpAnswer {
         let headers = Pairs(vec![
             ("mcp-protocol-version", "2026-07-28".to_owned()),
             ("mcp-method", "subscriptions/listen".to_owned()),
@@ -274,11 +274,14 @@ async fn a_stream_that_the_gateway_ends_ends_with_its_result() {
 async fn over_http_a_stream_is_events_and_ends_when_the_gateway_stops() {
     let gateway = Changing::new();
     let filter = json!({ "resourcesListChanged": true });
-    let PostReply::Events(Events { first, mut rest }) = gateway.post(&filter, Hear::Notifications).await
-    else {
+    let HttpAnswer::Events(events) = gateway.post(&filter, Hear::Notifications).await else {
         panic!("no events")
     };
-    let first: Value = serde_json::from_slice(&first).unwrap();
+    let mut rest: Messages = Box::pin(events.map(|event| match event {
+        Event::Message { id: None, message } => Said::Notification(message.to_vec()),
+        other => panic!("nobody can come back to this stream: {other:?}"),
+    }));
+    let first = said(&mut rest).unwrap();
     assert_eq!(first["params"]["_meta"], json!({ "io.modelcontextprotocol/subscriptionId": 5 }));
     assert_eq!(first["params"]["notifications"], filter);
     gateway.publish.send_replace(Arc::new(Catalog::empty()));
@@ -292,7 +295,7 @@ async fn over_http_a_stream_is_events_and_ends_when_the_gateway_stops() {
 #[tokio::test]
 async fn a_client_that_takes_no_events_is_told_so() {
     let gateway = Changing::new();
-    let PostReply::Whole(reply) = gateway.post(&json!({}), Hear::Response).await else { panic!("events") };
+    let HttpAnswer::Whole(reply) = gateway.post(&json!({}), Hear::Response).await else { panic!("events") };
     assert_eq!((reply.status, &body(&reply)["error"]["code"]), (406, &json!(-32600)));
     assert!(body(&reply)["error"]["message"].as_str().unwrap().contains("text/event-stream"));
 }
@@ -332,7 +335,7 @@ async fn so_many_streams_hold_up_no_call_and_one_more_is_refused_until_one_ends(
     assert_eq!(refused["error"]["code"], -32603, "{refused}");
     let answer = line(&gateway.server, &connection, &call(66, "a_one")).await.unwrap();
     assert!(answer.get("result").is_some(), "{answer}");
-    assert!(matches!(gateway.post(&filter, Hear::Notifications).await, PostReply::Events(_)), "others may");
+    assert!(matches!(gateway.post(&filter, Hear::Notifications).await, HttpAnswer::Events(_)), "others may");
     streams.pop();
     let mut stream = gateway.listen(&connection, "65", &filter);
     assert!(said(&mut stream).is_some());

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Posts with the headers that a stateless request has.
-async fn stateless(server: &Arc<Server>, id: u64, hear: Hear) -> PostReply {
+async fn stateless(server: &Arc<Server>, id: u64, hear: Hear) -> HttpAnswer {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -39,7 +39,7 @@ async fn a_panic_is_an_answer_on_every_transport() {
         is_told(&body(&reply), id);
     }
     for hear in [Hear::Response, Hear::Notifications] {
-        let PostReply::Whole(reply) = stateless(&server, 4, hear).await else { panic!("events") };
+        let HttpAnswer::Whole(reply) = stateless(&server, 4, hear).await else { panic!("events") };
         assert_eq!(reply.status, 200);
         is_told(&body(&reply), 4);
     }

@@ -1,0 +1,216 @@
+//! Streams of a session over HTTP: what a client gets that comes back after its connection broke, and what it is told
+//! that it didn't ask for.
+
+use std::time::{Duration, Instant};
+
+use moongate_tests::{Event, EventStream, Http, Workspace, hello, request, text};
+use serde_json::{Value, json};
+
+/// Less than what requests over HTTP get when the gateway stops, and far more than it needs.
+const SOON: Duration = Duration::from_secs(20);
+
+/// One session.
+struct Session<'a> {
+    http: &'a Http,
+    id: String,
+}
+
+impl<'a> Session<'a> {
+    /// A client that answers questions.
+    fn open(http: &'a Http, revision: &str) -> Self {
+        let mut params = hello(revision);
+        params["capabilities"]["elicitation"] = json!({});
+        let reply = http.post(&[], &request(1, "initialize", params));
+        let session = Self { http, id: reply.header("mcp-session-id").expect("a session").to_owned() };
+        session.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        session
+    }
+
+    fn post(&self, message: &Value) -> moongate_tests::Reply {
+        self.http.post(&[("Mcp-Session-Id", &self.id)], message)
+    }
+
+    /// Posts what isn't answered.
+    #[track_caller]
+    fn tell(&self, message: &Value) {
+        assert_eq!(self.post(message).status, 202, "{message}");
+    }
+
+    /// Calls a tool and reads the answer as it comes. It wants to hear of progress.
+    fn call(&self, id: u64, tool: &str, arguments: Value) -> EventStream {
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": id } });
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            ("Mcp-Session-Id", &self.id),
+        ];
+        self.http.open("POST", &headers, request(id, "tools/call", params).to_string().as_bytes())
+    }
+
+    /// Opens a stream, after the event of that id if one is given.
+    fn listen(&self, after: Option<&str>) -> EventStream {
+        let mut headers = vec![("Accept", "text/event-stream"), ("Mcp-Session-Id", &self.id)];
+        headers.extend(after.map(|id| ("Last-Event-ID", id)));
+        let stream = self.http.open("GET", &headers, b"");
+        assert_eq!(
+            (stream.reply.status, stream.reply.header("content-type")),
+            (200, Some("text/event-stream"))
+        );
+        stream
+    }
+
+    /// Asks for a stream after that event, and doesn't get one.
+    fn refused(&self, after: &str) -> moongate_tests::Reply {
+        let headers =
+            [("Accept", "text/event-stream"), ("Mcp-Session-Id", &self.id), ("Last-Event-ID", after)];
+        self.http.send("GET", "/mcp", &headers, b"")
+    }
+}
+
+fn everything(http: &str) -> Workspace {
+    Workspace::new(&format!(
+        "[http]\nlisten = \"127.0.0.1:0\"\n{http}\n[plugins.everything]\nsource = \"@everything@\"\nprefix = \"\"\nallow.client = [\"elicitation\"]\n"
+    ))
+}
+
+fn message(event: &Event) -> Value {
+    serde_json::from_str(&event.data).unwrap_or_else(|_| panic!("no message: {event:?}"))
+}
+
+fn id(event: &Event) -> &str {
+    event.id.as_deref().unwrap_or_else(|| panic!("no id: {event:?}"))
+}
+
+fn is_place(event: &Event) -> bool {
+    event.data.is_empty() && event.id.is_some() && event.retry.is_some_and(|after| after > 0)
+}
+
+/// Reads on to the end.
+fn rest(stream: &mut EventStream) -> Vec<Event> {
+    std::iter::from_fn(|| stream.event()).filter(|event| !event.is_comment).collect()
+}
+
+#[test]
+fn only_the_newest_clients_are_told_where_a_stream_stands_but_all_can_come_back() {
+    let workspace = everything("");
+    let http = Http::start(&workspace);
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let session = Session::open(&http, revision);
+        let mut stream = session.call(3, "test_tool_with_progress", json!({}));
+        let mut events = rest(&mut stream);
+        if revision == "2025-11-25" {
+            assert!(is_place(&events.remove(0)), "{events:?}");
+        }
+        let ids: Vec<&str> = events.iter().map(id).collect();
+        assert_eq!(events.len(), 4, "{revision}: {events:?}");
+        assert!(events.iter().all(|event| event.retry.is_none() && !event.data.is_empty()), "{events:?}");
+        assert_eq!(message(&events[3])["id"], 3);
+        for from in 0..3 {
+            let again: Vec<Event> = rest(&mut session.listen(Some(ids[from])));
+            let again: Vec<&Event> = again.iter().filter(|event| !event.data.is_empty()).collect();
+            assert_eq!(again, events[from + 1..].iter().collect::<Vec<_>>(), "{revision}");
+        }
+    }
+}
+
+#[test]
+fn a_long_call_is_closed_early_where_it_is_wanted_and_its_client_polls() {
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\nclose_streams_after = \"100ms\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
+    );
+    let http = Http::start(&workspace);
+    let session = Session::open(&http, "2025-11-25");
+    let params = json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 1500 } });
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+        ("Mcp-Session-Id", &session.id),
+    ];
+    // It says nothing, and is lifted all the same.
+    let mut stream = http.open("POST", &headers, request(4, "tools/call", params).to_string().as_bytes());
+    let events = rest(&mut stream);
+    let [place] = &events[..] else { panic!("the result came too early: {events:?}") };
+    assert!(is_place(place), "{place:?}");
+    let mut polls = 0;
+    let response = loop {
+        polls += 1;
+        let events = rest(&mut session.listen(Some(id(place))));
+        assert_eq!(id(&events[0]), id(place), "{events:?}");
+        if let Some(result) = events.get(1) {
+            break message(result);
+        }
+    };
+    assert_eq!(response["id"], 4);
+    assert!(text(&response).contains("1500"), "{response}");
+    assert!(polls > 1, "the connection was held until the result was there");
+    let news = rest(&mut session.listen(None));
+    assert!(news.len() == 1 && is_place(&news[0]), "{news:?}");
+
+    let older = Session::open(&http, "2025-06-18");
+    let params = json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 300 } });
+    let whole = older.post(&request(4, "tools/call", params));
+    assert_eq!(
+        whole.header("content-type"),
+        Some("application/json"),
+        "older ones don't come back: {whole:?}"
+    );
+}
+
+#[test]
+fn news_comes_on_the_newest_stream_and_what_was_missed_is_told_again() {
+    let workspace = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n");
+    let http = Http::start(&workspace);
+    let session = Session::open(&http, "2025-11-25");
+    let call = |tool: &str, arguments: Value| {
+        let reply = session.post(&request(9, "tools/call", json!({ "name": tool, "arguments": arguments })));
+        assert!(reply.json()["result"]["isError"].as_bool() != Some(true), "{reply:?}");
+    };
+    let change = || call("keeper_report_often", json!({ "count": 1 }));
+    let mut older = session.listen(None);
+    assert!(is_place(&older.event().unwrap()));
+    call("keeper_offer", json!({ "key": "keeper://state" }));
+    assert_eq!(message(&older.event().unwrap())["method"], "notifications/resources/list_changed");
+    let subscribed = session.post(&request(2, "resources/subscribe", json!({ "uri": "keeper://state" })));
+    assert_eq!(subscribed.json()["result"], json!({}));
+
+    let mut newer = session.listen(None);
+    let place = newer.event().unwrap();
+    change();
+    let told = newer.event().unwrap();
+    assert_eq!(message(&told)["method"], "notifications/resources/updated");
+    assert_eq!(message(&told)["params"], json!({ "uri": "keeper://state" }));
+    drop(newer);
+    let mut again = session.listen(Some(id(&place)));
+    assert!(is_place(&again.event().unwrap()));
+    assert_eq!(again.event().unwrap(), told, "it may have been on its way");
+    drop(again);
+
+    drop(older);
+    change();
+    let mut again = session.listen(Some(id(&told)));
+    assert!(is_place(&again.event().unwrap()));
+    let next = again.event().unwrap();
+    assert_eq!(message(&next), message(&told), "while nobody listened");
+    assert_ne!(id(&next), id(&told));
+    let mut older = session.listen(None);
+    assert!(is_place(&older.event().unwrap()));
+    assert_eq!(http.send("DELETE", "/mcp", &[("Mcp-Session-Id", &session.id)], b"").status, 200);
+    assert_eq!((older.event(), again.event()), (None, None), "nothing came twice, and the session is over");
+    assert_eq!(session.refused(id(&next)).status, 404);
+}
+
+#[test]
+fn streams_of_news_end_when_the_gateway_stops() {
+    let workspace = Workspace::with_plugin("time");
+    let http = Http::start(&workspace);
+    let session = Session::open(&http, "2025-11-25").id;
+    let headers = [("Accept", "text/event-stream"), ("Mcp-Session-Id", session.as_str())];
+    let mut stream = http.open("GET", &headers, b"");
+    assert!(is_place(&stream.event().unwrap()));
+    let before = Instant::now();
+    let ended = std::thread::spawn(move || http.terminate());
+    assert_eq!(stream.event(), None);
+    let (status, log) = ended.join().unwrap();
+    assert!(status.success(), "{log}");
+    assert!(before.elapsed() < SOON, "it waited for the end of the stream: {log}");
+}
