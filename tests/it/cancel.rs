@@ -1,5 +1,7 @@
 //! Calls that nobody waits for any more: they hear it, may put things in order, and are gone; nothing more is sent.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless, text};
@@ -82,6 +84,28 @@ fn over_http_a_lost_connection_cancels_in_the_stateless_revision() {
     assert_eq!(stream.message().unwrap()["params"]["progress"], 1);
     drop(stream);
     until_tidied(|| http.call("keeper_get", json!({ "key": "lost" })));
+}
+
+#[test]
+fn over_http_a_connection_that_is_lost_before_any_answer_cancels_too() {
+    let workspace = Workspace::new(LONG);
+    let http = Http::start(&workspace);
+    let body = stateless(1, "tools/call", waiting("silent"));
+    let body = body.to_string().replace("progressToken", "nothing");
+    let mut head =
+        format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n", http.address(), body.len());
+    for (name, value) in STATELESS {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let mut connection = TcpStream::connect(http.address()).unwrap();
+    connection.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+    let get = || http.call("keeper_get", json!({ "key": "silent" }));
+    let begun = Instant::now();
+    while text(&get()) != "begun" {
+        assert!(begun.elapsed() < PATIENCE, "it didn't begin");
+    }
+    drop(connection);
+    until_tidied(get);
 }
 
 #[test]

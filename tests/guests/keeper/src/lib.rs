@@ -169,6 +169,7 @@ fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<Strin
         }
         "lists_asked" => Ok(text(bucket, ASKED)?.unwrap_or_default()),
         "wait_and_tidy" => {
+            bucket.set(args.key(), b"begun")?;
             progress::report(1.0, None);
             while !ctx.cancelled() {
                 thread::sleep(Duration::from_millis(1));
