@@ -84,6 +84,13 @@ impl Zoo {
         std::thread::sleep(Duration::from_secs(365 * 24 * 60 * 60));
     }
 
+    /// Reports progress, then sleeps for longer than anybody waits. For clients, which cancel what they know to run.
+    #[tool]
+    fn report_and_hang(&self) {
+        progress::report(0.0, 1.0);
+        std::thread::sleep(Duration::from_secs(365 * 24 * 60 * 60));
+    }
+
     /// Takes memory until there is no more, and returns how much it got. For the limit of memory.
     #[tool]
     fn grow_memory(&self) -> String {
