@@ -1,5 +1,5 @@
-//! `judges`: real MCP clients, installed from committed lockfiles, that list and call through the built gateway, over
-//! HTTP and stdio and in both eras; and the official conformance suite.
+//! `judges`: real MCP clients, installed from committed lockfiles, that do through the built gateway all that they can,
+//! over each transport and in each revision; and the official conformance suite.
 //!
 //! They share no line of code with the gateway, so what they accept others accept too. A judge whose language isn't
 //! on the machine is skipped, loudly; with `CI=true` that is a failure.
@@ -19,21 +19,28 @@ mod conformance;
 mod inspector;
 mod install;
 mod python;
+mod rust;
+mod table;
 mod typescript;
 
 use install::Missing;
+use table::Table;
 
 /// A judge: its name, and how it judges.
-type Judge = (&'static str, fn(&Project) -> Result<Verdict>);
+type Judge = (&'static str, fn(&Project, &mut Table) -> Result<Verdict>);
 
-/// All judges, the quick ones first.
-const JUDGES: [Judge; 5] = [
-    ("python", python::sdks),
-    ("time", python::beside),
+/// All judges.
+const JUDGES: [Judge; 6] = [
     ("typescript", typescript::sdks),
+    ("python", python::sdks),
+    ("rust", rust::sdk),
     ("inspector", inspector::judge),
-    ("conformance", conformance::judge),
+    ("time", |project, _| python::beside(project)),
+    ("conformance", |project, _| conformance::judge(project)),
 ];
+
+/// What the clients are served.
+const CONFIG: &str = "tests/clients/everything.toml";
 
 /// A judge that hasn't ended after this hangs.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -53,22 +60,34 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     if let Some(word) = rest.iter().find(|word| !names.contains(&word.as_str())) {
         bail!("there is no judge `{word}`; there are {}", names.join(", "));
     }
-    let tally = chosen(project, |name| rest.is_empty() || rest.iter().any(|word| word == name));
+    let tally = if rest.is_empty() {
+        all(project)
+    } else {
+        chosen(project, &mut Table::default(), |name| rest.iter().any(|word| word == name))
+    };
     report::say(&format!("\n{}\n", report::line(tally)));
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs all judges.
+/// Runs all judges, and keeps what the clients were seen to do.
 pub(crate) fn all(project: &Project) -> Tally {
-    chosen(project, |_| true)
+    let mut table = Table::default();
+    let mut total = chosen(project, &mut table, |_| true);
+    if total.skipped == 0 {
+        total.add(table.keep(project).unwrap_or_else(|error| {
+            report::problem(&format!("{error:#}"));
+            Tally::FAIL
+        }));
+    }
+    total
 }
 
 /// Runs the judges that are `wanted`.
-fn chosen(project: &Project, wanted: impl Fn(&str) -> bool) -> Tally {
+fn chosen(project: &Project, table: &mut Table, wanted: impl Fn(&str) -> bool) -> Tally {
     let mut total = Tally::default();
     for (name, judge) in JUDGES.into_iter().filter(|(name, _)| wanted(name)) {
         report::say(&format!("\n--- judge: {name}\n"));
-        total.add(match judge(project) {
+        total.add(match judge(project, table) {
             Ok(Verdict::Judged(tally)) => tally,
             Ok(Verdict::Skipped(missing)) => skipped(name, &missing),
             Err(error) => {
@@ -76,6 +95,10 @@ fn chosen(project: &Project, wanted: impl Fn(&str) -> bool) -> Tally {
                 Tally::FAIL
             }
         });
+    }
+    for gap in table.gaps() {
+        report::say(&format!("FAILED {gap}: nothing was said of it\n"));
+        total.add(Tally::FAIL);
     }
     total
 }
@@ -103,11 +126,11 @@ fn stdio(project: &Project, config: &str) -> Vec<String> {
     [program.as_str(), "serve", "--stdio", "-c", &config].map(str::to_owned).into()
 }
 
-/// Runs a script that prints a line for each of its checks, and counts them.
-fn script(project: &Project, run: Run) -> Result<Tally> {
+/// Runs a script that prints a line for each of its checks, counts them and notes what was seen.
+fn script(project: &Project, run: Run, table: &mut Table) -> Result<Tally> {
     let mut tally = Tally::default();
     let run = run.env("MOONGATE_CACHE_DIR", project.code_cache()).folder(project.root());
-    let good = run.lines(LIMIT, |line| tally.add(counted(line)))?;
+    let good = run.lines(LIMIT, |line| tally.add(table.note(line)))?;
     if tally == Tally::default() {
         bail!("the script made no check at all");
     }
@@ -116,15 +139,6 @@ fn script(project: &Project, run: Run) -> Result<Tally> {
         tally.add(Tally::FAIL);
     }
     Ok(tally)
-}
-
-/// What a line of a script adds.
-fn counted(line: &str) -> Tally {
-    match line.split_once(' ') {
-        Some(("ok", _)) => Tally::PASS,
-        Some(("FAILED", _)) => Tally::FAIL,
-        _ => Tally::default(),
-    }
 }
 
 /// Prints what a server wrote, where its judge found fault.

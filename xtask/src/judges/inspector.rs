@@ -1,22 +1,47 @@
-//! The MCP Inspector's command line, as a person would use it: over both transports, in each of its eras.
+//! The MCP Inspector's command line, as a person would use it: over both transports, in each of its eras; and its
+//! strict look at tools' schemas, at ours as plugins have them and in the form that is for every client.
 
-use anyhow::{Result, bail};
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
 use super::install::Node;
-use super::{Verdict, explain, gateway, install, stdio};
+use super::{CONFIG, Table, Verdict, explain, gateway, install, stdio};
 use crate::project::Project;
 use crate::report::{self, Tally};
 
-/// What it is served.
-const CONFIG: &str = "tests/clients/time.toml";
+/// What it looks at strictly, and a tool that it must find there.
+const STRICT: [(&str, &str); 2] = [
+    ("tests/clients/time.toml", "time_convert_time"),
+    ("tests/clients/portable.toml", "json_schema_2020_12_tool"),
+];
 
 /// The Inspector's exit code for a tool's own error.
 const TOOL_ERROR: i32 = 5;
 
+/// Its eras, and the revision that each must end with.
+const ERAS: [(&str, &str); 2] = [("legacy", "2025-11-25"), ("modern", "2026-07-28")];
+
+/// Why it can't do more.
+const LACKS: &str = "its command line asks one thing, prints the answer and ends";
+
+/// What it can't.
+const LACKING: [&str; 9] = [
+    "complete",
+    "progress",
+    "logging",
+    "elicitation",
+    "sampling",
+    "roots",
+    "cancel",
+    "list_changed",
+    "subscriptions",
+];
+
 /// One use of the Inspector.
 #[derive(Debug)]
 struct Use {
-    name: &'static str,
     words: &'static [&'static str],
     /// The exit code that is right.
     code: i32,
@@ -24,90 +49,149 @@ struct Use {
     holds: &'static [&'static str],
 }
 
-const USES: [Use; 3] = [
-    Use {
-        name: "tools/list, strictly",
-        words: &["--method", "tools/list", "--strict"],
-        code: 0,
-        holds: &[r#""name":"time_get_current_time""#, r#""name":"time_convert_time""#],
-    },
-    Use {
-        name: "tools/call",
-        words: &[
-            "--method",
-            "tools/call",
-            "--tool-name",
-            "time_convert_time",
-            "--tool-arg",
-            "source_timezone=UTC",
-            "time=12:00",
-            "target_timezone=Asia/Tokyo",
+impl Use {
+    const fn of(words: &'static [&'static str], holds: &'static [&'static str]) -> Self {
+        Self { words, code: 0, holds }
+    }
+}
+
+/// What it can, each with the uses that show it.
+const USES: [(&str, &[Use]); 4] = [
+    (
+        "list",
+        &[
+            Use::of(&["--method", "tools/list"], &[r#""name":"test_simple_text""#]),
+            Use::of(&["--method", "resources/list"], &[r#""uri":"test://static-text""#]),
+            Use::of(&["--method", "resources/templates/list"], &["test://template/{id}/data"]),
+            Use::of(&["--method", "prompts/list"], &[r#""name":"test_prompt_with_arguments""#]),
         ],
-        code: 0,
-        holds: &["T21:00:00+09:00", "+9.0h"],
-    },
-    Use {
-        name: "tools/call of a zone that isn't there",
-        words: &[
-            "--method",
-            "tools/call",
-            "--tool-name",
-            "time_get_current_time",
-            "--tool-arg",
-            "timezone=Mars/Olympus",
+    ),
+    (
+        "call",
+        &[
+            Use::of(
+                &[
+                    "--method",
+                    "tools/call",
+                    "--tool-name",
+                    "test_x_mcp_header",
+                    "--tool-arg",
+                    "region=north",
+                    "level=3",
+                ],
+                &["region=north, level=3"],
+            ),
+            Use {
+                words: &["--method", "tools/call", "--tool-name", "test_error_handling"],
+                code: TOOL_ERROR,
+                holds: &["intentionally returns an error"],
+            },
         ],
-        code: TOOL_ERROR,
-        holds: &["Mars/Olympus"],
-    },
+    ),
+    (
+        "read",
+        &[Use::of(&["--method", "resources/read", "--uri", "test://template/7/data"], &["Data for ID: 7"])],
+    ),
+    (
+        "get",
+        &[Use::of(
+            &[
+                "--method",
+                "prompts/get",
+                "--prompt-name",
+                "test_prompt_with_arguments",
+                "--prompt-args",
+                "arg1=a",
+                "arg2=b",
+            ],
+            &["arg1='a', arg2='b'"],
+        )],
+    ),
 ];
 
-/// Lists and calls, over HTTP and stdio, in each era.
-pub(super) fn judge(project: &Project) -> Result<Verdict> {
+/// All that it can, over HTTP and stdio, in each era.
+pub(super) fn judge(project: &Project, table: &mut Table) -> Result<Verdict> {
     let node = match install::node(project)? {
         Ok(node) => node,
         Err(missing) => return Ok(Verdict::Skipped(missing)),
     };
+    let client = format!("inspector-{}", version(&node)?);
     let server = gateway(project, CONFIG)?;
-    let over = [("http", vec![server.url.clone()]), ("stdio", stdio(project, CONFIG))];
     let mut total = Tally::default();
-    for (transport, target) in &over {
-        for era in ["legacy", "auto", "modern"] {
-            for one in &USES {
-                let label = format!("inspector, {transport}, {era}: {}", one.name);
-                total.add(match try_one(project, &node, target, era, one) {
-                    Ok(()) => {
-                        report::say(&format!("ok {label}\n"));
-                        Tally::PASS
-                    }
-                    Err(error) => {
-                        report::say(&format!("FAILED {label}: {error:#}\n"));
-                        Tally::FAIL
-                    }
+    let mut tell = |line: String| {
+        report::say(&format!("{line}\n"));
+        total.add(table.note(&line));
+    };
+    for (transport, target) in [("http", vec![server.url.clone()]), ("stdio", stdio(project, CONFIG))] {
+        for (era, revision) in ERAS {
+            let label = format!("{client} {transport} {revision}");
+            let speaks = try_one(project, &node, &target, era, &["--method", "initialize"], 0);
+            let speaks = speaks.and_then(|said| has(&said, revision));
+            tell(line(&label, "connect", speaks));
+            for (capability, uses) in USES {
+                let used = uses.iter().try_for_each(|one| {
+                    let said = try_one(project, &node, &target, era, one.words, one.code)?;
+                    one.holds.iter().try_for_each(|text| has(&said, text))
                 });
+                tell(line(&label, capability, used));
             }
+            LACKING.iter().for_each(|capability| tell(format!("- {label} {capability}: {LACKS}")));
+        }
+    }
+    for (config, tool) in STRICT {
+        for (era, revision) in ERAS {
+            let words = ["--method", "tools/list", "--strict"];
+            let said = try_one(project, &node, &stdio(project, config), era, &words, 0);
+            let good = said.and_then(|said| has(&said, tool));
+            tell(line(&format!("{client} {config} {revision}"), "strict", good));
         }
     }
     Ok(Verdict::Judged(explain(&server, total)))
 }
 
-/// Uses it once.
-fn try_one(project: &Project, node: &Node, target: &[String], era: &str, one: &Use) -> Result<()> {
+/// The line that tells how a check went.
+fn line(label: &str, name: &str, end: Result<()>) -> String {
+    match end {
+        Ok(()) => format!("ok {label} {name}"),
+        Err(error) => format!("FAILED {label} {name}: {}", format!("{error:#}").replace('\n', " ")),
+    }
+}
+
+/// Its version, from its package.
+fn version(node: &Node) -> Result<String> {
+    let path = node.file("@modelcontextprotocol/inspector/package.json");
+    let text = fs::read(&path).with_context(|| format!("`{}` can't be read", path.display()))?;
+    let package: Value = serde_json::from_slice(&text)?;
+    Ok(package["version"].as_str().context("a package has a version")?.to_owned())
+}
+
+/// Uses it once; gives back what it printed.
+fn try_one(
+    project: &Project,
+    node: &Node,
+    target: &[String],
+    era: &str,
+    words: &[&str],
+    code: i32,
+) -> Result<String> {
     let launcher = node.file("@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     let cache = format!("MOONGATE_CACHE_DIR={}", project.code_cache().display());
-    let mut words = vec!["--cli".to_owned()];
+    let mut all = vec!["--cli".to_owned()];
     if target.len() > 1 {
-        words.extend(["-e".to_owned(), cache]);
+        all.extend(["-e".to_owned(), cache]);
     }
-    words.extend_from_slice(target);
-    words.extend(["--protocol-era", era, "--format", "json"].map(str::to_owned));
-    words.extend(one.words.iter().map(|word| (*word).to_owned()));
-    let run = node.run(&launcher).args(words).env("MCP_INSPECTOR_SECRET_STORE", "memory");
-    let (code, said) = run.folder(project.root()).output(super::LIMIT)?;
-    if code != Some(one.code) {
-        bail!("it ended with {code:?} instead of {}: {said}", one.code);
+    all.extend_from_slice(target);
+    all.extend(["--protocol-era", era, "--format", "json"].map(str::to_owned));
+    all.extend(words.iter().map(|word| (*word).to_owned()));
+    let run = node.run(&launcher).args(all).env("MCP_INSPECTOR_SECRET_STORE", "memory");
+    let (ended, said) = run.folder(project.root()).output(super::LIMIT)?;
+    if ended != Some(code) {
+        bail!("it ended with {ended:?} instead of {code}: {said}");
     }
-    match one.holds.iter().find(|text| !said.contains(**text)) {
-        None => Ok(()),
-        Some(text) => bail!("its answer doesn't hold `{text}`: {said}"),
-    }
+    Ok(said)
+}
+
+/// Makes sure that it printed a text.
+fn has(said: &str, text: &str) -> Result<()> {
+    if said.contains(text) { Ok(()) } else { bail!("its answer doesn't hold `{text}`: {said}") }
 }

@@ -33,7 +33,7 @@ pub(super) enum Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Python => "it needs python3 (3.10 or later) with its `venv` module",
+            Self::Python => "it needs python3 (3.11 or later) with its `venv` module",
             Self::Npm => "it needs npm",
             Self::Node => "it needs Node 22, which npm doesn't have for this machine: install it beforehand",
         })
@@ -51,7 +51,7 @@ pub(super) struct Node {
 
 /// Installs `tests/clients/python/requirements-<name>.txt`; gives back the environment's Python.
 pub(super) fn python(project: &Project, name: &str) -> Result<Result<PathBuf, Missing>> {
-    let asked = "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 10))";
+    let asked = "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 11))";
     let Ok(version) = Run::new("python3").args(["-c", asked]).read() else { return Ok(Err(Missing::Python)) };
     let lock = project.root().join(format!("tests/clients/python/requirements-{name}.txt"));
     let folder = keyed(project, &format!("python-{name}"), &lock, &version)?;

@@ -1,22 +1,22 @@
-//! Both lines of the Python SDK as clients, and `mcp-server-time` as the plugin's measure.
+//! Both lines of the Python SDK and FastMCP as clients, and `mcp-server-time` as the measure of the plugin `time`.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{Verdict, explain, gateway, install, script, stdio};
+use super::{CONFIG, Table, Verdict, explain, gateway, install, script, stdio};
 use crate::project::Project;
 use crate::report::Tally;
 use crate::run::Run;
 
-/// What the clients are served.
-const CONFIG: &str = "tests/clients/time.toml";
+/// What is compared with `mcp-server-time`.
+const TIME: &str = "tests/clients/time.toml";
 
-/// Lists and calls with both SDKs, over HTTP and stdio.
-pub(super) fn sdks(project: &Project) -> Result<Verdict> {
+/// All that the clients can, over each transport.
+pub(super) fn sdks(project: &Project, table: &mut Table) -> Result<Verdict> {
     let mut total = Tally::default();
     let mut server = None;
-    for line in ["v1", "v2"] {
+    for line in ["v1", "v2", "fastmcp"] {
         let python = match install::python(project, line)? {
             Ok(python) => python,
             Err(missing) => return Ok(Verdict::Skipped(missing)),
@@ -25,9 +25,9 @@ pub(super) fn sdks(project: &Project) -> Result<Verdict> {
             Some(server) => server,
             None => server.insert(gateway(project, CONFIG)?),
         };
-        let run = call(project, python, &format!("list_and_call_{line}.py"));
+        let run = call(project, python, &format!("everything_{line}.py"));
         let run = run.args(["--http", &server.url, "--stdio"]).args(stdio(project, CONFIG));
-        total.add(explain(server, script(project, run)?));
+        total.add(explain(server, script(project, run, table)?));
     }
     Ok(Verdict::Judged(total))
 }
@@ -38,8 +38,8 @@ pub(super) fn beside(project: &Project) -> Result<Verdict> {
         Ok(python) => python,
         Err(missing) => return Ok(Verdict::Skipped(missing)),
     };
-    let run = call(project, python, "compare_time.py").arg("--stdio").args(stdio(project, CONFIG));
-    script(project, run).map(Verdict::Judged)
+    let run = call(project, python, "compare_time.py").arg("--stdio").args(stdio(project, TIME));
+    script(project, run, &mut Table::default()).map(Verdict::Judged)
 }
 
 /// A call of a script of `tests/clients/python`, which leaves nothing beside it.

@@ -1,0 +1,230 @@
+// What every client is asked to do, one check for each capability, whichever SDK it is built on.
+//
+// A check takes a `Connection` (see `connections.mjs`) and throws where something isn't as it should be; where the
+// client or its revision lacks what is checked, it throws `Lacks` with the reason, and where it lacks a part of it, it
+// gives the reason back. Names and texts are those of the fixture `everything`, and of the zoo.
+
+import assert from 'node:assert/strict';
+
+/** What a client lacks, and why. */
+export class Lacks extends Error {}
+
+/** The answers of the person, the model and the host. */
+export const ROOT = { uri: 'file:///garden', name: 'garden' };
+export const ANSWERS = {
+    'elicitation/create': params => ({ action: 'accept', content: filled(params.requestedSchema) }),
+    'sampling/createMessage': () => ({
+        role: 'assistant',
+        content: { type: 'text', text: 'Paris' },
+        model: 'a-model',
+        stopReason: 'endTurn'
+    }),
+    'roots/list': () => ({ roots: [ROOT] })
+};
+
+/** A form, filled in: each field with its default or the first thing that fits. */
+function filled(schema) {
+    const first = field => {
+        if (field.default !== undefined) {
+            return field.default;
+        }
+        const choice = field.enum?.[0] ?? (field.oneOf ?? field.anyOf)?.[0]?.const;
+        if (choice !== undefined) {
+            return choice;
+        }
+        const plain = { array: () => [first(field.items)], boolean: () => true, integer: () => 1, number: () => 1 };
+        return plain[field.type]?.() ?? 'Ada';
+    };
+    return Object.fromEntries(Object.entries(schema.properties).map(([name, field]) => [name, first(field)]));
+}
+
+export const CHECKS = {
+    list: async connection => {
+        const tools = await connection.tools();
+        const simple = tools.find(tool => tool.name === 'test_simple_text');
+        assert.ok(simple, `listed ${named(tools)}`);
+        assert.ok(tools.every(tool => tool.description && tool.inputSchema.type === 'object'));
+        const schema = tools.find(tool => tool.name === 'json_schema_2020_12_tool').inputSchema;
+        assert.equal(schema.$defs.address.$anchor, 'addressDef');
+        assert.ok(named(await connection.resources(), 'uri').includes('test://static-text'));
+        assert.deepEqual(named(await connection.templates(), 'uriTemplate').slice(0, 1), ['test://template/{id}/data']);
+        assert.ok(named(await connection.prompts()).includes('test_prompt_with_arguments'));
+    },
+    call: async connection => {
+        const text = await connection.call('test_simple_text');
+        assert.equal(textOf(text), 'This is a simple text response for testing.');
+        const { content } = await connection.call('test_multiple_content_types');
+        assert.deepEqual(content.map(block => block.type), ['text', 'image', 'resource']);
+        await audio(connection);
+        const failed = await connection.call('test_error_handling');
+        assert.equal(failed.isError, true);
+        await structured(connection);
+        await assert.rejects(connection.call('no_such_tool'), error => error.code === -32602);
+        await manyAtOnce(connection);
+        return mirrored(connection);
+    },
+    read: async connection => {
+        const one = async uri => (await connection.read(uri)).contents[0];
+        assert.equal((await one('test://static-text')).text, 'This is the content of the static text resource.');
+        const image = await one('test://static-binary');
+        assert.equal(image.mimeType, 'image/png');
+        assert.ok(Buffer.from(image.blob, 'base64').includes('PNG'));
+        assert.equal(JSON.parse((await one('test://template/123/data')).text).id, '123');
+        // One code before 2026-07-28 and another from then on; the line 2.x shows its own for both.
+        await assert.rejects(connection.read('test://nothing'), error => [-32002, -32602].includes(error.code));
+    },
+    get: async connection => {
+        const simple = await connection.get('test_simple_prompt');
+        assert.equal(simple.messages[0].content.text, 'This is a simple prompt for testing.');
+        const full = await connection.get('test_prompt_with_arguments', { arg1: 'a', arg2: 'b' });
+        assert.equal(full.messages[0].content.text, "Prompt with arguments: arg1='a', arg2='b'");
+        const image = await connection.get('test_prompt_with_image');
+        assert.equal(image.messages[0].content.type, 'image');
+        const held = await connection.get('test_prompt_with_embedded_resource', { resourceUri: 'test://held' });
+        assert.equal(held.messages[0].content.resource.uri, 'test://held');
+        await assert.rejects(connection.get('test_prompt_with_arguments', {}), error => error.code === -32602);
+    },
+    complete: async connection => {
+        const { completion } = await connection.complete('test_prompt_with_arguments', 'arg1', 'te');
+        assert.deepEqual(completion.values, ['test', 'testing', 'tested']);
+    },
+    progress: async connection => {
+        const seen = [];
+        const onprogress = ({ progress, total }) => seen.push([progress, total]);
+        await connection.call('test_tool_with_progress', {}, { onprogress });
+        // Of a notification and a response that come in one piece, both lines of the SDK take the response first.
+        const all = [[0, 100], [50, 100], [100, 100]];
+        assert.ok(seen.length >= all.length - 1, `saw ${JSON.stringify(seen)}`);
+        assert.deepEqual(seen, all.slice(0, seen.length));
+    },
+    logging: async connection => {
+        const wanted = ['Tool execution started', 'Tool processing data', 'Tool execution completed'];
+        const { logs } = connection.seen;
+        logs.length = 0;
+        await connection.callLogged('debug', 'test_tool_with_logging');
+        await connection.seen.until(() => logs.length >= wanted.length, 'the log messages');
+        assert.deepEqual(logs.map(log => log.data), wanted);
+        assert.ok(logs.every(log => log.level === 'info'));
+        logs.length = 0;
+        await connection.callLogged('error', 'test_logging_tool');
+        await connection.seen.until(() => logs.length > 0, 'the log message');
+        assert.deepEqual(logs.map(log => log.level), ['error']);
+    },
+    elicitation: async connection => {
+        if (connection.revision < '2025-06-18') {
+            throw new Lacks('the revision has no elicitation');
+        }
+        const ask = async (name, args) => {
+            connection.seen.asked.length = 0;
+            const text = textOf(await connection.call(name, args));
+            return [text, connection.seen.asked.map(({ params }) => params)];
+        };
+        const [text, [params]] = await ask('test_elicitation', { message: 'Who are you?' });
+        assert.ok(params.message.includes('Who are you?'), params.message);
+        assert.match(text, /accept.*Ada/);
+        connection.seen.answer = { 'elicitation/create': () => ({ action: 'decline' }) };
+        const [declined] = await ask('test_elicitation', { message: 'Who are you?' });
+        connection.seen.answer = {};
+        assert.match(declined, /decline/);
+        const [defaults] = await ask('test_elicitation_sep1034_defaults');
+        assert.match(defaults, /John Doe/);
+        const [enums] = await ask('test_elicitation_sep1330_enums');
+        assert.match(enums, /accept/);
+        const [hello] = await ask('test_input_required_result_elicitation');
+        assert.equal(hello, 'Hello, Ada!');
+        const [, rounds] = await ask('test_input_required_result_multi_round');
+        assert.equal(rounds.length, 2);
+        const prompt = await connection.get('test_input_required_result_prompt');
+        assert.match(prompt.messages[0].content.text, /Ada/);
+    },
+    sampling: async connection => {
+        connection.seen.asked.length = 0;
+        const prompt = 'What is the capital of France?';
+        assert.match(textOf(await connection.call('test_sampling', { prompt })), /Paris/);
+        const [{ method, params }] = connection.seen.asked;
+        assert.equal(method, 'sampling/createMessage');
+        assert.equal([params.messages[0].content].flat()[0].text, prompt);
+        assert.equal(params.maxTokens, 100);
+        assert.match(textOf(await connection.call('test_input_required_result_sampling')), /Paris/);
+    },
+    roots: async connection => {
+        const text = textOf(await connection.call('test_input_required_result_list_roots'));
+        assert.ok(text.includes(ROOT.uri), text);
+        if (connection.revision >= '2025-06-18') {
+            connection.seen.asked.length = 0;
+            await connection.call('test_input_required_result_multiple_inputs');
+            const methods = connection.seen.asked.map(({ method }) => method).sort();
+            assert.deepEqual(methods, ['elicitation/create', 'roots/list', 'sampling/createMessage']);
+        }
+    },
+    cancel: async connection => {
+        if (connection.lacks.cancel) {
+            throw new Lacks(connection.lacks.cancel);
+        }
+        const cancel = new AbortController();
+        const hanging = connection.call('zoo_report_and_hang', {}, {
+            onprogress: () => cancel.abort('not wanted any more'),
+            signal: cancel.signal
+        });
+        await assert.rejects(hanging, error => !(error instanceof assert.AssertionError));
+        assert.ok(cancel.signal.aborted, 'it ended before it was cancelled');
+        // One call of the zoo runs at a time: this one comes to its turn when the other is gone.
+        assert.equal(textOf(await connection.call('zoo_echo', { text: 'free' })), 'free');
+    },
+    list_changed: async connection => {
+        const { changed } = connection.seen;
+        const listening = await connection.listen({ toolsListChanged: true, promptsListChanged: true });
+        for (const kind of ['tools', 'prompts']) {
+            const before = named(await connection[kind]());
+            changed.delete(kind);
+            await connection.call(`test_trigger_${kind.slice(0, -1)}_change`);
+            await connection.seen.until(() => changed.has(kind), `the news of ${kind}`);
+            assert.notDeepEqual(named(await connection[kind]()), before, `the list of ${kind} is as it was`);
+        }
+        await listening.close();
+    },
+    subscriptions: async connection => {
+        const { changed } = connection.seen;
+        changed.clear();
+        const subscribed = await connection.subscribe('zoo://text');
+        await connection.call('zoo_changes_flood', { count: 100 });
+        await connection.seen.until(() => changed.has('zoo://text'), 'the news of the resource');
+        assert.deepEqual([...changed], ['zoo://text'], 'told of more than was changed and subscribed to');
+        await subscribed.close();
+    }
+};
+
+/** Sound is a kind of content since 2025-03-26; before, something else stands for it. */
+async function audio(connection) {
+    const { content } = await connection.call('test_audio_content');
+    assert.equal(content[0].type, connection.revision >= '2025-03-26' ? 'audio' : 'text');
+}
+
+/** A structured result says the same as its text; it exists since 2025-06-18. */
+async function structured(connection) {
+    const result = await connection.call('zoo_echo_context');
+    const told = JSON.parse(textOf(result));
+    assert.equal(told.revision, connection.revision);
+    assert.deepEqual(result.structuredContent, connection.revision >= '2025-06-18' ? told : undefined);
+}
+
+async function manyAtOnce(connection) {
+    const one = async number => {
+        const args = { name: `n${number}`, contactMethod: 'email', email: `n${number}@example.com` };
+        const result = await connection.call('json_schema_2020_12_tool', args);
+        assert.equal(textOf(result), `Called with ${JSON.stringify(args)}`);
+    };
+    await Promise.all(Array.from({ length: 32 }, (_, number) => one(number)));
+}
+
+/** An argument that is also sent as a header, where there are such. */
+async function mirrored(connection) {
+    if (connection.lacks.mirrored) {
+        return connection.lacks.mirrored;
+    }
+    const result = await connection.call('test_x_mcp_header', { region: 'north', level: 3 });
+    assert.equal(textOf(result), 'region=north, level=3');
+}
+
+const named = (list, key = 'name') => list.map(one => one[key]);
+const textOf = result => result.content.filter(block => block.type === 'text').map(block => block.text).join('');

@@ -1,0 +1,118 @@
+// What clients of the TypeScript SDK, and the bridge `mcp-remote`, see of the fixture: both lines, both transports,
+// every revision that they speak.
+//
+// Usage: node everything.mjs <folder> [--http URL] [--sse URL] [-- COMMAND…]
+// The packages are looked up in the folder that xtask installed them into, not beside this file.
+// Each check prints a line: `ok`, `FAILED` or `-` (the client can't), then client, transport, revision and capability.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { pathToFileURL } from 'node:url';
+
+import { CHECKS, Lacks } from './checks.mjs';
+import { first, second } from './connections.mjs';
+
+const [folder, ...words] = process.argv.slice(2);
+const modules = path.join(path.resolve(folder), 'node_modules');
+const packages = createRequire(path.join(path.resolve(folder), 'package.json'));
+const load = name => import(pathToFileURL(packages.resolve(name)).href).then(module => module.default ?? module);
+const version = name => JSON.parse(fs.readFileSync(path.join(modules, name, 'package.json'), 'utf8')).version;
+
+const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'];
+
+/** The time after which a check hangs. */
+const LIMIT = 120_000;
+
+const { values, positionals } = parseArgs({
+    args: words,
+    options: { http: { type: 'string' }, sse: { type: 'string' } },
+    allowPositionals: true
+});
+const [command, ...args] = positionals;
+
+/** One way to connect after the other: the first words of its lines, and how. */
+async function* ways() {
+    const old = { label: `typescript-${version('@modelcontextprotocol/sdk')}`, make: first, revisions: ['2025-11-25'] };
+    const now = { label: `typescript-client-${version('@modelcontextprotocol/client')}`, make: second, revisions: REVISIONS };
+    const oldStdio = await load('@modelcontextprotocol/sdk/client/stdio.js');
+    const nowStdio = await load('@modelcontextprotocol/client/stdio');
+    const program = { command, args, env: process.env, stderr: 'inherit' };
+    if (values.http) {
+        const url = new URL(values.http);
+        const { StreamableHTTPClientTransport: Old } = await load('@modelcontextprotocol/sdk/client/streamableHttp.js');
+        const { StreamableHTTPClientTransport: Now } = await load('@modelcontextprotocol/client');
+        yield* each(old, 'http', () => new Old(url));
+        yield* each(now, 'http', () => new Now(url));
+        const bridge = [path.join(modules, 'mcp-remote/dist/proxy.js'), values.http, '--allow-http', '--transport', 'http-only'];
+        const remote = { command: process.execPath, args: bridge, env: process.env, stderr: 'inherit' };
+        const label = `mcp-remote-${version('mcp-remote')}`;
+        yield* each({ ...old, label }, 'stdio-to-http', () => new oldStdio.StdioClientTransport(remote));
+        const lacks = {
+            mirrored: 'without arguments that are sent as headers, too: the bridge writes none',
+            cancel: 'the bridge passes on that a call is cancelled, but keeps its stream open, and in 2026-07-28 the end of the stream is what cancels'
+        };
+        const stateless = { ...now, label, lacks, revisions: ['2026-07-28'] };
+        yield* each(stateless, 'stdio-to-http', () => new nowStdio.StdioClientTransport(remote));
+    }
+    if (values.sse) {
+        const { SSEClientTransport } = await load('@modelcontextprotocol/sdk/client/sse.js');
+        yield* each(old, 'sse', () => new SSEClientTransport(new URL(values.sse)));
+    }
+    if (command) {
+        yield* each(old, 'stdio', () => new oldStdio.StdioClientTransport(program));
+        yield* each(now, 'stdio', () => new nowStdio.StdioClientTransport(program));
+    }
+}
+
+async function* each({ label, make, revisions, lacks = {} }, transport, open) {
+    for (const revision of revisions) {
+        const way = await make(load, open(), revision);
+        way.connection.lacks = lacks;
+        yield { words: `${label} ${transport} ${revision}`, revision, ...way };
+    }
+}
+
+let failed = 0;
+
+/** Runs one check and prints how it went. */
+async function check(label, body) {
+    let timer;
+    const late = new Promise((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`no end after ${LIMIT / 1000} s`)), LIMIT);
+    });
+    try {
+        const note = await Promise.race([body(), late]);
+        console.log(`ok ${label}${note ? `: ${note}` : ''}`);
+    } catch (error) {
+        if (error instanceof Lacks) {
+            console.log(`- ${label}: ${error.message}`);
+            return;
+        }
+        failed += 1;
+        console.log(`FAILED ${label}: ${String(error?.message ?? error).split('\n').join(' ')}`);
+        console.error(error);
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+for await (const { words: label, revision, connection, connect, spoken } of ways()) {
+    let connected = false;
+    await check(`${label} connect`, async () => {
+        await connect();
+        connected = true;
+        assert.equal(spoken() ?? revision, revision);
+    });
+    for (const [name, body] of Object.entries(CHECKS)) {
+        await check(`${label} ${name}`, () => {
+            assert.ok(connected, 'not connected');
+            return body(connection);
+        });
+    }
+    await connection.client.close();
+}
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,342 @@
+//! What the client is asked to do, one check for each capability. Names and texts are those of the fixture
+//! `everything`, and of the zoo.
+
+#![expect(deprecated, reason = "logging and subscriptions of sessions are still part of the older revisions")]
+
+use std::fmt;
+use std::future::Future;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use futures::FutureExt as _;
+use futures::future::{LocalBoxFuture, join_all};
+use rmcp::ServiceError;
+use rmcp::model::{
+    CallToolRequestParams, ProtocolVersion, ServerNotification, SubscribeRequestParams, SubscriptionFilter,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::Subscription;
+use serde_json::{Value, json};
+use tokio::select;
+
+use crate::Connection;
+use crate::seen::{ROOT, Seen, made, value};
+
+/// What is checked doesn't exist in the client or in its revision.
+#[derive(Debug)]
+pub(crate) struct Lacks(&'static str);
+
+impl fmt::Display for Lacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Lacks {}
+
+/// A check.
+type Check = fn(&Connection) -> LocalBoxFuture<'_, Result<()>>;
+
+/// All checks, each under the name of its capability.
+pub(crate) const CHECKS: [(&str, Check); 13] = [
+    ("list", |client| lists(client).boxed_local()),
+    ("call", |client| calls(client).boxed_local()),
+    ("read", |client| reads(client).boxed_local()),
+    ("get", |client| gets(client).boxed_local()),
+    ("complete", |client| completes(client).boxed_local()),
+    ("progress", |client| progresses(client).boxed_local()),
+    ("logging", |client| logs(client).boxed_local()),
+    ("elicitation", |client| elicits(client).boxed_local()),
+    ("sampling", |client| samples(client).boxed_local()),
+    ("roots", |client| roots(client).boxed_local()),
+    ("cancel", |client| cancels(client).boxed_local()),
+    ("list_changed", |client| lists_change(client).boxed_local()),
+    ("subscriptions", |client| subscribes(client).boxed_local()),
+];
+
+async fn lists(client: &Connection) -> Result<()> {
+    let tools = value(&client.service.list_all_tools().await?);
+    let tools = tools.as_array().context("no list")?;
+    ensure!(tools.iter().any(|tool| tool["name"] == "test_simple_text"), "{tools:?}");
+    let schema = tools.iter().find(|tool| tool["name"] == "json_schema_2020_12_tool").context("no schema")?;
+    ensure!(schema["inputSchema"]["$defs"]["address"]["$anchor"] == "addressDef", "{schema}");
+    let resources = client.service.list_all_resources().await?;
+    ensure!(resources.iter().any(|one| one.uri == "test://static-text"), "{resources:?}");
+    let templates = client.service.list_all_resource_templates().await?;
+    ensure!(templates.iter().any(|one| one.uri_template == "test://template/{id}/data"), "{templates:?}");
+    ensure!(prompts(client).await?.contains(&"test_prompt_with_arguments".to_owned()));
+    Ok(())
+}
+
+async fn calls(client: &Connection) -> Result<()> {
+    let simple = call(client, "test_simple_text", json!({})).await?;
+    ensure!(text(&simple) == "This is a simple text response for testing.", "{simple}");
+    let mixed = call(client, "test_multiple_content_types", json!({})).await?;
+    let kinds: Vec<_> = mixed["content"].as_array().into_iter().flatten().map(|one| &one["type"]).collect();
+    ensure!(kinds == ["text", "image", "resource"], "{mixed}");
+    let sound = call(client, "test_audio_content", json!({})).await?;
+    let kind = if client.revision >= ProtocolVersion::V_2025_03_26 { "audio" } else { "text" };
+    ensure!(sound["content"][0]["type"] == kind, "{sound}");
+    ensure!(call(client, "test_error_handling", json!({})).await?["isError"] == true);
+    let about = call(client, "zoo_echo_context", json!({})).await?;
+    let told: Value = serde_json::from_str(&text(&about))?;
+    ensure!(told["revision"] == client.revision.to_string(), "{told}");
+    let structured = (client.revision >= ProtocolVersion::V_2025_06_18).then_some(&told);
+    ensure!(about.get("structuredContent") == structured, "{about}");
+    refused(call(client, "no_such_tool", json!({})).await, &[-32602])?;
+    let one = async |number: u32| {
+        let result =
+            call(client, "test_x_mcp_header", json!({"region": format!("r{number}"), "level": number}));
+        let result = text(&result.await?);
+        ensure!(result == format!("region=r{number}, level={number}"), "{number} was answered with {result}");
+        Ok(())
+    };
+    join_all((0..32).map(one)).await.into_iter().collect()
+}
+
+async fn reads(client: &Connection) -> Result<()> {
+    let one = async |uri: &str| {
+        let result = client.service.read_resource(made(json!({"uri": uri}))).await?;
+        anyhow::Ok(value(&result)["contents"][0].take())
+    };
+    let text = one("test://static-text").await?;
+    ensure!(text["text"] == "This is the content of the static text resource.", "{text}");
+    let image = one("test://static-binary").await?;
+    ensure!(
+        image["mimeType"] == "image/png"
+            && image["blob"].as_str().is_some_and(|blob| blob.starts_with("iVBOR"))
+    );
+    let data = one("test://template/123/data").await?;
+    ensure!(data["text"].as_str().is_some_and(|text| text.contains("Data for ID: 123")), "{data}");
+    refused(one("test://nothing").await, &[if client.stateless() { -32602 } else { -32002 }])
+}
+
+async fn gets(client: &Connection) -> Result<()> {
+    let simple = get(client, "test_simple_prompt", json!({})).await?;
+    ensure!(simple["messages"][0]["content"]["text"] == "This is a simple prompt for testing.", "{simple}");
+    let full = get(client, "test_prompt_with_arguments", json!({"arg1": "a", "arg2": "b"})).await?;
+    let wanted = "Prompt with arguments: arg1='a', arg2='b'";
+    ensure!(full["messages"][0]["content"]["text"] == wanted, "{full}");
+    let image = get(client, "test_prompt_with_image", json!({})).await?;
+    ensure!(image["messages"][0]["content"]["type"] == "image", "{image}");
+    let held =
+        get(client, "test_prompt_with_embedded_resource", json!({"resourceUri": "test://held"})).await?;
+    ensure!(held["messages"][0]["content"]["resource"]["uri"] == "test://held", "{held}");
+    refused(get(client, "test_prompt_with_arguments", json!({})).await, &[-32602])
+}
+
+async fn completes(client: &Connection) -> Result<()> {
+    let completed = client.service.complete_prompt_simple("test_prompt_with_arguments", "arg1", "te").await?;
+    ensure!(completed == ["test", "testing", "tested"], "{completed:?}");
+    Ok(())
+}
+
+async fn progresses(client: &Connection) -> Result<()> {
+    client.seen.notes().progress.clear();
+    call(client, "test_tool_with_progress", json!({})).await?;
+    client.seen.until("the progress", |notes| notes.progress.len() >= 3).await?;
+    let seen = client.seen.notes().progress.clone();
+    ensure!(seen == [0.0, 50.0, 100.0].map(|progress| (progress, Some(100.0))), "{seen:?}");
+    Ok(())
+}
+
+async fn logs(client: &Connection) -> Result<()> {
+    client.seen.notes().logs.clear();
+    logged(client, "debug", "test_tool_with_logging").await?;
+    client.seen.until("the log messages", |notes| notes.logs.len() >= 3).await?;
+    let seen = std::mem::take(&mut client.seen.notes().logs);
+    let wanted = ["Tool execution started", "Tool processing data", "Tool execution completed"];
+    ensure!(seen.iter().map(|log| &log["data"]).eq(&wanted), "{seen:?}");
+    ensure!(seen.iter().all(|log| log["level"] == "info"), "{seen:?}");
+    logged(client, "error", "test_logging_tool").await?;
+    client.seen.until("the log message", |notes| !notes.logs.is_empty()).await?;
+    let seen = client.seen.notes().logs.clone();
+    ensure!(seen.iter().map(|log| &log["level"]).eq(&["error"]), "{seen:?}");
+    Ok(())
+}
+
+async fn elicits(client: &Connection) -> Result<()> {
+    if client.revision < ProtocolVersion::V_2025_06_18 {
+        bail!(Lacks("the revision has no elicitation"));
+    }
+    let ask = async |name: &'static str, arguments: Value| {
+        client.seen.notes().asked.clear();
+        anyhow::Ok(text(&call(client, name, arguments).await?))
+    };
+    let accepted = ask("test_elicitation", json!({"message": "Who are you?"})).await?;
+    ensure!(accepted.contains("accept") && accepted.contains("Ada"), "{accepted}");
+    let asked = std::mem::take(&mut client.seen.notes().asked);
+    ensure!(asked[0].1["message"].as_str().is_some_and(|text| text.contains("Who are you?")), "{asked:?}");
+    client.seen.notes().declines = true;
+    let declined = ask("test_elicitation", json!({"message": "Who are you?"})).await;
+    client.seen.notes().declines = false;
+    ensure!(declined?.contains("decline"));
+    ensure!(ask("test_elicitation_sep1034_defaults", json!({})).await?.contains("John Doe"));
+    ensure!(ask("test_elicitation_sep1330_enums", json!({})).await?.contains("accept"));
+    ensure!(ask("test_input_required_result_elicitation", json!({})).await? == "Hello, Ada!");
+    ask("test_input_required_result_multi_round", json!({})).await?;
+    let asked = client.seen.notes().asked.len();
+    ensure!(asked == 2, "asked {asked} times");
+    let prompt = get(client, "test_input_required_result_prompt", json!({})).await?;
+    ensure!(prompt.to_string().contains("Ada"), "{prompt}");
+    Ok(())
+}
+
+async fn samples(client: &Connection) -> Result<()> {
+    client.seen.notes().asked.clear();
+    let prompt = "What is the capital of France?";
+    let answer = text(&call(client, "test_sampling", json!({"prompt": prompt})).await?);
+    ensure!(answer.contains("Paris"), "{answer}");
+    let asked = client.seen.notes().asked.clone();
+    let [("sampling/createMessage", params)] = &asked[..] else { bail!("asked {asked:?}") };
+    ensure!(params["maxTokens"] == 100 && params["messages"].to_string().contains(prompt), "{params}");
+    let answer = text(&call(client, "test_input_required_result_sampling", json!({})).await?);
+    ensure!(answer.contains("Paris"), "{answer}");
+    Ok(())
+}
+
+async fn roots(client: &Connection) -> Result<()> {
+    let listed = text(&call(client, "test_input_required_result_list_roots", json!({})).await?);
+    ensure!(listed.contains(ROOT), "{listed}");
+    if client.revision >= ProtocolVersion::V_2025_06_18 {
+        client.seen.notes().asked.clear();
+        call(client, "test_input_required_result_multiple_inputs", json!({})).await?;
+        let mut asked: Vec<_> = client.seen.notes().asked.iter().map(|(method, _)| *method).collect();
+        asked.sort_unstable();
+        ensure!(asked == ["elicitation/create", "roots/list", "sampling/createMessage"], "{asked:?}");
+    }
+    Ok(())
+}
+
+async fn cancels(client: &Connection) -> Result<()> {
+    client.seen.notes().progress.clear();
+    // A call that is dropped is a call that is cancelled.
+    select! {
+        ended = call(client, "zoo_report_and_hang", json!({})) => bail!("it ended before it was cancelled: {ended:?}"),
+        runs = client.seen.until("its progress", |notes| !notes.progress.is_empty()) => runs?,
+    }
+    // One call of the zoo runs at a time: this one comes to its turn when the other is gone.
+    ensure!(text(&call(client, "zoo_echo", json!({"text": "free"})).await?) == "free");
+    Ok(())
+}
+
+async fn lists_change(client: &Connection) -> Result<()> {
+    let filter = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed().build();
+    hearing(client, filter, async {
+        for (kind, trigger) in
+            [("tools", "test_trigger_tool_change"), ("prompts", "test_trigger_prompt_change")]
+        {
+            let before = listed(client, kind).await?;
+            client.seen.notes().changed.remove(kind);
+            call(client, trigger, json!({})).await?;
+            client.seen.until(kind, |notes| notes.changed.contains(kind)).await?;
+            ensure!(listed(client, kind).await? != before, "the list of {kind} is as it was");
+        }
+        Ok(())
+    })
+    .await
+}
+
+async fn subscribes(client: &Connection) -> Result<()> {
+    let uri = "zoo://text";
+    client.seen.notes().changed.clear();
+    if !client.stateless() {
+        client.service.subscribe(made::<SubscribeRequestParams>(json!({"uri": uri}))).await?;
+    }
+    let filter = SubscriptionFilter::builder().tools_list_changed().resource_subscriptions([uri]).build();
+    hearing(client, filter, async {
+        call(client, "zoo_changes_flood", json!({"count": 100})).await?;
+        client.seen.until("the news of the resource", |notes| notes.changed.contains(uri)).await?;
+        let changed = client.seen.notes().changed.clone();
+        ensure!(changed.iter().eq([uri]), "told of more than was changed and subscribed to: {changed:?}");
+        Ok(())
+    })
+    .await?;
+    if !client.stateless() {
+        client.service.unsubscribe(made::<UnsubscribeRequestParams>(json!({"uri": uri}))).await?;
+    }
+    Ok(())
+}
+
+/// Listens while `body` runs, where there are no sessions, which hear of changes anyway.
+async fn hearing(
+    client: &Connection,
+    filter: SubscriptionFilter,
+    body: impl Future<Output = Result<()>>,
+) -> Result<()> {
+    if !client.stateless() {
+        return body.await;
+    }
+    let mut subscription = client.service.peer().listen(filter).await?;
+    let end = select! {
+        end = body => end,
+        lost = hear(&mut subscription, &client.seen) => lost,
+    };
+    subscription.cancel().await?;
+    end
+}
+
+/// Takes note of what a subscription says, to its end.
+async fn hear(subscription: &mut Subscription, seen: &Seen) -> Result<()> {
+    while let Some(news) = subscription.next().await? {
+        let what = match news {
+            ServerNotification::ToolListChangedNotification(_) => "tools".to_owned(),
+            ServerNotification::PromptListChangedNotification(_) => "prompts".to_owned(),
+            ServerNotification::ResourceUpdatedNotification(news) => news.params.uri,
+            other => bail!("told of {other:?}"),
+        };
+        seen.changed(what);
+    }
+    bail!("the subscription ended: {:?}", subscription.end())
+}
+
+async fn prompts(client: &Connection) -> Result<Vec<String>> {
+    Ok(client.service.list_all_prompts().await?.into_iter().map(|prompt| prompt.name).collect())
+}
+
+/// The names in one of the lists.
+async fn listed(client: &Connection, kind: &str) -> Result<Vec<String>> {
+    if kind == "prompts" {
+        return prompts(client).await;
+    }
+    Ok(client.service.list_all_tools().await?.into_iter().map(|tool| tool.name.into_owned()).collect())
+}
+
+async fn call(client: &Connection, name: &'static str, arguments: Value) -> Result<Value> {
+    let params = CallToolRequestParams::new(name).with_arguments(made(arguments));
+    Ok(value(&client.service.call_tool(params).await?))
+}
+
+async fn get(client: &Connection, name: &str, arguments: Value) -> Result<Value> {
+    let params = made(json!({"name": name, "arguments": arguments}));
+    Ok(value(&client.service.get_prompt(params).await?))
+}
+
+/// A call with messages of a level and above: told with the request, or before it for the session.
+async fn logged(client: &Connection, level: &str, name: &'static str) -> Result<()> {
+    if client.stateless() {
+        let meta = json!({"io.modelcontextprotocol/logLevel": level});
+        client.service.call_tool(made(json!({"name": name, "arguments": {}, "_meta": meta}))).await?;
+    } else {
+        client.service.set_level(made(json!({"level": level}))).await?;
+        call(client, name, json!({})).await?;
+    }
+    Ok(())
+}
+
+/// Makes sure that something was refused with one of the codes.
+fn refused(result: Result<Value>, codes: &[i32]) -> Result<()> {
+    let error = match result {
+        Ok(answer) => bail!("it was answered with {answer}"),
+        Err(error) => error,
+    };
+    match error.downcast_ref::<ServiceError>() {
+        Some(ServiceError::McpError(refused)) if codes.contains(&refused.code.0) => Ok(()),
+        _ => bail!("it was refused with {error:#}"),
+    }
+}
+
+/// The text of a result.
+fn text(result: &Value) -> String {
+    let blocks = result["content"].as_array().into_iter().flatten();
+    blocks.filter_map(|block| block["text"].as_str()).collect()
+}
