@@ -111,7 +111,10 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
     let context = exchange.context(&params);
     let catalog = protocol.dispatcher.catalog();
     let completed = protocol.dispatcher.complete(&catalog, &context, whose, argument, &others).await;
-    let completion = completed.map_err(|error| for_program(&error, revision))?;
+    let completion = completed.map_err(|error| match error {
+        DispatchError::UnknownPrompt(_) => ProtocolError::params("/ref/name", &error.to_string()),
+        error => for_program(&error, revision),
+    })?;
     let result = CompletionResult { completion: &completion, server: &protocol.identity };
     Ok(render(&View::new(&result, revision)))
 }

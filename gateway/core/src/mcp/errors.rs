@@ -36,10 +36,9 @@ impl ProtocolError {
         Self { error: ErrorObject { code, message: message.into(), data }, status }
     }
 
-    /// A parameter is wrong; `at` is a JSON pointer into `params`.
+    /// A parameter is wrong; `at` is a JSON pointer into `params`, empty for all of them.
     pub(super) fn params(at: &str, message: &str) -> Self {
-        let data = (!at.is_empty()).then(|| json!({ "at": at }));
-        Self::new(200, jsonrpc::INVALID_PARAMS, message, data.as_ref())
+        Self::new(200, jsonrpc::INVALID_PARAMS, message, Some(&json!({ "at": at })))
     }
 
     /// The envelope is incomplete.
@@ -47,10 +46,10 @@ impl ProtocolError {
         Self::new(400, jsonrpc::INVALID_PARAMS, message, Some(data))
     }
 
-    /// A header is missing or differs from the body.
+    /// The header `name` is missing or differs from the body.
     #[must_use]
-    pub fn header(message: impl Into<String>) -> Self {
-        Self::new(400, HEADER_MISMATCH, message, None)
+    pub fn header(name: &str, message: impl Into<String>) -> Self {
+        Self::new(400, HEADER_MISMATCH, message, Some(&json!({ "header": name })))
     }
 
     /// The revision isn't served.
@@ -127,9 +126,10 @@ pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<Too
 pub(super) fn for_program(error: &DispatchError, revision: Revision) -> ProtocolError {
     let message = error.to_string();
     match error {
-        DispatchError::UnknownTool { .. }
-        | DispatchError::UnknownPrompt(_)
-        | DispatchError::UnknownTemplate(_) => ProtocolError::params("", &message),
+        DispatchError::UnknownTool { .. } | DispatchError::UnknownPrompt(_) => {
+            ProtocolError::params("/name", &message)
+        }
+        DispatchError::UnknownTemplate(_) => ProtocolError::params("/ref/uri", &message),
         DispatchError::MissingArgument { argument, .. } => {
             ProtocolError::params(&format!("/arguments/{}", pointer_step(argument)), &message)
         }

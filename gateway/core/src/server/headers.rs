@@ -133,24 +133,26 @@ fn literal<'h>(headers: &'h dyn Headers, name: &str, shown: &str) -> Result<Opti
     match headers.get(name) {
         Header::Absent => Ok(None),
         Header::Text(text) => Ok(Some(text)),
-        Header::Invalid => Err(ProtocolError::header(format!(
-            "the `{shown}` header holds characters that headers can't hold, or is there twice"
-        ))),
+        Header::Invalid => Err(ProtocolError::header(
+            shown,
+            format!("the `{shown}` header holds characters that headers can't hold, or is there twice"),
+        )),
     }
 }
 
 /// A header's value as it was meant.
 fn said(headers: &dyn Headers, name: &str, shown: &str) -> Result<Option<String>, ProtocolError> {
-    let not_text = || ProtocolError::header(format!("the `{shown}` header isn't valid base64 of UTF-8 text"));
+    let not_text =
+        || ProtocolError::header(shown, format!("the `{shown}` header isn't valid base64 of UTF-8 text"));
     literal(headers, name, shown)?.map(|text| decode(text).ok_or_else(not_text)).transpose()
 }
 
 fn missing(shown: &str) -> ProtocolError {
-    ProtocolError::header(format!("the `{shown}` header is missing"))
+    ProtocolError::header(shown, format!("the `{shown}` header is missing"))
 }
 
 fn differs(shown: &str) -> ProtocolError {
-    ProtocolError::header(format!("the `{shown}` header differs from what the body says"))
+    ProtocolError::header(shown, format!("the `{shown}` header differs from what the body says"))
 }
 
 /// A value as it was meant: `=?base64?…?=` is decoded strictly, everything else is itself.

@@ -98,7 +98,7 @@ impl Server {
         if greets && envelope::claimed_version(&params).is_none() {
             if spoken.is_stateless() {
                 let message = "`initialize` doesn't exist in the revision that the header names";
-                return refuse(ProtocolError::header(message));
+                return refuse(ProtocolError::header("MCP-Protocol-Version", message));
             }
             return self.initialize(post, request, &params).into();
         }
