@@ -12,6 +12,8 @@ mod changes;
 mod commands;
 /// Names and resources that two plugins claim.
 mod conflicts;
+/// Which error is told when.
+mod errors;
 /// The order of modules, and which of them may speak of which library.
 mod floors;
 /// Nothing reaches a guest that wasn't granted.

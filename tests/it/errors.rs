@@ -1,0 +1,312 @@
+//! Which error is told when: one table over revisions and transports, against the real binary.
+//!
+//! Every error carries its request's id, and `data` names what is wrong where something is. Over HTTP the handshake
+//! revisions answer with 200 what was read at all; 2026-07-28 has statuses of its own.
+
+use moongate_tests::{Http, Stdio, Workspace, envelope};
+use serde_json::{Value, json};
+
+/// What is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// A result.
+    Fine,
+    /// A result for the model that says what went wrong.
+    Failed,
+    /// An error of this code.
+    Error(i64),
+}
+
+use Told::{Error, Failed, Fine};
+
+/// Until 2025-06-18, in 2025-11-25, in 2026-07-28.
+type ByRevision = [Told; 3];
+
+const METHOD: ByRevision = [Error(-32601); 3];
+const PARAMS: ByRevision = [Error(-32602); 3];
+const INTERNAL: ByRevision = [Error(-32603); 3];
+const MODEL: ByRevision = [Failed; 3];
+/// A method that the newest revision no longer has.
+const ONCE: ByRevision = [Fine, Fine, Error(-32601)];
+const ONCE_PARAMS: ByRevision = [Error(-32602), Error(-32602), Error(-32601)];
+
+struct Row {
+    situation: &'static str,
+    method: &'static str,
+    params: Value,
+    told: ByRevision,
+    /// The HTTP status in 2026-07-28.
+    status: u16,
+    /// What `data` must hold, and may hold more.
+    data: Value,
+}
+
+fn row(situation: &'static str, method: &'static str, params: Value, told: ByRevision) -> Row {
+    Row { situation, method, params, told, status: 200, data: Value::Null }
+}
+
+impl Row {
+    fn status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
+    fn data(self, data: Value) -> Self {
+        Self { data, ..self }
+    }
+
+    /// A JSON pointer to what is wrong.
+    fn at(self, at: &str) -> Self {
+        self.data(json!({ "at": at }))
+    }
+}
+
+fn call(situation: &'static str, tool: &str, arguments: Value, told: ByRevision) -> Row {
+    row(situation, "tools/call", json!({ "name": tool, "arguments": arguments }), told)
+}
+
+fn complete(situation: &'static str, whose: Value, at: &str) -> Row {
+    let argument = json!({ "name": "text", "value": "" });
+    row(situation, "completion/complete", json!({ "ref": whose, "argument": argument }), PARAMS).at(at)
+}
+
+fn methods() -> Vec<Row> {
+    let none = || json!({});
+    vec![
+        row("unknown method", "nope/nope", none(), METHOD).status(404),
+        row("method in other letters", "Tools/List", none(), METHOD).status(404),
+        row("method of a client", "roots/list", none(), METHOD).status(404),
+        row("method of later days", "server/discover", none(), [Error(-32601), Error(-32601), Fine]),
+        row("method of tasks, which aren't served", "tasks/list", none(), METHOD).status(404),
+        row("ping", "ping", none(), ONCE).status(404),
+        row("level", "logging/setLevel", json!({ "level": "info" }), ONCE).status(404),
+        row("bad level", "logging/setLevel", json!({ "level": "loud" }), ONCE_PARAMS)
+            .status(404)
+            .at("/level"),
+        row("no level", "logging/setLevel", none(), ONCE_PARAMS).status(404).at("/level"),
+        row("subscription", "resources/subscribe", json!({ "uri": "zoo://text" }), ONCE).status(404),
+        row("subscription to nothing", "resources/subscribe", none(), ONCE_PARAMS).status(404).at("/uri"),
+        row("its end", "resources/unsubscribe", json!({ "uri": "zoo://text" }), ONCE).status(404),
+    ]
+}
+
+fn parameters() -> Vec<Row> {
+    let mut rows = vec![
+        row("no tool named", "tools/call", json!({}), PARAMS).at("/name"),
+        row("tool named by a number", "tools/call", json!({ "name": 5 }), PARAMS).at("/name"),
+        row("unknown tool", "tools/call", json!({ "name": "zoo_nope" }), PARAMS).at("/name"),
+        row("arguments as list", "tools/call", json!({ "name": "zoo_echo", "arguments": [1] }), PARAMS)
+            .at("/arguments"),
+        row("no prompt named", "prompts/get", json!({}), PARAMS).at("/name"),
+        row("unknown prompt", "prompts/get", json!({ "name": "zoo_nope" }), PARAMS).at("/name"),
+        row("prompt's argument missing", "prompts/get", json!({ "name": "zoo_repeat" }), PARAMS)
+            .at("/arguments/text"),
+        row(
+            "prompt's argument as number",
+            "prompts/get",
+            json!({ "name": "zoo_repeat", "arguments": { "text": 1 } }),
+            PARAMS,
+        )
+        .at("/arguments/text"),
+        row("no resource named", "resources/read", json!({}), PARAMS).at("/uri"),
+        row(
+            "resource not found",
+            "resources/read",
+            json!({ "uri": "zoo://nope" }),
+            [Error(-32002), Error(-32002), Error(-32602)],
+        )
+        .data(json!({ "uri": "zoo://nope" })),
+        row(
+            "no URI",
+            "resources/read",
+            json!({ "uri": "no uri" }),
+            [Error(-32002), Error(-32002), Error(-32602)],
+        )
+        .data(json!({ "uri": "no uri" })),
+        complete(
+            "completion of something else",
+            json!({ "type": "ref/tool", "name": "zoo_echo" }),
+            "/ref/type",
+        ),
+        complete("completion of nothing", json!({}), "/ref/type"),
+        complete(
+            "completion of an unknown prompt",
+            json!({ "type": "ref/prompt", "name": "zoo_nope" }),
+            "/ref/name",
+        ),
+        complete(
+            "completion of an unknown template",
+            json!({ "type": "ref/resource", "uri": "nope://{x}" }),
+            "/ref/uri",
+        ),
+        row(
+            "completion without argument",
+            "completion/complete",
+            json!({ "ref": { "type": "ref/prompt", "name": "zoo_repeat" } }),
+            PARAMS,
+        )
+        .at("/argument/name"),
+    ];
+    for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+        rows.push(row("cursor that nobody gave out", method, json!({ "cursor": "x" }), PARAMS).at("/cursor"));
+        rows.push(row("cursor as number", method, json!({ "cursor": 5 }), PARAMS).at("/cursor"));
+    }
+    rows
+}
+
+fn calls() -> Vec<Row> {
+    let none = || json!({});
+    vec![
+        // SEP-1303: from 2025-11-25 on the model is told, and can mend it.
+        call("arguments that don't fit", "zoo_echo", json!({ "text": 1 }), [Error(-32602), Failed, Failed])
+            .at("/arguments/text"),
+        call("argument missing", "zoo_echo", none(), [Error(-32602), Failed, Failed]).data(json!({})),
+        call("the tool says it failed", "zoo_error_result", none(), MODEL),
+        call("the tool panics", "zoo_panic", none(), MODEL),
+        call("the tool traps", "zoo_unreachable_trap", none(), MODEL),
+        call("the tool takes too long", "zoo_sleep_forever", none(), MODEL),
+        call("the tool breaks its promise", "zoo_bad_structured", none(), MODEL),
+        call("the plugin refuses arguments", "zoo_protocol_error_invalid_params", none(), PARAMS),
+        call("the plugin finds nothing", "zoo_protocol_error_not_found", none(), PARAMS),
+        call("the plugin broke", "zoo_protocol_error_internal", none(), INTERNAL),
+        call("an error of the plugin's own", "zoo_protocol_error_custom", none(), [Error(1234); 3]),
+        call("a code that isn't the plugin's", "zoo_protocol_error_reserved_code", none(), INTERNAL),
+        call(
+            "the client can't do it",
+            "zoo_protocol_error_missing_capability",
+            none(),
+            [Failed, Failed, Error(-32021)],
+        )
+        .status(400)
+        .data(json!({ "requiredCapabilities": { "sampling": {}, "elicitation": { "url": {} } } })),
+        row("the prompt panics", "prompts/get", json!({ "name": "zoo_panicking_prompt" }), INTERNAL)
+            .data(json!({ "reason": "trap" })),
+        row("the resource is another's", "resources/read", json!({ "uri": "zoo://foreign" }), INTERNAL)
+            .data(json!({ "reason": "bad_output" })),
+    ]
+}
+
+const REVISIONS: [(&str, usize); 5] =
+    [("2024-11-05", 0), ("2025-03-26", 0), ("2025-06-18", 0), ("2025-11-25", 1), ("2026-07-28", 2)];
+
+fn workspace() -> Workspace {
+    Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.limits]\ntimeout = \"3s\"\n")
+}
+
+/// The request; its id says which row it is.
+fn message(row: &Row, id: &str, column: usize) -> Value {
+    let mut params = row.params.clone();
+    if column == 2 {
+        params["_meta"] = envelope();
+    }
+    json!({ "jsonrpc": "2.0", "id": id, "method": row.method, "params": params })
+}
+
+#[track_caller]
+fn judge(answer: &Value, row: &Row, id: &str, column: usize) {
+    let shown = format!("{} ({}): {answer}", row.situation, row.method);
+    assert_eq!(answer["id"], id, "{shown}");
+    let told = match (answer["error"]["code"].as_i64(), &answer["result"]["isError"]) {
+        (Some(code), _) => Error(code),
+        (None, Value::Bool(true)) => Failed,
+        (None, _) => Fine,
+    };
+    assert_eq!(told, row.told[column], "{shown}");
+    if let (Error(code), Value::Object(expected)) = (told, &row.data) {
+        // A method that isn't there doesn't look at its parameters.
+        let data = &answer["error"]["data"];
+        assert!(code == -32601 || data.is_object(), "{shown}");
+        for (key, value) in expected.iter().filter(|_| code != -32601) {
+            assert_eq!(&data[key], value, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn one_table_says_what_is_told_over_stdio() {
+    let workspace = workspace();
+    let rows: Vec<Row> = [methods(), parameters(), calls()].into_iter().flatten().collect();
+    for (revision, column) in REVISIONS {
+        let mut stdio =
+            if column == 2 { Stdio::start(&workspace) } else { Stdio::greeted(&workspace, revision) };
+        for (at, row) in rows.iter().enumerate() {
+            let id = format!("{revision} {at}");
+            stdio.send(&message(row, &id, column));
+            judge(&stdio.receive(), row, &id, column);
+        }
+    }
+}
+
+#[test]
+fn one_table_says_what_is_told_over_http() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    let rows: Vec<Row> = [methods(), parameters(), calls()].into_iter().flatten().collect();
+    for (revision, column) in REVISIONS {
+        let session = if column == 2 { String::new() } else { http.greet(&[], revision) };
+        for (at, row) in rows.iter().enumerate() {
+            let id = format!("{revision} {at}");
+            let name = row.params.get("name").or(row.params.get("uri")).and_then(Value::as_str);
+            let mut headers = vec![("Mcp-Session-Id", session.as_str())];
+            if column == 2 {
+                headers = vec![("MCP-Protocol-Version", revision), ("Mcp-Method", row.method)];
+                headers.extend(name.map(|name| ("Mcp-Name", name)));
+            }
+            let reply = http.post(&headers, &message(row, &id, column));
+            judge(&reply.json(), row, &id, column);
+            let expected = match (column, row.told[column]) {
+                (2, Error(_)) => row.status,
+                _ => 200,
+            };
+            assert_eq!(reply.status, expected, "{}: {reply:?}", row.situation);
+        }
+    }
+}
+
+#[test]
+fn a_header_that_differs_is_named() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    let list =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": envelope() } });
+    let read = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "resources/read",
+        "params": { "uri": "zoo://text", "_meta": envelope() },
+    });
+    let version = ("MCP-Protocol-Version", "2026-07-28");
+    let method = ("Mcp-Method", "resources/read");
+    for (message, headers, named) in [
+        (&list, &[("Mcp-Method", "tools/list")][..], "MCP-Protocol-Version"),
+        (
+            &list,
+            &[("MCP-Protocol-Version", "2025-11-25"), ("Mcp-Method", "tools/list")],
+            "MCP-Protocol-Version",
+        ),
+        (&list, &[version], "Mcp-Method"),
+        (&list, &[version, ("Mcp-Method", "TOOLS/LIST")], "Mcp-Method"),
+        (&list, &[version, ("Mcp-Method", "tools/list"), ("Mcp-Method", "tools/list")], "Mcp-Method"),
+        (&read, &[version, method], "Mcp-Name"),
+        (&read, &[version, method, ("Mcp-Name", "zoo://other")], "Mcp-Name"),
+        (&read, &[version, method, ("Mcp-Name", "=?base64?????=")], "Mcp-Name"),
+    ] {
+        let reply = http.post(headers, message);
+        let answer = reply.json();
+        assert_eq!((reply.status, &answer["error"]["code"]), (400, &json!(-32020)), "{headers:?}: {answer}");
+        assert_eq!(
+            (&answer["id"], &answer["error"]["data"]),
+            (&json!(1), &json!({ "header": named })),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn a_revision_that_a_session_cannot_have_is_a_bad_request() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    let session = http.greet(&[], "2025-11-25");
+    let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+    for (version, status) in [("2025-11-25", 200), ("2025-06-18", 200), ("2099-01-01", 400), ("", 400)] {
+        let reply = http.post(&[("Mcp-Session-Id", &session), ("MCP-Protocol-Version", version)], &ping);
+        assert_eq!((reply.status, &reply.json()["id"]), (status, &json!("p")), "{version}: {reply:?}");
+    }
+}
