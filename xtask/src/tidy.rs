@@ -1,7 +1,7 @@
 //! `tidy`: habits of files that no compiler and no lint checks.
 //!
 //! Sources: no `mod.rs`, an opening `//!`, no non-test file above [`LONGEST`] lines, a median of at most [`MEDIAN`].
-//! All files: no path of one machine, no address of a package registry. Function length is clippy's.
+//! The protocol's: which page of the specification they follow. All files: no path of one machine, no address of a package registry. Function length is clippy's.
 
 use std::fs;
 use std::process::ExitCode;
@@ -12,6 +12,7 @@ use crate::project::Project;
 use crate::report::{self, Tally};
 use crate::run::Run;
 
+mod spec;
 mod text;
 
 /// A file that isn't a test has at most so many lines: beyond, it holds two thoughts.
@@ -52,6 +53,7 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
         text::check(path, &text, &mut findings);
         if path.ends_with(".rs") {
             source(path, &text, &mut findings);
+            spec::check(path, &text, &mut findings);
             if !is_test(path) {
                 lengths.push(text.lines().count());
             }

@@ -1,4 +1,4 @@
-//! The Model Context Protocol in every revision.
+//! The Model Context Protocol in every revision (2025-11-25, basic; 2026-07-28, basic and basic/versioning).
 //!
 //! This module turns a request of any revision into a call through [`crate::dispatch`], and what comes back into
 //! that revision's JSON. It knows no transports and keeps no sessions: whoever calls [`Protocol::begin`] has already

@@ -1,4 +1,5 @@
-//! Requests that ask a plugin: call, read, get, complete.
+//! Requests that ask a plugin: call, read, get, complete (2026-07-28, server/tools, server/resources, server/prompts and
+//! server/utilities/completion).
 
 use std::sync::Arc;
 

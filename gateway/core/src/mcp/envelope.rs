@@ -1,4 +1,4 @@
-//! What every request of a stateless revision says of itself: the envelope in `params._meta` (2026-07-28).
+//! What every request of a stateless revision says of itself: the envelope in `params._meta` (2026-07-28, basic).
 
 use std::sync::Arc;
 

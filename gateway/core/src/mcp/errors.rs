@@ -1,4 +1,5 @@
-//! The one table from what went wrong to what a client is told, in each revision (protocol errors and tool errors).
+//! The one table from what went wrong to what a client is told, in each revision: protocol errors and tool
+//! errors (2025-11-25, server/tools; 2026-07-28, basic, server/tools and server/resources).
 
 use serde_json::{Value, json};
 

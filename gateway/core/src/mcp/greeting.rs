@@ -1,4 +1,5 @@
-//! How a conversation begins: `initialize` in the handshake revisions, `server/discover` in the stateless ones.
+//! How a conversation begins: `initialize` in the handshake revisions, `server/discover` in the stateless ones
+//! (2025-11-25, basic/lifecycle; 2026-07-28, server/discover).
 
 use std::fmt::Write as _;
 use std::sync::Arc;

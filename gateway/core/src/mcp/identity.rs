@@ -1,4 +1,4 @@
-//! How the gateway introduces itself.
+//! How the gateway introduces itself (2025-11-25, basic/lifecycle; 2026-07-28, basic).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 

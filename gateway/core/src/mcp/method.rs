@@ -1,4 +1,4 @@
-//! MCP's methods, and which revisions have them.
+//! MCP's methods, and which revisions have them (2025-11-25, schema; 2026-07-28, schema and changelog).
 
 use super::revision::{Era, Revision};
 

@@ -1,4 +1,5 @@
-//! What a plugin says while its call runs: progress and log messages, as the client asked for them.
+//! What a plugin says while its call runs: progress and log messages, as the client asked for them (2025-11-25,
+//! basic/utilities/progress and server/utilities/logging; 2026-07-28, basic/patterns/progress).
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

@@ -1,4 +1,4 @@
-//! A request's `params`: read once, strictly, with the text of what is passed on beside it.
+//! A request's `params`: read once, strictly, with the text of what is passed on beside it (2025-11-25, basic).
 //!
 //! What the gateway checks is the value; what a plugin gets is the text. Duplicate keys are refused at any depth, so
 //! that both are the same.

@@ -1,4 +1,5 @@
-//! From the internal model to a revision's JSON: the only place that knows what MCP's objects look like.
+//! From the internal model to a revision's JSON: the only place that knows what MCP's objects look like
+//! (2025-11-25, schema; 2026-07-28, schema).
 //!
 //! A [`View`] pairs a value with the revision it is shown to and serialises as that revision's object. Members that
 //! the revision lacks are left out, absent members are never written as `null`, and content kinds that it lacks are

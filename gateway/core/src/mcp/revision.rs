@@ -1,4 +1,5 @@
-//! The released MCP revisions, and what came when.
+//! The released MCP revisions, and what came when (2025-03-26, changelog; 2025-06-18, changelog; 2025-11-25, changelog;
+//! 2026-07-28, changelog).
 //!
 //! Nothing else compares revisions: other modules ask whether a revision [has](Revision::has) a [`Feature`].
 

@@ -1,4 +1,4 @@
-//! Schemas and structured results for revisions that know only objects.
+//! Schemas and structured results for revisions that know only objects (2025-11-25, server/tools).
 //!
 //! 2025-06-18 and 2025-11-25 allow an output schema only with an object at its root. A schema of any other root is
 //! shown to them as an object with the one member `result`, and so is the value. And until then a property's schema

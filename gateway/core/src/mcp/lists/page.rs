@@ -1,4 +1,4 @@
-//! Pages of a list, and the cursors that lead from one to the next.
+//! Pages of a list, and the cursors that lead from one to the next (2026-07-28, server/utilities/pagination).
 //!
 //! Pages are in the order of the items' keys, and a cursor holds the key of the last item that was shown. So whatever
 //! happens to the catalog between two pages, an item that stays is listed exactly once.

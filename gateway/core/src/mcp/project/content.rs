@@ -1,4 +1,5 @@
-//! Content blocks, and what stands in for those that an older revision lacks.
+//! Content blocks, and what stands in for those that an older revision lacks (2026-07-28, server/tools and
+//! server/prompts).
 
 use base64::Engine as _;
 use base64::display::Base64Display;

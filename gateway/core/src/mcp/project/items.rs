@@ -1,4 +1,4 @@
-//! Listed items: tools, resources, templates, prompts.
+//! Listed items: tools, resources, templates, prompts (2026-07-28, server/tools, server/resources, server/prompts).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 

@@ -1,4 +1,5 @@
-//! Results of calls.
+//! Results of calls (2026-07-28, server/tools, server/resources, server/prompts, server/utilities/completion and
+//! server/utilities/caching).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
