@@ -9,6 +9,21 @@ use crate::names::{PromptName, ResourceUri, ToolName, is_hidden_in_uri};
 /// Members of a JSON object, each key once.
 pub type Entries = Vec<(String, Json)>;
 
+/// Is it a key of `_meta` that a plugin can't use? Those are the ones with a prefix whose second label is MCP's, and
+/// W3C's names for traces (MCP 2026-07-28, "General fields: `_meta`"); also MCP's own domain written forwards, which
+/// 2025-06-18 reserves.
+#[must_use]
+pub fn is_reserved_key(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((prefix, _)) => {
+            let mut labels = prefix.split('.');
+            labels.next() == Some("modelcontextprotocol")
+                || matches!(labels.next(), Some("modelcontextprotocol" | "mcp"))
+        }
+        None => matches!(key, "traceparent" | "tracestate" | "baggage"),
+    }
+}
+
 /// All that one loaded plugin offers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Manifest {

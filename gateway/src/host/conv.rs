@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use moongate_core::json::Json;
-use moongate_core::manifest::{Annotations, Entries, Icon, IconTheme, Role};
+use moongate_core::manifest::{Annotations, Entries, Icon, IconTheme, Role, is_reserved_key};
 
 use super::bindings::types;
 use super::text;
@@ -79,7 +79,7 @@ fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, Bad
 /// MCP's `_meta`, without what MCP keeps for itself.
 fn meta(given: Option<types::Entries>) -> Result<Entries, Bad> {
     let mut entries = entries(given).at("meta")?;
-    entries.retain(|(key, _)| !is_reserved(key));
+    entries.retain(|(key, _)| !is_reserved_key(key));
     Ok(entries)
 }
 
@@ -96,19 +96,6 @@ fn entries(given: Option<types::Entries>) -> Result<Entries, Bad> {
         entries.push((key, its));
     }
     Ok(entries)
-}
-
-/// Prefixes whose second label is MCP's, and W3C's names for traces (MCP 2026-07-28, "General fields: `_meta`"); also
-/// MCP's own domain written forwards, which 2025-06-18 reserves.
-fn is_reserved(key: &str) -> bool {
-    match key.split_once('/') {
-        Some((prefix, _)) => {
-            let mut labels = prefix.split('.');
-            labels.next() == Some("modelcontextprotocol")
-                || matches!(labels.next(), Some("modelcontextprotocol" | "mcp"))
-        }
-        None => matches!(key, "traceparent" | "tracestate" | "baggage"),
-    }
 }
 
 fn role(role: types::Role) -> Role {
