@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
-use moongate_core::call::{CallContext, Outcome};
+use moongate_core::call::{CallContext, NeedInput, Outcome};
 use moongate_core::dispatch::{Arguments, DispatchError};
 use moongate_core::names::Principal;
 
@@ -58,8 +58,12 @@ impl Call {
                     }
                     Ok(if result.is_error { Exit::Tool } else { Exit::Success })
                 }
-                Outcome::NeedInput(_) => {
-                    bail!("the tool asks the caller something, which can't be answered here")
+                Outcome::NeedInput(need) => {
+                    print::error(
+                        &unanswerable(&need),
+                        Some("call it from an MCP client that answers such questions"),
+                    );
+                    Ok(Exit::Tool)
                 }
             },
             Err(error) => {
@@ -68,6 +72,12 @@ impl Call {
             }
         }
     }
+}
+
+/// There is no client at the other end that could be asked.
+fn unanswerable(need: &NeedInput) -> String {
+    let methods: Vec<_> = need.requests.iter().map(|request| format!("`{}`", request.method)).collect();
+    format!("the tool asks its client for input ({}), which `call` can't give", methods.join(", "))
 }
 
 fn hint(error: &DispatchError) -> Option<String> {

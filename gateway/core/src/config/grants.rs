@@ -55,8 +55,6 @@ impl Reading<'_> {
     fn client(&mut self, allow: &Table<'_>) -> BTreeSet<ClientFeature> {
         let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
         let named = self.texts(allow, "client").unwrap_or_default();
-        let why = "questions to the client aren't passed on in this version";
-        self.without_effect(&named, why, "a call that asks ends with an error");
         named
             .iter()
             .filter_map(|text| all.into_iter().find(|feature| feature.as_str() == text.text))

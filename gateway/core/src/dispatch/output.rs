@@ -13,7 +13,7 @@ use super::arguments::check_text;
 const MAX_COMPLETIONS: usize = 100;
 
 /// How many questions one round may ask: more than anybody answers.
-const MAX_QUESTIONS: usize = 32;
+const MAX_QUESTIONS: usize = 16;
 
 /// Checks a tool's answer against its output schema.
 ///
@@ -105,7 +105,7 @@ fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> 
         if !member.config().allow.client.contains(&feature) {
             let (id, feature) = (member.id(), feature.as_str());
             return bad(format!(
-                "it asks for {feature}, which `allow.client` in `[plugins.{id}]` doesn't grant"
+                "it asks the client for {feature}, which isn't granted; grant it with `client = [\"{feature}\"]` in `[plugins.{id}.allow]`"
             ));
         }
         if !keys.insert(&request.key) {

@@ -241,11 +241,14 @@ async fn questions_must_be_granted_and_told_apart() {
     let need = |requests| NeedInput { requests, state: None, meta: Vec::new(), extra: Vec::new() };
     for (requests, bad) in [
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "b")], None),
-        (vec![ask("sampling/createMessage", "a")], Some("`allow.client` in `[plugins.a]` doesn't grant")),
+        (
+            vec![ask("sampling/createMessage", "a")],
+            Some("grant it with `client = [\"sampling\"]` in `[plugins.a.allow]`"),
+        ),
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "a")], Some("two questions")),
         (vec![ask("elicitation/complete", "a")], Some("is no question")),
         (vec![], Some("asks for none")),
-        ((0..33).map(|n| ask("elicitation/create", &n.to_string())).collect(), Some("33 questions at once")),
+        ((0..17).map(|n| ask("elicitation/create", &n.to_string())).collect(), Some("17 questions at once")),
     ] {
         let mut fake = answers(Ok(ToolResult::default()), None);
         let need = need(requests);
