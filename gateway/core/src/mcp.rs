@@ -143,6 +143,7 @@ pub struct Protocol {
     cache_scope: CacheScope,
     lists: Lists,
     sealing_key: SealingKey,
+    states: input::States,
 }
 
 impl Protocol {
@@ -151,7 +152,8 @@ impl Protocol {
     pub fn new(dispatcher: Dispatcher, options: ProtocolOptions) -> Self {
         let ProtocolOptions { identity, cache_scope, page_size, sealing_key } = options;
         let lists = Lists::new(page_size);
-        Self { dispatcher, identity, cache_scope, lists, sealing_key }
+        let states = input::States::new(sealing_key.clone());
+        Self { dispatcher, identity, cache_scope, lists, sealing_key, states }
     }
 
     /// Begins a request. Lists and greetings are answered at once; only calls take a while.
@@ -192,18 +194,18 @@ impl Protocol {
 
 impl Exchange {
     /// The context that a plugin may ask for.
-    fn context(self, params: &Params) -> Arc<CallContext> {
+    fn context(&self, params: &Params, round: &input::Round) -> Arc<CallContext> {
         let Self { revision, principal, client, capabilities, cancel, sink, peer: _ } = self;
         Arc::new(CallContext {
-            principal,
-            client,
+            principal: principal.clone(),
+            client: client.clone(),
             revision: Some(revision.as_str()),
-            capabilities,
+            capabilities: Arc::clone(capabilities),
             meta: params.meta_text().cloned(),
-            cancel,
-            answers: Arc::default(),
-            state: None,
-            sink,
+            cancel: cancel.clone(),
+            answers: Arc::clone(&round.answers),
+            state: round.state.clone(),
+            sink: Arc::clone(sink),
         })
     }
 }

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call::{CallError, Failure, NeedInput, Outcome, ToolResult};
+use crate::call::{CallContext, CallError, Failure, PromptResult, ReadResult, ToolResult};
 use crate::catalog::{Catalog, Member};
-use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError};
+use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatcher};
 use crate::names::Principal;
 
-use super::errors::{ProtocolError, for_model, for_program};
+use super::errors::{ProtocolError, for_program};
+use super::input::{Call, Conversed, Round, converse};
 use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
 use super::revision::{Feature, Revision};
 use super::structured::Wrapping;
-use super::{Exchange, Params, Protocol};
+use super::{Exchange, Method, Params, Protocol};
 
 type Text = Result<Box<RawValue>, ProtocolError>;
 
@@ -23,25 +24,46 @@ type Text = Result<Box<RawValue>, ProtocolError>;
 pub(super) async fn call_tool(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> Text {
     let revision = exchange.revision;
     let name = params.string("name")?;
-    let arguments = arguments(&params)?;
-    let context = exchange.context(&params);
+    let call = ToolCall { name, arguments: arguments(&params)? };
     let catalog = protocol.dispatcher.catalog();
-    let called = protocol.dispatcher.call_tool(&catalog, &context, name, &arguments).await;
-    let (result, wrapping) = match called {
-        Ok(Answered { outcome: Outcome::Done(result), .. }) => {
+    let (result, wrapping) = match converse(&protocol, &catalog, &exchange, &params, &call).await {
+        Ok(Conversed::Done(result)) => {
             let wrapping = wrapping(&catalog, name, &result, revision);
             (result, wrapping)
         }
-        Ok(Answered { member, outcome: Outcome::NeedInput(question) }) => {
-            (ToolResult::error(cannot_ask(&member, &question)), Wrapping::IfNeeded)
-        }
-        Err(error) => match for_model(&error, revision) {
+        Ok(Conversed::Asks(text)) => return Ok(text),
+        Err(trouble) => match trouble.for_model(revision) {
             Some(result) => (result, Wrapping::IfNeeded),
-            None => return Err(for_program(&error, revision)),
+            None => return Err(trouble.for_program(revision)),
         },
     };
     let answer = ToolAnswer { result: &result, wrapping, server: &protocol.identity };
     Ok(render(&View::new(&answer, revision)))
+}
+
+/// One call of a tool.
+struct ToolCall<'a> {
+    name: &'a str,
+    arguments: Arguments<'a>,
+}
+
+impl Call for ToolCall<'_> {
+    type Done = ToolResult;
+
+    const METHOD: Method = Method::CallTool;
+
+    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>> {
+        view.tool(self.name).map(|entry| entry.member())
+    }
+
+    async fn call(
+        &self,
+        dispatcher: &Dispatcher,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+    ) -> Result<Answered<ToolResult>, DispatchError> {
+        dispatcher.call_tool(catalog, context, self.name, &self.arguments).await
+    }
 }
 
 /// A tool's arguments: an object, or nothing, which counts as an empty one.
@@ -66,26 +88,82 @@ fn wrapping(catalog: &Catalog, tool: &str, result: &ToolResult, revision: Revisi
 /// `resources/read`
 pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> Text {
     let revision = exchange.revision;
-    let uri = params.string("uri")?;
-    let context = exchange.context(&params);
+    let reading = Reading { uri: params.string("uri")? };
     let catalog = protocol.dispatcher.catalog();
-    let read = protocol.dispatcher.read_resource(&catalog, &context, uri).await;
-    let result = read.map_err(|error| for_program(&not_there(error, uri), revision)).and_then(done)?;
-    let contents = ReadContents { result: &result, server: &protocol.identity };
-    Ok(render(&View::new(&contents, revision)))
+    match converse(&protocol, &catalog, &exchange, &params, &reading).await {
+        Ok(Conversed::Done(result)) => {
+            let contents = ReadContents { result: &result, server: &protocol.identity };
+            Ok(render(&View::new(&contents, revision)))
+        }
+        Ok(Conversed::Asks(text)) => Ok(text),
+        Err(trouble) => Err(trouble.for_program(revision)),
+    }
+}
+
+/// One reading of a resource.
+struct Reading<'a> {
+    uri: &'a str,
+}
+
+impl Call for Reading<'_> {
+    type Done = ReadResult;
+
+    const METHOD: Method = Method::ReadResource;
+
+    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>> {
+        view.resource_owner(self.uri)
+    }
+
+    async fn call(
+        &self,
+        dispatcher: &Dispatcher,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+    ) -> Result<Answered<ReadResult>, DispatchError> {
+        let read = dispatcher.read_resource(catalog, context, self.uri).await;
+        read.map_err(|error| not_there(error, self.uri))
+    }
 }
 
 /// `prompts/get`
 pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> Text {
     let revision = exchange.revision;
     let name = params.string("name")?;
-    let arguments = Params::strings(params.get("arguments"), "/arguments")?;
-    let context = exchange.context(&params);
+    let filling = Filling { name, arguments: Params::strings(params.get("arguments"), "/arguments")? };
     let catalog = protocol.dispatcher.catalog();
-    let got = protocol.dispatcher.get_prompt(&catalog, &context, name, &arguments).await;
-    let result = got.map_err(|error| for_program(&error, revision)).and_then(done)?;
-    let messages = PromptMessages { result: &result, server: &protocol.identity };
-    Ok(render(&View::new(&messages, revision)))
+    match converse(&protocol, &catalog, &exchange, &params, &filling).await {
+        Ok(Conversed::Done(result)) => {
+            let messages = PromptMessages { result: &result, server: &protocol.identity };
+            Ok(render(&View::new(&messages, revision)))
+        }
+        Ok(Conversed::Asks(text)) => Ok(text),
+        Err(trouble) => Err(trouble.for_program(revision)),
+    }
+}
+
+/// One filling-in of a prompt.
+struct Filling<'a> {
+    name: &'a str,
+    arguments: Vec<(String, String)>,
+}
+
+impl Call for Filling<'_> {
+    type Done = PromptResult;
+
+    const METHOD: Method = Method::GetPrompt;
+
+    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>> {
+        view.prompt(self.name).map(|entry| entry.member())
+    }
+
+    async fn call(
+        &self,
+        dispatcher: &Dispatcher,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+    ) -> Result<Answered<PromptResult>, DispatchError> {
+        dispatcher.get_prompt(catalog, context, self.name, &self.arguments).await
+    }
 }
 
 /// `completion/complete`
@@ -109,7 +187,7 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
     let argument = (part("argument", "name")?, part("argument", "value")?);
     let others = params.get("context").and_then(|context| context.get("arguments"));
     let others = Params::strings(others, "/context/arguments")?;
-    let context = exchange.context(&params);
+    let context = exchange.context(&params, &Round::default());
     let catalog = protocol.dispatcher.catalog();
     let completed = protocol.dispatcher.complete(&catalog, &context, whose, argument, &others).await;
     let completion = completed.map_err(|error| match error {
@@ -128,23 +206,6 @@ fn not_there(error: DispatchError, uri: &str) -> DispatchError {
         }
         other => other,
     }
-}
-
-fn done<T>(answered: Answered<T>) -> Result<T, ProtocolError> {
-    match answered.outcome {
-        Outcome::Done(result) => Ok(result),
-        Outcome::NeedInput(question) => Err(ProtocolError::internal(cannot_ask(&answered.member, &question))),
-    }
-}
-
-/// Asking the client isn't there yet: the plugin's question is named, and the call ends.
-fn cannot_ask(member: &Member, question: &NeedInput) -> String {
-    let methods: Vec<_> = question.requests.iter().map(|request| request.method.as_str()).collect();
-    let methods = methods.join("`, `");
-    let plugin = member.id();
-    format!(
-        "plugin `{plugin}` asks the client for `{methods}`, which this version of the gateway can't pass on"
-    )
 }
 
 impl Protocol {

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::call::{Busy, CallError, Failure, Fault, ToolResult};
+use crate::catalog::Member;
 use crate::dispatch::DispatchError;
 use crate::json::{Json, pointer_step};
 use crate::jsonrpc::{self, ErrorObject};
@@ -80,6 +81,12 @@ impl ProtocolError {
         Self::new(406, jsonrpc::INVALID_REQUEST, message, None)
     }
 
+    /// What the client carried from an earlier round isn't accepted.
+    pub(super) fn request_state(message: &str) -> Self {
+        let data = json!({ "at": "/requestState", "reason": "invalid_request_state" });
+        Self::new(200, jsonrpc::INVALID_PARAMS, message, Some(&data))
+    }
+
     /// The request was cancelled.
     #[must_use]
     pub fn cancelled() -> Self {
@@ -90,6 +97,53 @@ impl ProtocolError {
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(200, jsonrpc::INTERNAL_ERROR, message, None)
+    }
+}
+
+/// Why a request that may be asked back came to no result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Trouble {
+    /// The call failed.
+    Failed(DispatchError),
+    /// What the plugin asked of the client stays without an answer: one sentence.
+    Unanswered(PluginId, String),
+    /// The client's part of it is wrong.
+    Refused(ProtocolError),
+}
+
+impl Trouble {
+    /// A call of this plugin failed.
+    pub(super) fn failed(member: &Member, error: CallError) -> Self {
+        Self::Failed(DispatchError::Call { plugin: member.id().clone(), error })
+    }
+
+    /// What this plugin asked stays without an answer.
+    pub(super) fn unanswered(member: &Member, why: String) -> Self {
+        Self::Unanswered(member.id().clone(), why)
+    }
+
+    /// What the model is told of a tool's trouble, if it is told.
+    pub(super) fn for_model(&self, revision: Revision) -> Option<ToolResult> {
+        match self {
+            Self::Failed(error) => for_model(error, revision),
+            Self::Unanswered(plugin, why) => Some(ToolResult::error(format!("plugin `{plugin}`: {why}"))),
+            Self::Refused(_) => None,
+        }
+    }
+
+    /// What the program is told.
+    pub(super) fn for_program(self, revision: Revision) -> ProtocolError {
+        match self {
+            Self::Failed(error) => for_program(&error, revision),
+            Self::Unanswered(plugin, why) => ProtocolError::internal(format!("plugin `{plugin}`: {why}")),
+            Self::Refused(error) => error,
+        }
+    }
+}
+
+impl From<DispatchError> for Trouble {
+    fn from(error: DispatchError) -> Self {
+        Self::Failed(error)
     }
 }
 

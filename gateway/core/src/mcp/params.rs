@@ -20,6 +20,8 @@ pub struct Params {
     arguments: Option<Json>,
     /// `_meta` as it was written.
     meta: Option<Json>,
+    /// `inputResponses` as they were written.
+    responses: Option<Json>,
 }
 
 impl Params {
@@ -31,8 +33,10 @@ impl Params {
         let Some(raw) = raw else { return Ok(Self::default()) };
         match json::parse_strict(raw.get()) {
             Ok(Value::Object(value)) => {
-                let [arguments, meta] = json::members(raw.get(), ["arguments", "_meta"]);
-                Ok(Self { value, arguments: arguments.map(Json::from), meta: meta.map(Json::from) })
+                let keys = ["arguments", "_meta", "inputResponses"];
+                let [arguments, meta, responses] =
+                    json::members(raw.get(), keys).map(|it| it.map(Json::from));
+                Ok(Self { value, arguments, meta, responses })
             }
             Ok(_) => Err(ProtocolError::params("", "`params` must be an object")),
             Err(error) => Err(ProtocolError::params("", &format!("`params` can't be read: {error}"))),
@@ -48,6 +52,18 @@ impl Params {
     #[must_use]
     pub fn name(&self, key: &str) -> Option<&str> {
         self.value.get(key)?.as_str()
+    }
+
+    /// The answers to questions of an earlier round, whatever they are.
+    pub(super) fn responses(&self) -> Option<&Json> {
+        self.responses.as_ref()
+    }
+
+    /// All members, in the order of their names.
+    pub(super) fn sorted(&self) -> Vec<(&str, &Value)> {
+        let mut all: Vec<_> = self.value.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        all.sort_by_key(|(key, _)| *key);
+        all
     }
 
     /// What a tool is called with, as text and as value.

@@ -17,7 +17,7 @@ mod items;
 mod results;
 
 pub(super) use items::{PromptItem, ToolItem};
-pub(super) use results::{CompletionResult, PromptMessages, ReadContents, ToolAnswer};
+pub(super) use results::{CompletionResult, InputRequired, PromptMessages, ReadContents, ToolAnswer};
 
 /// A value as one revision sees it.
 #[derive(Debug)]

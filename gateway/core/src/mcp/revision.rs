@@ -60,6 +60,14 @@ pub enum Feature {
     OptionalErrorId,
     /// Streams of events say first where they stand, and may be closed before their end.
     Priming,
+    /// Questions to a person.
+    Elicitation,
+    /// Choices of several values in forms, defaults of all kinds, `mode`, and questions that send to a page.
+    RichForms,
+    /// `elicitationId`, and `_meta` beside the parameters of questions to people and models (only in 2025-11-25).
+    QuestionMeta,
+    /// Tools, and messages of several blocks, in questions to the model.
+    SamplingTools,
     /// `structuredContent` of any JSON type.
     AnyStructured,
     /// `true` and `false` as the schema of a property.
@@ -120,11 +128,18 @@ impl Feature {
             Self::ToolHints | Self::Audio | Self::CompletionsCapability | Self::ProgressMessages => {
                 (Revision::V2025_03_26, NOW)
             }
-            Self::Titles | Self::ItemMeta | Self::LastModified | Self::ResourceLinks | Self::Structured => {
-                (Revision::V2025_06_18, NOW)
-            }
-            Self::Icons | Self::InputErrorsAsResults | Self::OptionalErrorId => (Revision::V2025_11_25, NOW),
-            Self::Priming => (Revision::V2025_11_25, Revision::V2025_11_25),
+            Self::Titles
+            | Self::ItemMeta
+            | Self::LastModified
+            | Self::ResourceLinks
+            | Self::Structured
+            | Self::Elicitation => (Revision::V2025_06_18, NOW),
+            Self::Icons
+            | Self::InputErrorsAsResults
+            | Self::OptionalErrorId
+            | Self::RichForms
+            | Self::SamplingTools => (Revision::V2025_11_25, NOW),
+            Self::QuestionMeta | Self::Priming => (Revision::V2025_11_25, Revision::V2025_11_25),
             Self::AnyStructured | Self::BooleanSchemas | Self::ResultTypes => (NOW, NOW),
         }
     }

@@ -1,9 +1,12 @@
 //! Results of calls (2026-07-28, server/tools, server/resources, server/prompts, server/utilities/completion and
 //! server/utilities/caching).
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use crate::call::{Completion, Content, PromptMessage, PromptResult, ReadResult, ToolResult};
+use crate::json::Json;
+use crate::manifest::Entries;
 use crate::mcp::structured;
 
 use super::super::identity::Identity;
@@ -106,6 +109,52 @@ impl Serialize for View<'_, PromptMessage> {
         map.serialize_entry("content", &self.of::<Content>(content))?;
         later_members(&mut map, self.revision, extra)?;
         map.end()
+    }
+}
+
+/// Questions to the client, in place of a result.
+#[derive(Debug)]
+pub(in crate::mcp) struct InputRequired<'a> {
+    /// The questions: key, method, parameters.
+    pub(in crate::mcp) requests: &'a [Request<'a>],
+    /// What the client is to bring back.
+    pub(in crate::mcp) state: &'a str,
+    /// What the plugin said beside.
+    pub(in crate::mcp) meta: &'a Entries,
+    /// Who answers.
+    pub(in crate::mcp) server: &'a Identity,
+}
+
+impl Serialize for View<'_, InputRequired<'_>> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let InputRequired { requests, state, meta, server } = self.value;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("resultType", "input_required")?;
+        if !requests.is_empty() {
+            map.serialize_entry("inputRequests", &Requests(requests))?;
+        }
+        map.serialize_entry("requestState", state)?;
+        server.write_meta(&mut map, self.revision, meta)?;
+        map.end()
+    }
+}
+
+/// A question: key, method, parameters.
+pub(in crate::mcp) type Request<'a> = (&'a str, &'static str, Option<Json>);
+
+struct Requests<'a>(&'a [Request<'a>]);
+
+impl Serialize for Requests<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Asked<'a> {
+            method: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            params: Option<&'a Json>,
+        }
+        let asked = |method, params| Asked { method, params };
+        let all = self.0.iter();
+        serializer.collect_map(all.map(|(key, method, params)| (key, asked(*method, params.as_ref()))))
     }
 }
 

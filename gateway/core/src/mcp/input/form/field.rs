@@ -1,0 +1,220 @@
+//! One field of a form (2026-07-28, client/elicitation, "Requested schema").
+
+use serde_json::{Map, Value, json};
+
+use crate::names::{is_hidden, shown};
+
+use super::super::clean;
+
+/// How many values a choice may have.
+const MAX_VALUES: usize = 512;
+
+/// The longest name of a field, in bytes.
+const MAX_NAME: usize = 128;
+
+/// Formats of texts that MCP knows. Others only describe, and are left out.
+const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
+
+/// Members that only describe a schema to programs.
+const IGNORED: [&str; 5] = ["$comment", "examples", "deprecated", "readOnly", "writeOnly"];
+
+/// A field: its name, and its schema as the newest revision has it.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    schema: Map<String, Value>,
+}
+
+/// What a field takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A text.
+    Text,
+    /// A number, whole or not.
+    Number,
+    /// Yes or no.
+    Truth,
+    /// One of several texts.
+    Choice,
+    /// One of several texts, shown under titles.
+    Titled,
+    /// Some of several texts.
+    Several,
+}
+
+impl Kind {
+    fn of(field: &Map<String, Value>) -> Result<Self, String> {
+        match field.get("type").and_then(Value::as_str) {
+            Some("string") if field.contains_key("oneOf") => Ok(Self::Titled),
+            Some("string") if field.contains_key("enum") => Ok(Self::Choice),
+            Some("string") => Ok(Self::Text),
+            Some("number" | "integer") => Ok(Self::Number),
+            Some("boolean") => Ok(Self::Truth),
+            Some("array") => Ok(Self::Several),
+            Some(_) | None => {
+                Err("its `type` must be `string`, `number`, `integer`, `boolean` or `array`".to_owned())
+            }
+        }
+    }
+
+    /// The members that a field of this kind has beside `type`, `title`, `description` and `default`.
+    fn members(self) -> &'static [&'static str] {
+        match self {
+            Self::Text => &["minLength", "maxLength", "format"],
+            Self::Number => &["minimum", "maximum", "format"],
+            Self::Truth => &[],
+            Self::Choice => &["enum", "enumNames"],
+            Self::Titled => &["oneOf"],
+            Self::Several => &["items", "minItems", "maxItems"],
+        }
+    }
+}
+
+impl Field {
+    pub(super) fn read(name: &str, given: &Value) -> Result<Self, String> {
+        if name.is_empty() || name.len() > MAX_NAME || name.contains(is_hidden) {
+            return Err(format!(
+                "its name must have 1 to {MAX_NAME} bytes and no characters that nobody sees"
+            ));
+        }
+        let given = given.as_object().ok_or("its schema must be an object")?;
+        let kind = Kind::of(given)?;
+        let mut schema = Map::new();
+        for (key, value) in given {
+            let key = key.as_str();
+            if IGNORED.contains(&key) {
+                continue;
+            }
+            if !kind.members().contains(&key) && !["type", "title", "description", "default"].contains(&key) {
+                return Err(format!("`{}` is more than a form can ask there", shown(key)));
+            }
+            if let Some(value) = member(kind, key, value)? {
+                schema.insert(key.to_owned(), value);
+            }
+        }
+        let field = Self { name: name.to_owned(), kind, schema };
+        field.check_names()?;
+        Ok(field)
+    }
+
+    /// As the newest revision writes it.
+    pub(super) fn newest(&self) -> Map<String, Value> {
+        self.schema.clone()
+    }
+
+    /// As 2025-06-18 writes it: only truths have a default, and titles of choices stand beside their values.
+    pub(super) fn plain(&self) -> Map<String, Value> {
+        let mut schema = self.schema.clone();
+        if self.kind != Kind::Truth {
+            schema.shift_remove("default");
+        }
+        if let Some(choices) = schema.shift_remove("oneOf") {
+            let each = |key: &str| -> Value {
+                choices.as_array().into_iter().flatten().map(|choice| choice[key].clone()).collect()
+            };
+            schema.insert("enum".to_owned(), each("const"));
+            schema.insert("enumNames".to_owned(), each("title"));
+        }
+        schema
+    }
+
+    /// Each value has a name, where values have names.
+    fn check_names(&self) -> Result<(), String> {
+        let count = |key: &str| self.schema.get(key).and_then(Value::as_array).map(Vec::len);
+        match (count("enum"), count("enumNames")) {
+            (Some(values), Some(names)) if values != names => {
+                Err(format!("it has {values} values and {names} names for them"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A member of a field's schema, cleaned; none where it is left out.
+fn member(kind: Kind, key: &str, value: &Value) -> Result<Option<Value>, String> {
+    let wrong = |what: &str| Err(format!("`{key}` must be {what}"));
+    match key {
+        "type" => Ok(Some(value.clone())),
+        "title" | "description" => match value {
+            Value::String(text) => Ok(Some(clean::label(text).into())),
+            _ => wrong("a text"),
+        },
+        "minLength" | "maxLength" | "minItems" | "maxItems" => {
+            if value.is_u64() {
+                Ok(Some(value.clone()))
+            } else {
+                wrong("a whole number from 0 on")
+            }
+        }
+        "minimum" | "maximum" => {
+            if value.is_number() {
+                Ok(Some(value.clone()))
+            } else {
+                wrong("a number")
+            }
+        }
+        "format" => {
+            let known = value.as_str().is_some_and(|format| FORMATS.contains(&format));
+            Ok((kind == Kind::Text && known).then(|| value.clone()))
+        }
+        "enum" => values(value).map(Some).or_else(|()| wrong("a list of different texts")),
+        "enumNames" => match texts(value) {
+            Some(names) => Ok(Some(names.into_iter().map(clean::label).collect())),
+            None => wrong("a list of texts"),
+        },
+        "oneOf" => titled(value).map(Some).or_else(|()| wrong("a list of `{ const, title }`")),
+        "items" => items(value).map(Some).or_else(|()| wrong("`{ type, enum }` or `{ anyOf }`")),
+        "default" => {
+            let fits = match kind {
+                Kind::Text | Kind::Choice | Kind::Titled => value.is_string(),
+                Kind::Number => value.is_number(),
+                Kind::Truth => value.is_boolean(),
+                Kind::Several => texts(value).is_some(),
+            };
+            if fits { Ok(Some(value.clone())) } else { wrong("of the field's own type") }
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The values of a choice: shown as they are, so none may hold what nobody sees.
+fn values(given: &Value) -> Result<Value, ()> {
+    let texts = texts(given).ok_or(())?;
+    let mut seen = std::collections::HashSet::new();
+    let fine = !texts.is_empty()
+        && texts.len() <= MAX_VALUES
+        && texts.iter().all(|text| !text.contains(is_hidden) && seen.insert(*text));
+    if fine { Ok(given.clone()) } else { Err(()) }
+}
+
+/// The values of a choice with their titles.
+fn titled(given: &Value) -> Result<Value, ()> {
+    let choices = given.as_array().ok_or(())?;
+    let mut constants = Vec::new();
+    let mut written = Vec::new();
+    for choice in choices {
+        let (Some(constant), Some(title)) = (choice["const"].as_str(), choice["title"].as_str()) else {
+            return Err(());
+        };
+        constants.push(Value::from(constant));
+        written.push(json!({ "const": constant, "title": clean::label(title) }));
+    }
+    values(&Value::Array(constants)).map(|_| Value::Array(written))
+}
+
+/// What several values are chosen from.
+fn items(given: &Value) -> Result<Value, ()> {
+    let given = given.as_object().ok_or(())?;
+    match (given.get("enum"), given.get("anyOf")) {
+        (Some(choices), None) if given.get("type").and_then(Value::as_str) == Some("string") => {
+            Ok(json!({ "type": "string", "enum": values(choices)? }))
+        }
+        (None, Some(choices)) => Ok(json!({ "anyOf": titled(choices)? })),
+        _ => Err(()),
+    }
+}
+
+fn texts(given: &Value) -> Option<Vec<&str>> {
+    given.as_array()?.iter().map(Value::as_str).collect()
+}

@@ -1,0 +1,259 @@
+//! One question to the client: checked, as each revision writes it, and what counts as an answer to it (2026-07-28,
+//! basic/patterns/mrtr, client/elicitation, client/sampling, client/roots).
+
+use serde_json::{Map, Value, json};
+
+use crate::call::{Capabilities, InputRequest};
+use crate::config::ClientFeature;
+use crate::json::{Json, parse_strict};
+use crate::names::{PluginId, is_hidden, shown};
+
+use super::super::revision::{Feature, Revision};
+use super::clean;
+use super::form::Form;
+use super::sampling::{self, Sampling};
+
+const ELICIT: &str = "elicitation/create";
+const SAMPLE: &str = "sampling/createMessage";
+const ROOTS: &str = "roots/list";
+
+/// The longest key, in bytes.
+const MAX_KEY: usize = 128;
+
+/// The longest URL that a person is sent to, in bytes.
+const MAX_URL: usize = 2_048;
+
+/// The longest answer, in bytes: what a model says is kept until the call ends.
+const MAX_ANSWER: usize = 1 << 20;
+
+/// A question that can be asked.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The plugin's name for it.
+    pub(super) key: String,
+    asks: Asks,
+}
+
+#[derive(Debug)]
+enum Asks {
+    /// A person, field by field.
+    Form { message: String, form: Form, meta: Option<Value> },
+    /// A person, to open a page; the answer comes to the plugin by other ways.
+    Page { message: String, url: String, meta: Option<Value> },
+    /// The model.
+    Sampling { asked: Box<Sampling>, meta: Option<Value> },
+    /// The model; what it was asked isn't known any more.
+    Forgotten { tools: bool },
+    /// The host, for the folders that the client works in.
+    Roots,
+}
+
+impl Question {
+    /// Reads what a plugin asks; an error says what is wrong with it.
+    pub(super) fn read(request: &InputRequest) -> Result<Self, String> {
+        let InputRequest { key, method, params } = request;
+        if key.is_empty() || key.len() > MAX_KEY {
+            return Err(format!("the key of a question must have 1 to {MAX_KEY} bytes"));
+        }
+        let asks = Asks::read(method, params.as_ref())
+            .map_err(|why| format!("the question `{}` can't be asked: {why}", shown(key)))?;
+        Ok(Self { key: key.clone(), asks })
+    }
+
+    /// The question to a model of which no more is known than whether it offered tools.
+    pub(super) fn forgotten(key: String, tools: bool) -> Self {
+        Self { key, asks: Asks::Forgotten { tools } }
+    }
+
+    /// Can it be asked once more?
+    pub(super) fn is_forgotten(&self) -> bool {
+        matches!(self.asks, Asks::Forgotten { .. })
+    }
+
+    /// The question as it may be carried where it is too long to carry: whether it offered tools to the model.
+    pub(super) fn offers_tools(&self) -> Option<bool> {
+        match &self.asks {
+            Asks::Sampling { asked, .. } => Some(asked.uses_tools()),
+            Asks::Forgotten { tools } => Some(*tools),
+            Asks::Form { .. } | Asks::Page { .. } | Asks::Roots => None,
+        }
+    }
+
+    /// What the operator must have granted for it.
+    pub(super) fn feature(&self) -> ClientFeature {
+        match &self.asks {
+            Asks::Form { .. } | Asks::Page { .. } => ClientFeature::Elicitation,
+            Asks::Sampling { .. } | Asks::Forgotten { .. } => ClientFeature::Sampling,
+            Asks::Roots => ClientFeature::Roots,
+        }
+    }
+
+    /// The method that asks it.
+    pub(super) fn method(&self) -> &'static str {
+        match &self.asks {
+            Asks::Form { .. } | Asks::Page { .. } => ELICIT,
+            Asks::Sampling { .. } | Asks::Forgotten { .. } => SAMPLE,
+            Asks::Roots => ROOTS,
+        }
+    }
+
+    /// What the client would have to declare and doesn't, in `revision`.
+    pub(super) fn missing(&self, revision: Revision, declared: &Capabilities) -> Vec<&'static str> {
+        let needed = match &self.asks {
+            Asks::Form { .. } => vec![("elicitation.form", revision.has(Feature::Elicitation))],
+            Asks::Page { .. } => vec![("elicitation.url", revision.has(Feature::RichForms))],
+            Asks::Sampling { asked, .. } => {
+                let mut needed = vec![("sampling", true)];
+                // Older clients take context for granted, and can't have declared it.
+                if asked.wants_context() && revision.has(Feature::SamplingTools) {
+                    needed.push(("sampling.context", true));
+                }
+                if asked.uses_tools() {
+                    needed.push(("sampling.tools", revision.has(Feature::SamplingTools)));
+                }
+                needed
+            }
+            Asks::Forgotten { .. } => vec![("sampling", true)],
+            Asks::Roots => vec![("roots", true)],
+        };
+        let missing = needed.into_iter().filter(|(name, known)| !known || !declared.has(name));
+        missing.map(|(name, _)| name).collect()
+    }
+
+    /// The parameters that `revision` asks it with, signed with the plugin's name wherever there is a place for it; an
+    /// error names what the revision lacks.
+    pub(super) fn params(&self, plugin: &PluginId, revision: Revision) -> Result<Option<Json>, String> {
+        let mut params = Map::new();
+        let mut its_meta = None;
+        let mut has_meta = revision.has(Feature::QuestionMeta);
+        match &self.asks {
+            Asks::Form { message, form, meta } => {
+                if revision.has(Feature::RichForms) {
+                    params.insert("mode".to_owned(), "form".into());
+                }
+                params.insert("message".to_owned(), clean::signed(plugin, message).into());
+                params.insert("requestedSchema".to_owned(), form.schema(revision)?);
+                its_meta = meta.as_ref();
+            }
+            Asks::Page { message, url, meta } => {
+                params.insert("mode".to_owned(), "url".into());
+                params.insert("message".to_owned(), clean::signed(plugin, message).into());
+                params.insert("url".to_owned(), url.as_str().into());
+                if revision.has(Feature::QuestionMeta) {
+                    params.insert("elicitationId".to_owned(), elicitation_id()?.into());
+                }
+                its_meta = meta.as_ref();
+            }
+            Asks::Sampling { asked, meta } => {
+                params = asked.params(revision)?;
+                its_meta = meta.as_ref();
+            }
+            Asks::Forgotten { .. } => return Err("a way to ask again what is too long to be kept".to_owned()),
+            Asks::Roots => has_meta = revision.has(Feature::ItemMeta),
+        }
+        if has_meta {
+            params.insert("_meta".to_owned(), clean::signed_meta(plugin, its_meta));
+        }
+        Ok((!params.is_empty()).then(|| Json::from_value(&Value::Object(params))))
+    }
+
+    /// Checks an answer and gives what the plugin is told; an error says what is wrong with it.
+    pub(super) fn accept(&self, answer: &str) -> Result<Json, String> {
+        if answer.len() > MAX_ANSWER {
+            return Err(format!("it is longer than {} KiB", MAX_ANSWER / 1024));
+        }
+        let value = parse_strict(answer).map_err(|error| error.to_string())?;
+        let object = value.as_object().ok_or("it must be an object")?;
+        match &self.asks {
+            Asks::Form { form, .. } => match action(object)? {
+                "accept" => {
+                    let content = form.check(object.get("content"))?;
+                    Ok(Json::from_value(&json!({ "action": "accept", "content": content })))
+                }
+                other => Ok(Json::from_value(&json!({ "action": other }))),
+            },
+            Asks::Page { .. } => Ok(Json::from_value(&json!({ "action": action(object)? }))),
+            Asks::Sampling { asked, .. } => {
+                sampling::check(object, asked.uses_tools()).and_then(|()| text(answer))
+            }
+            Asks::Forgotten { tools } => sampling::check(object, *tools).and_then(|()| text(answer)),
+            Asks::Roots => roots(object).and_then(|()| text(answer)),
+        }
+    }
+}
+
+impl Asks {
+    fn read(method: &str, params: Option<&Json>) -> Result<Self, String> {
+        let params = params.map(|params| parse_strict(params.get())).transpose();
+        let params = params.map_err(|error| error.to_string())?.unwrap_or_else(|| json!({}));
+        let params = params.as_object().ok_or("its parameters must be an object")?;
+        let meta = params.get("_meta").cloned();
+        match method {
+            ELICIT => {
+                let message =
+                    params.get("message").and_then(Value::as_str).ok_or("`message` must be a text")?;
+                let message = clean::message(message);
+                match params.get("mode").map(Value::as_str) {
+                    None | Some(Some("form")) => {
+                        let schema = params.get("requestedSchema").ok_or("`requestedSchema` is missing")?;
+                        Ok(Self::Form { message, form: Form::read(schema)?, meta })
+                    }
+                    Some(Some("url")) => Ok(Self::Page { message, url: url(params.get("url"))?, meta }),
+                    Some(_) => Err("`mode` must be `form` or `url`".to_owned()),
+                }
+            }
+            SAMPLE => Ok(Self::Sampling { asked: Box::new(Sampling::read(params)?), meta }),
+            ROOTS => Ok(Self::Roots),
+            other => Err(format!("`{}` asks a client nothing", shown(other))),
+        }
+    }
+}
+
+/// What a person did with an elicitation.
+fn action(answer: &Map<String, Value>) -> Result<&str, String> {
+    match answer.get("action").and_then(Value::as_str) {
+        Some(action @ ("accept" | "decline" | "cancel")) => Ok(action),
+        Some(_) | None => Err("`action` must be `accept`, `decline` or `cancel`".to_owned()),
+    }
+}
+
+/// The address of a page that a person is sent to: a person must see where it leads.
+fn url(given: Option<&Value>) -> Result<String, String> {
+    const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host, and neither a user nor characters that nobody sees";
+    let url = given.and_then(Value::as_str).ok_or(WHAT)?;
+    let lower = url.to_ascii_lowercase();
+    let rest = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).ok_or(WHAT)?;
+    let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let fits = url.len() <= MAX_URL
+        && !host.is_empty()
+        && !host.starts_with(':')
+        && !host.contains('@')
+        && !url.contains(|c: char| c.is_whitespace() || is_hidden(c) || c == '\\');
+    if fits { Ok(url.to_owned()) } else { Err(WHAT.to_owned()) }
+}
+
+/// Checks a list of roots, each the URI of a file.
+fn roots(answer: &Map<String, Value>) -> Result<(), String> {
+    let roots = answer.get("roots").and_then(Value::as_array).ok_or("`roots` must be a list")?;
+    for root in roots {
+        let uri = root.get("uri").and_then(Value::as_str);
+        if !uri.is_some_and(|uri| uri.starts_with("file://")) {
+            return Err("the `uri` of each root must begin with `file://`".to_owned());
+        }
+        if root.get("name").is_some_and(|name| !name.is_string()) {
+            return Err("the `name` of a root must be a text".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn text(answer: &str) -> Result<Json, String> {
+    Json::parse(answer).map_err(|error| error.to_string())
+}
+
+/// An unguessable id. The gateway never knows when somebody is done with the page, so nothing refers to it later.
+fn elicitation_id() -> Result<String, String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|_| "random ids, which the system doesn't give")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

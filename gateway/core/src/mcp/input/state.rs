@@ -1,0 +1,327 @@
+//! What a client carries from one round of a call to the next: `requestState` (2026-07-28, basic/patterns/mrtr).
+//!
+//! The client can neither read nor change it, and it opens only for the request that it was given out for: the same
+//! plugin in the same version, the same caller, method and parameters. It is good for ten minutes and for one retry.
+//! Which ones were used is remembered in this process; gateways that share a sealing key don't share that memory, so
+//! behind several of them a state may be used once with each.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::InputRequest;
+use crate::catalog::Member;
+use crate::json::Json;
+use crate::names::{Digest, Principal};
+
+use super::super::{Params, SealingKey};
+use super::question::Question;
+
+/// What states are sealed for.
+const PURPOSE: &str = "input";
+
+/// How long a person has for an answer.
+const LIFE: Duration = Duration::from_secs(600);
+
+/// The longest state, sealed, in bytes. Clients send it back with everything else.
+pub(super) const MAX_SEALED: usize = 256 << 10;
+
+/// How many used states of one caller are remembered. When so many were used within ten minutes, there are no new ones
+/// for that caller: none is forgotten before it can't be used any more.
+const MAX_SPENT: usize = 1 << 15;
+
+/// A question to a model of more bytes isn't carried, and can't be asked again.
+const MAX_CARRIED: usize = 16 << 10;
+
+/// Members of the parameters that differ from round to round.
+const CHANGING: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+
+/// Seals states, and remembers which were used.
+#[derive(Debug)]
+pub(in crate::mcp) struct States {
+    key: SealingKey,
+    /// By caller, of whom there are as many as the operator gave tokens to: until when each state would be good.
+    spent: Mutex<HashMap<String, HashMap<Nonce, u64>>>,
+}
+
+type Nonce = [u8; 16];
+
+/// What a state is bound to.
+#[derive(Debug)]
+pub(super) struct Claim {
+    plugin: String,
+    version: String,
+    caller: String,
+    request: String,
+}
+
+/// What goes from round to round.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Carried {
+    /// How often the client was asked.
+    pub(super) rounds: u32,
+    /// The answers so far.
+    pub(super) answers: Vec<(String, Json)>,
+    /// The questions without an answer.
+    pub(super) open: Vec<InputRequest>,
+    /// The plugin's own state.
+    pub(super) state: Option<Vec<u8>>,
+}
+
+/// What was read from a state.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) rounds: u32,
+    pub(super) answers: Vec<(String, Json)>,
+    pub(super) open: Vec<(InputRequest, Question)>,
+    pub(super) state: Option<Vec<u8>>,
+    caller: String,
+    nonce: Nonce,
+    until: u64,
+}
+
+/// Why a state wasn't given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SealError {
+    #[error(
+        "its questions, the answers and its own state are more than the {} KiB that a client carries",
+        MAX_SEALED / 1024
+    )]
+    TooLarge,
+    #[error("too many questions are open; try again later")]
+    Full,
+    #[error("the gateway has no random bytes for the state that the client carries")]
+    NoRandomness,
+}
+
+/// Why a state isn't accepted. What doesn't help an honest client isn't told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Invalid {
+    #[error("`requestState` doesn't belong to this request; make it anew, without `requestState`")]
+    Foreign,
+    #[error("`requestState` has expired; make the request anew, without it")]
+    Expired,
+    #[error("`requestState` was used already; make the request anew, without it")]
+    Used,
+    #[error("the plugin was replaced since it asked; make the request anew, without `requestState`")]
+    Replaced,
+}
+
+/// The sealed text.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    plugin: String,
+    version: String,
+    caller: String,
+    request: String,
+    until: u64,
+    nonce: Nonce,
+    rounds: u32,
+    answers: Vec<(String, Json)>,
+    open: Vec<Open>,
+    state: Option<String>,
+}
+
+/// A question without an answer.
+#[derive(Serialize, Deserialize)]
+struct Open {
+    key: String,
+    method: String,
+    params: Option<Json>,
+    /// For a question that was too long: did it offer tools to the model?
+    forgotten: Option<bool>,
+}
+
+impl Claim {
+    /// What a state for this request is bound to.
+    pub(super) fn new(member: &Member, principal: &Principal, method: &str, params: &Params) -> Self {
+        let mut text = Vec::new();
+        feed(&mut text, &Value::from(method));
+        for (key, value) in params.sorted().into_iter().filter(|(key, _)| !CHANGING.contains(key)) {
+            feed(&mut text, &Value::from(key));
+            feed(&mut text, value);
+        }
+        let caller = match principal {
+            Principal::Local => "local".to_owned(),
+            Principal::Anonymous => "anonymous".to_owned(),
+            Principal::Named(name) => format!("named {name}"),
+        };
+        let plugin = member.id().to_string();
+        let version = member.plugin().digest().to_string();
+        Self { plugin, version, caller, request: Digest::of(&text).to_string() }
+    }
+}
+
+/// Writes a value so that two have the same text only if they are equal, whatever the order of their members.
+fn feed(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(key, _)| *key);
+            out.push(b'{');
+            for (key, value) in members {
+                feed(out, &Value::from(key.as_str()));
+                feed(out, value);
+            }
+            out.push(b'}');
+        }
+        Value::Array(items) => {
+            out.push(b'[');
+            items.iter().for_each(|item| feed(out, item));
+            out.push(b']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.extend_from_slice(value.to_string().as_bytes());
+            out.push(b',');
+        }
+    }
+}
+
+impl States {
+    pub(in crate::mcp) fn new(key: SealingKey) -> Self {
+        Self { key, spent: Mutex::default() }
+    }
+
+    /// Seals what a client is to carry.
+    pub(super) fn seal(
+        &self,
+        claim: &Claim,
+        carried: &Carried,
+        now: SystemTime,
+    ) -> Result<String, SealError> {
+        if self.is_full(&claim.caller, seconds(now)) {
+            return Err(SealError::Full);
+        }
+        let mut nonce = Nonce::default();
+        getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomness)?;
+        let Claim { plugin, version, caller, request } = claim;
+        let sealed = Sealed {
+            plugin: plugin.clone(),
+            version: version.clone(),
+            caller: caller.clone(),
+            request: request.clone(),
+            until: seconds(now) + LIFE.as_secs(),
+            nonce,
+            rounds: carried.rounds,
+            answers: carried.answers.clone(),
+            open: carried.open.iter().map(Open::of).collect(),
+            state: carried.state.as_ref().map(|state| STANDARD_NO_PAD.encode(state)),
+        };
+        let text = serde_json::to_vec(&sealed).expect("it has text keys and no fallible parts");
+        if text.len() > MAX_SEALED / 4 * 3 {
+            return Err(SealError::TooLarge);
+        }
+        self.key.seal(PURPOSE, &text).map_err(|_| SealError::NoRandomness)
+    }
+
+    /// Opens what a client carried. It isn't used up by that.
+    pub(super) fn open(&self, claim: &Claim, state: &str, now: SystemTime) -> Result<Opened, Invalid> {
+        if state.len() > MAX_SEALED * 2 {
+            return Err(Invalid::Foreign);
+        }
+        let text = self.key.open(PURPOSE, state).ok_or(Invalid::Foreign)?;
+        let sealed: Sealed = serde_json::from_slice(&text).map_err(|_| Invalid::Foreign)?;
+        let Claim { plugin, version, caller, request } = claim;
+        if (&sealed.caller, &sealed.request, &sealed.plugin) != (caller, request, plugin) {
+            return Err(Invalid::Foreign);
+        }
+        if sealed.until <= seconds(now) {
+            return Err(Invalid::Expired);
+        }
+        if sealed.version != *version {
+            return Err(Invalid::Replaced);
+        }
+        let state = sealed.state.map(|state| STANDARD_NO_PAD.decode(state)).transpose();
+        let open = sealed.open.into_iter().map(Open::read).collect::<Option<_>>();
+        Ok(Opened {
+            rounds: sealed.rounds,
+            answers: sealed.answers,
+            open: open.ok_or(Invalid::Foreign)?,
+            state: state.map_err(|_| Invalid::Foreign)?,
+            caller: sealed.caller,
+            nonce: sealed.nonce,
+            until: sealed.until,
+        })
+    }
+
+    /// Uses a state up.
+    pub(super) fn spend(&self, opened: &Opened, now: SystemTime) -> Result<(), Spent> {
+        let mut spent = self.lock();
+        let spent = spent.entry(opened.caller.clone()).or_default();
+        if spent.contains_key(&opened.nonce) {
+            return Err(Spent::Already);
+        }
+        if fills(spent, seconds(now)) {
+            return Err(Spent::Full);
+        }
+        spent.insert(opened.nonce, opened.until);
+        Ok(())
+    }
+
+    fn is_full(&self, caller: &str, now: u64) -> bool {
+        self.lock().get_mut(caller).is_some_and(|spent| fills(spent, now))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, HashMap<Nonce, u64>>> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Is there no room for one more, even when what has expired is forgotten?
+fn fills(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
+    if spent.len() >= MAX_SPENT {
+        spent.retain(|_, until| *until > now);
+    }
+    spent.len() >= MAX_SPENT
+}
+
+/// Why a state can't be used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// It was before.
+    Already,
+    /// No more can be remembered; it can be tried again.
+    Full,
+}
+
+impl Open {
+    fn of(request: &InputRequest) -> Self {
+        let InputRequest { key, method, params } = request;
+        let long = params.as_ref().is_some_and(|params| params.get().len() > MAX_CARRIED);
+        let question = if long { Question::read(request).ok() } else { None };
+        let forgotten = question.and_then(|question| question.offers_tools());
+        let params = if forgotten.is_some() { None } else { params.clone() };
+        Self { key: key.clone(), method: method.clone(), params, forgotten }
+    }
+
+    fn read(self) -> Option<(InputRequest, Question)> {
+        let Self { key, method, params, forgotten } = self;
+        let request = InputRequest { key, method, params };
+        let question = match forgotten {
+            Some(tools) => Question::forgotten(request.key.clone(), tools),
+            None => Question::read(&request).ok()?,
+        };
+        Some((request, question))
+    }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+impl States {
+    /// Remembers as many used states of a caller as it can.
+    pub(super) fn fill(&self, claim: &Claim, now: SystemTime) {
+        let until = seconds(now) + LIFE.as_secs();
+        self.lock()
+            .entry(claim.caller.clone())
+            .or_default()
+            .extend((0..MAX_SPENT as u128).map(|number| (number.to_le_bytes(), until)));
+    }
+}

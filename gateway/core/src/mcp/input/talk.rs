@@ -1,0 +1,185 @@
+//! How the client is asked in each era, and how a request with answers begins (2026-07-28, basic/patterns/mrtr).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use futures_util::future::try_join_all;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::call::{CallError, Failure};
+use crate::catalog::Member;
+use crate::json::Json;
+use crate::manifest::Entries;
+
+use super::super::errors::{ProtocolError, Trouble};
+use super::super::project::{InputRequired, View, render};
+use super::super::{Exchange, Method, Params, Protocol};
+use super::state::{Carried, Claim, Invalid, Opened, Spent};
+use super::{Asked, Round, answered};
+
+/// One request and what it is served with.
+pub(super) struct Talk<'a> {
+    pub(super) protocol: &'a Protocol,
+    pub(super) exchange: &'a Exchange,
+    pub(super) params: &'a Params,
+    pub(super) method: Method,
+}
+
+/// How a stateless request begins.
+pub(super) enum Begins {
+    /// The plugin is called.
+    Round(Round),
+    /// Answers are missing: the client is asked again.
+    Asks(Box<RawValue>),
+}
+
+impl Talk<'_> {
+    /// Refuses questions that the client didn't say it answers; all that is missing is named.
+    pub(super) fn check_declared(&self, member: &Member, asked: &Asked) -> Result<(), Trouble> {
+        let Exchange { revision, capabilities, .. } = self.exchange;
+        let mut missing: Vec<String> = Vec::new();
+        for (_, question) in asked {
+            for name in question.missing(*revision, capabilities) {
+                if !missing.iter().any(|known| known == name) {
+                    missing.push(name.to_owned());
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Trouble::failed(member, CallError::Refused(Failure::MissingCapability(missing))))
+    }
+
+    // --- handshake revisions ---
+
+    /// Asks all questions at once and waits for all answers. The first that can't be used withdraws the others.
+    pub(super) async fn ask(&self, member: &Member, asked: &Asked) -> Result<Vec<(String, Json)>, Trouble> {
+        let Exchange { revision, cancel, peer, .. } = self.exchange;
+        let mut ready = Vec::with_capacity(asked.len());
+        for (_, question) in asked {
+            let params = question.params(member.id(), *revision).map_err(|lacks| {
+                let why = format!("the client can't be asked: its revision ({revision}) lacks {lacks}");
+                Trouble::unanswered(member, why)
+            })?;
+            ready.push((question, params));
+        }
+        if ready.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Some(peer) = peer else {
+            let why = "the client can't be asked here: its request came in a batch, or without accepting a stream of events";
+            return Err(Trouble::unanswered(member, why.to_owned()));
+        };
+        let each = ready.iter().map(|(question, params)| async move {
+            let method = question.method();
+            let answer =
+                peer.ask(method, params.as_ref()).await.map_err(|error| format!("{error} (`{method}`)"));
+            let answer = answer.and_then(|answer| {
+                let used = question.accept(answer.get());
+                used.map_err(|why| format!("the client's answer to `{method}` can't be used: {why}"))
+            });
+            match answer {
+                Ok(answer) => Ok((question.key.clone(), answer)),
+                Err(why) => Err(Trouble::unanswered(member, why)),
+            }
+        });
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Trouble::failed(member, CallError::Cancelled)),
+            answers = try_join_all(each) => answers,
+        }
+    }
+
+    // --- the stateless revision ---
+
+    /// Takes up what the client carried, and its answers.
+    pub(super) fn begin(&self, member: Option<&Arc<Member>>) -> Result<Begins, Trouble> {
+        let given = self.given()?;
+        let state = match self.params.get("requestState") {
+            None => return Ok(Begins::Round(Round { ahead: given, ..Round::default() })),
+            Some(Value::String(state)) => state,
+            Some(_) => {
+                let error = ProtocolError::params("/requestState", "`requestState` must be a string");
+                return Err(Trouble::Refused(error));
+            }
+        };
+        // A tool that isn't there is told by whoever looks it up.
+        let Some(member) = member else { return Ok(Begins::Round(Round::default())) };
+        let Opened { rounds, answers, open, state, .. } = self.open(member, state)?;
+        let (more, missing) = answered(open, &mut { given });
+        let round = Round { asked: rounds - 1, answers: Arc::new(answers), ..Round::default() };
+        let round = round.next(more, state);
+        if missing.is_empty() {
+            return Ok(Begins::Round(round));
+        }
+        if let Some((request, _)) = missing.iter().find(|(_, question)| question.is_forgotten()) {
+            let message = "the answer is missing, and the question is too long to be asked again; make the request anew, without `requestState`";
+            let at = format!("/inputResponses/{}", crate::json::pointer_step(&request.key));
+            return Err(Trouble::Refused(ProtocolError::params(&at, message)));
+        }
+        self.check_declared(member, &missing)?;
+        self.input_required(member, &round, &missing, &Vec::new()).map(Begins::Asks)
+    }
+
+    /// The answers that came with the request.
+    fn given(&self) -> Result<HashMap<String, Json>, Trouble> {
+        let Some(text) = self.params.responses() else { return Ok(HashMap::new()) };
+        serde_json::from_str(text.get()).map_err(|_| {
+            Trouble::Refused(ProtocolError::params("/inputResponses", "`inputResponses` must be an object"))
+        })
+    }
+
+    /// Opens a state and uses it up.
+    fn open(&self, member: &Member, state: &str) -> Result<Opened, Trouble> {
+        let refuse = |why: Invalid| Trouble::Refused(ProtocolError::request_state(&why.to_string()));
+        let (states, now) = (&self.protocol.states, SystemTime::now());
+        let opened = states.open(&self.claim(member), state, now).map_err(refuse)?;
+        let granted = &member.config().allow.client;
+        if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {
+            return Err(refuse(Invalid::Replaced));
+        }
+        states.spend(&opened, now).map_err(|why| match why {
+            Spent::Already => refuse(Invalid::Used),
+            Spent::Full => {
+                Trouble::unanswered(member, "too many questions are open; try again later".to_owned())
+            }
+        })?;
+        Ok(opened)
+    }
+
+    /// The result that asks the client, with all that it has to bring back.
+    pub(super) fn input_required(
+        &self,
+        member: &Member,
+        round: &Round,
+        open: &Asked,
+        meta: &Entries,
+    ) -> Result<Box<RawValue>, Trouble> {
+        let revision = self.exchange.revision;
+        let mut requests = Vec::with_capacity(open.len());
+        for (_, question) in open {
+            let params = question.params(member.id(), revision);
+            let params =
+                params.map_err(|lacks| Trouble::unanswered(member, format!("the client lacks {lacks}")))?;
+            requests.push((question.key.as_str(), question.method(), params));
+        }
+        let carried = Carried {
+            rounds: round.asked,
+            answers: (*round.answers).clone(),
+            open: open.iter().map(|(request, _)| request.clone()).collect(),
+            state: round.state.as_deref().map(<[u8]>::to_vec),
+        };
+        let state = self.protocol.states.seal(&self.claim(member), &carried, SystemTime::now());
+        let state = state.map_err(|error| Trouble::unanswered(member, error.to_string()))?;
+        let server = &self.protocol.identity;
+        let result = InputRequired { requests: &requests, state: &state, meta, server };
+        Ok(render(&View::new(&result, revision)))
+    }
+
+    fn claim(&self, member: &Member) -> Claim {
+        Claim::new(member, &self.exchange.principal, self.method.as_str(), self.params)
+    }
+}

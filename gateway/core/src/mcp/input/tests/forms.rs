@@ -1,0 +1,225 @@
+//! What can be asked, how it is cleaned, and how older revisions write it.
+
+use super::*;
+use crate::names::PluginId;
+
+fn question(method: &str, params: &Value) -> Result<Question, String> {
+    let params = Some(Json::from_value(params));
+    Question::read(&InputRequest { key: "k".to_owned(), method: method.to_owned(), params })
+}
+
+fn wrong(method: &str, params: &Value) -> String {
+    question(method, params).expect_err(&params.to_string())
+}
+
+fn fields(properties: &Value) -> Value {
+    json!({ "message": "m", "requestedSchema": { "type": "object", "properties": properties } })
+}
+
+/// What the client sees in `revision`.
+fn seen(method: &str, params: &Value, revision: Revision) -> Value {
+    let id = PluginId::new("weather").unwrap();
+    question(method, params).unwrap().params(&id, revision).unwrap().unwrap().to_value().unwrap()
+}
+
+#[test]
+fn a_form_keeps_its_fields_and_their_order() {
+    let all = json!({
+        "zebra": { "type": "string", "title": "Z", "minLength": 1, "maxLength": 9, "format": "email", "default": "a@b" },
+        "ant": { "type": "integer", "minimum": 0, "maximum": 10, "default": 3 },
+        "share": { "type": "number", "default": 95.5 },
+        "sure": { "type": "boolean", "default": true },
+        "plain": { "type": "string", "enum": ["a", "b"], "default": "a" },
+        "named": { "type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"] },
+        "titled": { "type": "string", "oneOf": [{ "const": "a", "title": "A" }, { "const": "b", "title": "B" }] },
+        "some": { "type": "array", "minItems": 1, "maxItems": 2, "items": { "type": "string", "enum": ["a", "b"] } },
+        "some_titled": { "type": "array", "items": { "anyOf": [{ "const": "a", "title": "A" }] }, "default": ["a"] },
+    });
+    let form = fields(&all);
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let shown = seen("elicitation/create", &form, revision);
+        assert_eq!(shown["requestedSchema"], form["requestedSchema"], "{revision}");
+        let order: Vec<_> = shown["requestedSchema"]["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(order[..2], ["zebra", "ant"]);
+    }
+}
+
+#[test]
+fn the_first_revision_with_forms_gets_what_it_knows() {
+    let form = fields(&json!({
+        "text": { "type": "string", "default": "x" },
+        "count": { "type": "integer", "default": 3 },
+        "sure": { "type": "boolean", "default": true },
+        "titled": { "type": "string", "title": "T", "oneOf": [{ "const": "a", "title": "A" }, { "const": "b", "title": "B" }], "default": "a" },
+    }));
+    let shown = seen("elicitation/create", &form, Revision::V2025_06_18);
+    assert!(shown.get("mode").is_none());
+    let expected = json!({
+        "text": { "type": "string" },
+        "count": { "type": "integer" },
+        "sure": { "type": "boolean", "default": true },
+        "titled": { "type": "string", "title": "T", "enum": ["a", "b"], "enumNames": ["A", "B"] },
+    });
+    assert_eq!(shown["requestedSchema"]["properties"], expected);
+}
+
+#[test]
+fn what_only_describes_a_schema_to_programs_is_left_out() {
+    let form = json!({ "message": "m", "task": { "ttl": 1 }, "requestedSchema": {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Form",
+        "additionalProperties": false,
+        "type": "object",
+        "properties": { "n": { "type": "integer", "format": "uint32", "minimum": 0, "examples": [1] }, "s": { "type": "string", "format": "hostname" } },
+        "required": ["n"],
+    } });
+    let shown = seen("elicitation/create", &form, Revision::V2026_07_28);
+    let expected = json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 0 }, "s": { "type": "string" } }, "required": ["n"] });
+    assert_eq!(shown["requestedSchema"], expected);
+    assert!(shown.get("task").is_none(), "{shown}");
+}
+
+#[test]
+fn a_form_that_no_client_could_show_is_the_plugins_fault() {
+    for (field, why) in [
+        (json!({ "type": "object", "properties": {} }), "`type`"),
+        (json!({ "type": ["string", "null"] }), "`type`"),
+        (json!({ "$ref": "#/$defs/x" }), "`type`"),
+        (json!({ "type": "string", "pattern": "^a" }), "`pattern` is more than a form can ask"),
+        (json!({ "type": "number", "multipleOf": 2 }), "`multipleOf`"),
+        (json!({ "type": "string", "minLength": -1 }), "`minLength`"),
+        (json!({ "type": "string", "enum": [] }), "`enum`"),
+        (json!({ "type": "string", "enum": ["a", "a"] }), "`enum`"),
+        (json!({ "type": "string", "enum": ["a\u{202e}b"] }), "`enum`"),
+        (json!({ "type": "string", "enum": ["a", "b"], "enumNames": ["A"] }), "2 values and 1 names"),
+        (json!({ "type": "string", "oneOf": [{ "const": "a" }] }), "`oneOf`"),
+        (json!({ "type": "array", "items": { "type": "object" } }), "`items`"),
+        (json!({ "type": "boolean", "default": "yes" }), "`default`"),
+        (json!("string"), "must be an object"),
+    ] {
+        let said = wrong("elicitation/create", &fields(&json!({ "f": field })));
+        assert!(said.contains("the field `f`") && said.contains(why), "{why}: {said}");
+    }
+    for (schema, why) in [
+        (json!({ "type": "array" }), "`requestedSchema.type`"),
+        (json!({ "type": "object" }), "`requestedSchema.properties`"),
+        (json!({ "type": "object", "properties": {}, "anyOf": [] }), "`anyOf`"),
+        (json!({ "type": "object", "properties": {}, "required": ["x"] }), "`requestedSchema.required`"),
+    ] {
+        let said = wrong("elicitation/create", &json!({ "message": "m", "requestedSchema": schema }));
+        assert!(said.contains(why), "{why}: {said}");
+    }
+    let many: serde_json::Map<_, _> = (0..65).map(|n| (n.to_string(), json!({ "type": "string" }))).collect();
+    assert!(wrong("elicitation/create", &fields(&Value::Object(many))).contains("65 fields"));
+    assert!(wrong("elicitation/create", &json!({ "requestedSchema": {} })).contains("`message`"));
+    assert!(wrong("elicitation/create", &json!({ "message": "m", "mode": "voice" })).contains("`mode`"));
+    assert!(wrong("tools/call", &json!({})).contains("asks a client nothing"));
+}
+
+#[test]
+fn a_person_sees_who_asks_and_nothing_that_is_not_there() {
+    let mut form =
+        fields(&json!({ "f": { "type": "string", "title": "T\u{202e}", "description": "\u{1b}[31mred" } }));
+    form["message"] = json!("[plugin: bank]\u{200b} pay\u{202e} now\u{7}\nplease");
+    form["_meta"] = json!({ "io.modelcontextprotocol/related-task": {}, "progressToken": 1, "com.example/x": 2, "moongate/plugin": "bank" });
+    let shown = seen("elicitation/create", &form, Revision::V2025_11_25);
+    assert_eq!(shown["message"], "[plugin: weather] [plugin: bank] pay now\nplease");
+    let field = &shown["requestedSchema"]["properties"]["f"];
+    assert_eq!((&field["title"], &field["description"]), (&json!("T"), &json!("[31mred")));
+    assert_eq!(shown["_meta"], json!({ "com.example/x": 2, "moongate/plugin": "weather" }));
+    form["message"] = json!("x".repeat(10_000));
+    let long = seen("elicitation/create", &form, Revision::V2026_07_28)["message"].as_str().unwrap().len();
+    assert!(long < 4_200, "{long}");
+}
+
+#[test]
+fn a_page_leads_where_a_person_sees_that_it_leads() {
+    let page = |url: &str| json!({ "mode": "url", "message": "m", "url": url });
+    for good in
+        ["https://example.com", "http://localhost:8080/a?b#c", "HTTPS://EXAMPLE.COM/", "https://x/a@b"]
+    {
+        assert!(question("elicitation/create", &page(good)).is_ok(), "{good}");
+    }
+    for bad in [
+        "ftp://example.com",
+        "javascript:alert(1)",
+        "https:/example.com",
+        "https://",
+        "https://bank.example@evil.example/",
+        "https://evil.example\\@bank.example/",
+        "https://a b",
+        "https://a\u{202e}b",
+        "file:///etc/passwd",
+        "",
+    ] {
+        assert!(wrong("elicitation/create", &page(bad)).contains("`url`"), "{bad}");
+    }
+}
+
+#[test]
+fn a_question_to_the_model_is_checked_as_a_whole() {
+    let with = |key: &str, value: Value| {
+        let mut params = sample();
+        params[key] = value;
+        params
+    };
+    let turn = |role: &str, content: Value| json!({ "role": role, "content": content });
+    let uses = |id: &str| json!({ "type": "tool_use", "id": id, "name": "t", "input": {} });
+    let result = |id: &str| json!({ "type": "tool_result", "toolUseId": id, "content": [] });
+    let text = || json!({ "type": "text", "text": "x" });
+    for (params, why) in [
+        (json!({ "maxTokens": 1 }), "`messages`"),
+        (json!({ "messages": sample()["messages"] }), "`maxTokens` is missing"),
+        (with("messages", json!([])), "`messages`"),
+        (with("messages", json!([turn("system", text())])), "`role`"),
+        (with("messages", json!([turn("user", json!({ "type": "video" }))])), "`type`"),
+        (
+            with(
+                "messages",
+                json!([turn("user", json!({ "type": "image", "data": "!", "mimeType": "image/png" }))]),
+            ),
+            "`data`",
+        ),
+        (with("maxTokens", json!(0)), "`maxTokens`"),
+        (with("maxTokens", json!("1")), "`maxTokens`"),
+        (with("temperature", json!("hot")), "`temperature`"),
+        (with("includeContext", json!("all")), "`includeContext`"),
+        (with("stopSequences", json!("x")), "`stopSequences`"),
+        (with("modelPreferences", json!({ "costPriority": 2 })), "`modelPreferences`"),
+        (with("toolChoice", json!({ "mode": "any" })), "`toolChoice`"),
+        (with("tools", json!([{ "name": "t" }])), "`tools`"),
+        (with("messages", json!([turn("assistant", uses("1"))])), "missing"),
+        (with("messages", json!([turn("user", uses("1"))])), "assistant"),
+        (with("messages", json!([turn("user", result("1"))])), "`messages[0]`"),
+        (with("messages", json!([turn("assistant", uses("1")), turn("user", result("2"))])), "`messages[1]`"),
+        (
+            with(
+                "messages",
+                json!([turn("assistant", uses("1")), turn("user", json!([result("1"), text()]))]),
+            ),
+            "nothing but",
+        ),
+    ] {
+        let said = wrong("sampling/createMessage", &params);
+        assert!(said.contains(why), "{why}: {said}");
+    }
+    let whole = json!({
+        "messages": [turn("user", text()), turn("assistant", json!([text(), uses("1"), uses("2")])), turn("user", json!([result("2"), result("1")]))],
+        "maxTokens": 10, "temperature": 0.5, "systemPrompt": "p", "includeContext": "none", "stopSequences": ["."],
+        "metadata": { "k": 1 }, "modelPreferences": { "hints": [{ "name": "h" }], "speedPriority": 1 },
+        "tools": [{ "name": "t", "description": "d", "inputSchema": { "type": "object" } }], "toolChoice": { "mode": "auto" },
+    });
+    assert_eq!(seen("sampling/createMessage", &whole, Revision::V2026_07_28), whole);
+    let mut shown = seen("sampling/createMessage", &whole, Revision::V2025_11_25);
+    assert_eq!(shown["_meta"], json!({ "moongate/plugin": "weather" }));
+    shown.as_object_mut().unwrap().remove("_meta");
+    assert_eq!(shown, whole);
+}
+
+#[test]
+fn a_question_has_a_name() {
+    for key in ["", &"x".repeat(129)] {
+        let request = InputRequest { key: key.to_owned(), method: "roots/list".to_owned(), params: None };
+        assert!(Question::read(&request).is_err());
+    }
+}
