@@ -24,6 +24,7 @@ mod headers;
 mod judged;
 mod panics;
 mod properties;
+mod questions;
 mod schemas;
 
 /// Headers from pairs.
