@@ -12,6 +12,7 @@ use moongate_sdk::{LogLevel, ReadResult, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+mod asks; // questions to the client
 mod output; // results that are too big or not what they should be
 mod reach; // files, network, variables
 mod resources; // processor, memory, handles
@@ -365,6 +366,26 @@ impl Zoo {
         "told of a change of `test://watched-resource`"
     }
 
+    // --- questions ---
+
+    /// Asks the client these questions at once, whatever they are, and returns the answers. For what may be asked.
+    #[tool]
+    fn ask(&self, ctx: &Context, questions: Vec<asks::Question>) -> Result<String, ToolError> {
+        Ok(asks::ask(ctx, &questions)?.to_string())
+    }
+
+    /// Asks for a name and greets. For what a person answers.
+    #[tool]
+    fn ask_name(&self, ctx: &Context) -> Result<String, ToolError> {
+        asks::name(ctx)
+    }
+
+    /// Asks one question after the other: by default without end. For rounds.
+    #[tool]
+    fn ask_in_rounds(&self, ctx: &Context, rounds: Option<usize>) -> Result<String, ToolError> {
+        asks::in_rounds(ctx, rounds.unwrap_or(usize::MAX))
+    }
+
     // --- resources and prompts ---
 
     /// A text.
@@ -383,6 +404,18 @@ impl Zoo {
     #[resource(uri = "zoo://bytes/{count}", name = "bytes", mime_type = "application/octet-stream")]
     fn bytes(&self, count: u32) -> Vec<u8> {
         vec![b'x'; count as usize]
+    }
+
+    /// A text that holds what somebody answered. For resources that ask.
+    #[resource(uri = "zoo://asked", name = "asked", mime_type = "text/plain")]
+    fn asked(&self, ctx: &Context) -> Result<String, ToolError> {
+        asks::name(ctx)
+    }
+
+    /// Holds what somebody answered. For prompts that ask.
+    #[prompt]
+    fn asking_prompt(&self, ctx: &Context) -> Result<String, ToolError> {
+        asks::name(ctx)
     }
 
     /// Repeats a text. For load.

@@ -1,6 +1,6 @@
 //! That the animals do what their signs say, as far as it is safe without a cage.
 
-use moongate_sdk::testing::Client;
+use moongate_sdk::testing::{Client, accepted};
 use moongate_sdk::{Content, Failure};
 use serde_json::{Value, json};
 
@@ -16,7 +16,17 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
         .collect();
     assert_eq!(
         needing,
-        ["echo", "sleep", "config_get", "list_dir", "read_file", "write_file", "connect", "resolve_name"]
+        [
+            "echo",
+            "sleep",
+            "config_get",
+            "list_dir",
+            "read_file",
+            "write_file",
+            "connect",
+            "resolve_name",
+            "ask"
+        ]
     );
 }
 
@@ -59,4 +69,17 @@ fn floods_flow() {
     client.call("progress_flood", json!({ "reports": 2 })).unwrap();
     client.call("changes_flood", json!({ "count": 1 })).unwrap();
     assert_eq!((client.logs().len(), client.progress().len(), client.changes().len()), (3, 2, 4));
+}
+
+#[test]
+fn questions_are_asked_and_answers_heard() {
+    let client = Client::<Zoo>::new().answer("name", accepted(json!({ "name": "Ann" })));
+    assert_eq!(client.call("ask_name", json!({})).unwrap().all_text(), "Hello, Ann!");
+    let questions = json!({ "questions": [{ "key": "name", "method": "roots/list" }] });
+    assert!(client.call("ask", questions).unwrap().all_text().contains("Ann"));
+    let client = Client::<Zoo>::new()
+        .answer("round0", accepted(json!({ "round0": "y" })))
+        .answer("round1", accepted(json!({ "round1": "y" })));
+    let said = client.call("ask_in_rounds", json!({ "rounds": 2 })).unwrap().all_text();
+    assert_eq!(said, "asked 2 times: xx");
 }
