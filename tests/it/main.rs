@@ -22,6 +22,10 @@ mod grants;
 mod handshake;
 /// What HTTP refuses before a message is read.
 mod http_checks;
+/// Questions to the client, in the revisions with a handshake.
+mod input;
+/// Questions to the client, in 2026-07-28.
+mod input_stateless;
 /// JSON-RPC's corners, on both transports and in every revision.
 mod json_rpc;
 /// Every limit, hit by a tool of the zoo.
