@@ -80,6 +80,7 @@ const ELSEWHERE: &[&str] = &[
     "ask",
     "ask_name",
     "ask_in_rounds",
+    "report_and_hang",
     "protocol_error_invalid_params",
     "protocol_error_not_found",
     "protocol_error_internal",
