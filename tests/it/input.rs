@@ -37,11 +37,15 @@ fn greeted(workspace: &Workspace, revision: &str, declared: Value) -> Stdio {
 }
 
 fn call(id: u64, tool: &str, arguments: Value) -> Value {
-    request(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
+    let mut params = json!({ "name": tool });
+    params["arguments"] = arguments;
+    request(id, "tools/call", params)
 }
 
 pub(crate) fn accepted(content: Value) -> Value {
-    json!({ "action": "accept", "content": content })
+    let mut answer = json!({ "action": "accept" });
+    answer["content"] = content;
+    answer
 }
 
 pub(crate) fn said(words: &str) -> Value {

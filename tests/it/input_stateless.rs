@@ -45,7 +45,9 @@ fn asked(response: &Value) -> (Value, String) {
 }
 
 fn retry(state: &str, responses: Value) -> Value {
-    json!({ "requestState": state, "inputResponses": responses })
+    let mut more = json!({ "requestState": state });
+    more["inputResponses"] = responses;
+    more
 }
 
 #[test]

@@ -35,7 +35,9 @@ pub use changes::{Listening, session_news};
 pub use errors::ProtocolError;
 pub use greeting::Greeting;
 pub use identity::Identity;
-pub use input::{AskError, Asking, Peer};
+pub use input::{AskError, Asking, OPEN_QUESTIONS, PATIENCE, Peer};
+#[doc(hidden)]
+pub use input::{fuzz_question, fuzz_state};
 pub use lists::CacheScope;
 pub use method::Method;
 pub use notifier::{Aside, Notifier, Wishes, asides};

@@ -24,20 +24,22 @@ use super::{Exchange, Method, Params, Protocol};
 
 mod clean;
 mod form;
+mod fuzz;
+mod limits;
 mod peer;
 mod question;
 mod sampling;
 mod state;
 mod talk;
 
+#[doc(hidden)]
+pub use fuzz::{fuzz_question, fuzz_state};
+pub use limits::{OPEN_QUESTIONS, PATIENCE};
 pub use peer::{AskError, Asking, Peer};
 pub(super) use state::States;
 
 use question::Question;
 use talk::{Begins, Talk};
-
-/// How often one call may ask.
-const MAX_ROUNDS: u32 = 8;
 
 /// A request that asks a plugin and may be asked back.
 pub(super) trait Call: Sync {
@@ -120,8 +122,8 @@ pub(super) async fn converse<C: Call>(
         };
         let asked = read(&member, requests)?;
         talk.check_declared(&member, &asked)?;
-        if round.asked == MAX_ROUNDS {
-            let why = format!("it asked the client {MAX_ROUNDS} times and still has questions");
+        if round.asked == limits::ROUNDS {
+            let why = format!("it asked the client {} times and still has questions", round.asked);
             return Err(Trouble::unanswered(&member, why));
         }
         match exchange.revision.era() {

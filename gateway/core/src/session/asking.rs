@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
@@ -14,14 +13,7 @@ use tokio::time::timeout;
 
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject, Id, Response};
-use crate::mcp::{Aside, AskError, Asking, Peer};
-
-/// How long a person may think about one question.
-const PATIENCE: Duration = Duration::from_secs(600);
-
-/// How many questions of one session may be open at once: far more than anybody answers, and far fewer than the
-/// requests that one connection may have running, so that there is always room for the answers.
-const MOST_OPEN: usize = 64;
+use crate::mcp::{Aside, AskError, Asking, OPEN_QUESTIONS, PATIENCE, Peer};
 
 /// What came back: a result or an error.
 type Answer = Result<Json, ErrorObject>;
@@ -84,8 +76,8 @@ impl Voice {
     fn question(&self) -> Result<Question<'_>, AskError> {
         let (sender, answer) = oneshot::channel();
         let mut open = self.asks.lock();
-        if open.waiting.len() >= MOST_OPEN {
-            return Err(AskError::TooMany(MOST_OPEN));
+        if open.waiting.len() >= OPEN_QUESTIONS {
+            return Err(AskError::TooMany(OPEN_QUESTIONS));
         }
         open.count += 1;
         let id = Id::string(&format!("s-{}", open.count));

@@ -11,6 +11,7 @@ use crate::names::{PluginId, is_hidden, shown};
 use super::super::revision::{Feature, Revision};
 use super::clean;
 use super::form::Form;
+use super::limits;
 use super::sampling::{self, Sampling};
 
 const ELICIT: &str = "elicitation/create";
@@ -22,9 +23,6 @@ const MAX_KEY: usize = 128;
 
 /// The longest URL that a person is sent to, in bytes.
 const MAX_URL: usize = 2_048;
-
-/// The longest answer, in bytes: what a model says is kept until the call ends.
-const MAX_ANSWER: usize = 1 << 20;
 
 /// A question that can be asked.
 #[derive(Debug)]
@@ -52,8 +50,10 @@ impl Question {
     /// Reads what a plugin asks; an error says what is wrong with it.
     pub(super) fn read(request: &InputRequest) -> Result<Self, String> {
         let InputRequest { key, method, params } = request;
-        if key.is_empty() || key.len() > MAX_KEY {
-            return Err(format!("the key of a question must have 1 to {MAX_KEY} bytes"));
+        if key.is_empty() || key.len() > MAX_KEY || key.contains(is_hidden) {
+            return Err(format!(
+                "the key of a question must have 1 to {MAX_KEY} bytes and no characters that nobody sees"
+            ));
         }
         let asks = Asks::read(method, params.as_ref())
             .map_err(|why| format!("the question `{}` can't be asked: {why}", shown(key)))?;
@@ -159,8 +159,8 @@ impl Question {
 
     /// Checks an answer and gives what the plugin is told; an error says what is wrong with it.
     pub(super) fn accept(&self, answer: &str) -> Result<Json, String> {
-        if answer.len() > MAX_ANSWER {
-            return Err(format!("it is longer than {} KiB", MAX_ANSWER / 1024));
+        if answer.len() > limits::ANSWER {
+            return Err(format!("it is longer than {} KiB", limits::ANSWER / 1024));
         }
         let value = parse_strict(answer).map_err(|error| error.to_string())?;
         let object = value.as_object().ok_or("it must be an object")?;

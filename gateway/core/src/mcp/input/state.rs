@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -20,23 +20,11 @@ use crate::json::Json;
 use crate::names::{Digest, Principal};
 
 use super::super::{Params, SealingKey};
+use super::limits;
 use super::question::Question;
 
 /// What states are sealed for.
-const PURPOSE: &str = "input";
-
-/// How long a person has for an answer.
-const LIFE: Duration = Duration::from_secs(600);
-
-/// The longest state, sealed, in bytes. Clients send it back with everything else.
-pub(super) const MAX_SEALED: usize = 256 << 10;
-
-/// How many used states of one caller are remembered. When so many were used within ten minutes, there are no new ones
-/// for that caller: none is forgotten before it can't be used any more.
-const MAX_SPENT: usize = 1 << 15;
-
-/// A question to a model of more bytes isn't carried, and can't be asked again.
-const MAX_CARRIED: usize = 16 << 10;
+pub(super) const PURPOSE: &str = "input";
 
 /// Members of the parameters that differ from round to round.
 const CHANGING: [&str; 3] = ["_meta", "inputResponses", "requestState"];
@@ -90,7 +78,7 @@ pub(super) struct Opened {
 pub(super) enum SealError {
     #[error(
         "its questions, the answers and its own state are more than the {} KiB that a client carries",
-        MAX_SEALED / 1024
+        limits::SEALED / 1024
     )]
     TooLarge,
     #[error("too many questions are open; try again later")]
@@ -138,6 +126,12 @@ struct Open {
 }
 
 impl Claim {
+    /// A claim of the local caller for a request that never changes.
+    pub(super) fn fixed(plugin: &str, version: Digest) -> Self {
+        let [plugin, caller, request] = [plugin, "local", "r"].map(str::to_owned);
+        Self { plugin, version: version.to_string(), caller, request }
+    }
+
     /// What a state for this request is bound to.
     pub(super) fn new(member: &Member, principal: &Principal, method: &str, params: &Params) -> Self {
         let mut text = Vec::new();
@@ -205,7 +199,7 @@ impl States {
             version: version.clone(),
             caller: caller.clone(),
             request: request.clone(),
-            until: seconds(now) + LIFE.as_secs(),
+            until: seconds(now) + limits::LIFE.as_secs(),
             nonce,
             rounds: carried.rounds,
             answers: carried.answers.clone(),
@@ -213,7 +207,7 @@ impl States {
             state: carried.state.as_ref().map(|state| STANDARD_NO_PAD.encode(state)),
         };
         let text = serde_json::to_vec(&sealed).expect("it has text keys and no fallible parts");
-        if text.len() > MAX_SEALED / 4 * 3 {
+        if text.len() > limits::SEALED / 4 * 3 {
             return Err(SealError::TooLarge);
         }
         self.key.seal(PURPOSE, &text).map_err(|_| SealError::NoRandomness)
@@ -221,7 +215,7 @@ impl States {
 
     /// Opens what a client carried. It isn't used up by that.
     pub(super) fn open(&self, claim: &Claim, state: &str, now: SystemTime) -> Result<Opened, Invalid> {
-        if state.len() > MAX_SEALED * 2 {
+        if state.len() > limits::SEALED * 2 {
             return Err(Invalid::Foreign);
         }
         let text = self.key.open(PURPOSE, state).ok_or(Invalid::Foreign)?;
@@ -274,10 +268,10 @@ impl States {
 
 /// Is there no room for one more, even when what has expired is forgotten?
 fn fills(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
-    if spent.len() >= MAX_SPENT {
+    if spent.len() >= limits::SPENT {
         spent.retain(|_, until| *until > now);
     }
-    spent.len() >= MAX_SPENT
+    spent.len() >= limits::SPENT
 }
 
 /// Why a state can't be used up.
@@ -292,7 +286,7 @@ pub(super) enum Spent {
 impl Open {
     fn of(request: &InputRequest) -> Self {
         let InputRequest { key, method, params } = request;
-        let long = params.as_ref().is_some_and(|params| params.get().len() > MAX_CARRIED);
+        let long = params.as_ref().is_some_and(|params| params.get().len() > limits::CARRIED);
         let question = if long { Question::read(request).ok() } else { None };
         let forgotten = question.and_then(|question| question.offers_tools());
         let params = if forgotten.is_some() { None } else { params.clone() };
@@ -318,10 +312,10 @@ fn seconds(time: SystemTime) -> u64 {
 impl States {
     /// Remembers as many used states of a caller as it can.
     pub(super) fn fill(&self, claim: &Claim, now: SystemTime) {
-        let until = seconds(now) + LIFE.as_secs();
+        let until = seconds(now) + limits::LIFE.as_secs();
         self.lock()
             .entry(claim.caller.clone())
             .or_default()
-            .extend((0..MAX_SPENT as u128).map(|number| (number.to_le_bytes(), until)));
+            .extend((0..limits::SPENT as u128).map(|number| (number.to_le_bytes(), until)));
     }
 }

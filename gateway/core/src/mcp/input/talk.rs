@@ -17,7 +17,7 @@ use super::super::errors::{ProtocolError, Trouble};
 use super::super::project::{InputRequired, View, render};
 use super::super::{Exchange, Method, Params, Protocol};
 use super::state::{Carried, Claim, Invalid, Opened, Spent};
-use super::{Asked, Round, answered};
+use super::{Asked, Round, answered, clean};
 
 /// One request and what it is served with.
 pub(super) struct Talk<'a> {
@@ -75,8 +75,8 @@ impl Talk<'_> {
         };
         let each = ready.iter().map(|(question, params)| async move {
             let method = question.method();
-            let answer =
-                peer.ask(method, params.as_ref()).await.map_err(|error| format!("{error} (`{method}`)"));
+            let answer = peer.ask(method, params.as_ref()).await;
+            let answer = answer.map_err(|error| format!("{} (`{method}`)", clean::label(&error.to_string())));
             let answer = answer.and_then(|answer| {
                 let used = question.accept(answer.get());
                 used.map_err(|why| format!("the client's answer to `{method}` can't be used: {why}"))
@@ -110,7 +110,7 @@ impl Talk<'_> {
         let Some(member) = member else { return Ok(Begins::Round(Round::default())) };
         let Opened { rounds, answers, open, state, .. } = self.open(member, state)?;
         let (more, missing) = answered(open, &mut { given });
-        let round = Round { asked: rounds - 1, answers: Arc::new(answers), ..Round::default() };
+        let round = Round { asked: rounds.saturating_sub(1), answers: Arc::new(answers), ..Round::default() };
         let round = round.next(more, state);
         if missing.is_empty() {
             return Ok(Begins::Round(round));

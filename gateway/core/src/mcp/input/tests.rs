@@ -19,6 +19,7 @@ use crate::jsonrpc::ErrorObject;
 use crate::names::{Digest, Principal};
 
 mod forms;
+mod fuzz;
 mod handshake;
 mod stateless;
 

@@ -218,7 +218,7 @@ fn a_question_to_the_model_is_checked_as_a_whole() {
 
 #[test]
 fn a_question_has_a_name() {
-    for key in ["", &"x".repeat(129)] {
+    for key in ["", &"x".repeat(129), "a\u{1b}[2J"] {
         let request = InputRequest { key: key.to_owned(), method: "roots/list".to_owned(), params: None };
         assert!(Question::read(&request).is_err());
     }

@@ -11,7 +11,9 @@ async fn asked(gateway: &Gateway, client: &Client, more: Value) -> (Value, Strin
 }
 
 fn retry(state: &str, responses: Value) -> Value {
-    json!({ "requestState": state, "inputResponses": responses })
+    let mut more = json!({ "requestState": state });
+    more["inputResponses"] = responses;
+    more
 }
 
 async fn refused(gateway: &Gateway, client: &Client, more: Value) -> ProtocolError {
@@ -314,7 +316,7 @@ async fn nobody_is_asked_for_ever() {
 #[tokio::test]
 async fn more_than_a_client_carries_is_a_clear_error() {
     let gateway = Gateway::new(|_| {
-        let state = "x".repeat(state::MAX_SEALED);
+        let state = "x".repeat(limits::SEALED);
         Ok(asks(&[("name", "elicitation/create", form("?", "x"))], Some(&state)))
     });
     let result = gateway.call(&Client::stateless(), json!({})).await.unwrap();
