@@ -29,7 +29,7 @@
 //! with the answers that [`Client::answer`] and [`Client::answer_with`] give to what it asked, and not before it asked.
 //! The test fails where
 //! - the call wrote something before it asked, which it would do once more in each round;
-//! - one key stands for two questions, or one key of [`Context::once`] for two results;
+//! - one key stands for two questions, or one key of [`Context::once`](crate::Context::once) for two results;
 //! - the call threw the question away and went on without its answer.
 
 use std::cell::RefCell;

@@ -36,7 +36,7 @@ impl<P: Plugin> Client<P> {
     ///
     /// # Panics
     /// The tool asks for something that has no [`answer`](Self::answer), or does something that it must not; see
-    /// [`testing`](self).
+    /// [`testing`](crate::testing).
     pub fn call(&self, name: &str, args: Value) -> Result<ToolResult, Failure> {
         match self.call_outcome(name, args)? {
             CallOutcome::Done(result) => Ok(result),
@@ -50,7 +50,7 @@ impl<P: Plugin> Client<P> {
     /// The call ends in a JSON-RPC error.
     ///
     /// # Panics
-    /// The tool does something that it must not; see [`testing`](self).
+    /// The tool does something that it must not; see [`testing`](crate::testing).
     #[expect(clippy::needless_pass_by_value, reason = "`json!(…)` is written in the call")]
     pub fn call_outcome(&self, name: &str, args: Value) -> Result<CallOutcome, Failure> {
         let args = args.to_string();
