@@ -36,6 +36,8 @@ mod load_cases;
 mod many_gateways;
 /// Plugins whose lists change while they serve.
 mod relist;
+/// What plugins of the SDK ask and keep.
+mod sdk;
 /// What plugins keep from one call to the next.
 mod state;
 /// 2026-07-28.

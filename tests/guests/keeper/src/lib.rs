@@ -13,7 +13,7 @@ use moongate_sdk::bindings::imports::wasi::keyvalue::store::{self, Bucket, Error
 use moongate_sdk::serde_json::{self, Value};
 use moongate_sdk::{
     CallOutcome, Context, Failure, Plugin, PluginInfo, ResourceInfo, Tool, ToolError, ToolResult, changes,
-    log, progress,
+    kv, log, progress,
 };
 
 /// What the tools are called that are always there.
@@ -28,6 +28,7 @@ const FIXED: &[&str] = &[
     "swap",
     "look_often",
     "open",
+    "note",
     // Whose lists depend on it.
     "offer",
     "withdraw",
@@ -89,6 +90,7 @@ impl Plugin for Keeper {
         let args: Value = serde_json::from_str(args).unwrap_or_default();
         let args = Args(args);
         let said = match name {
+            "note" => return Ok(CallOutcome::Done(ToolResult::text(note(&args)))),
             "open" => store::open(args.key()).map(|_| "opened".to_owned()),
             _ => store::open("default").and_then(|bucket| kept(ctx, &bucket, name, &args)),
         };
@@ -215,6 +217,20 @@ fn keys(bucket: &Bucket) -> Result<Vec<String>, Error> {
         if cursor.is_none() {
             return Ok(all);
         }
+    }
+}
+
+/// Adds a line to a list, as the SDK does such things; what goes wrong is told as the SDK names it.
+fn note(args: &Args) -> String {
+    let lines = kv::update(args.key(), |old: Option<Vec<String>>| {
+        let mut lines = old.unwrap_or_default();
+        lines.push(args.value().repeat(usize::try_from(args.count()).unwrap_or(1)));
+        lines
+    });
+    let kept = lines.and_then(|lines| Ok((lines, kv::exists(args.key())?, kv::keys()?.len())));
+    match kept {
+        Ok((lines, there, keys)) => format!("{} lines, there: {there}, keys: {keys}", lines.len()),
+        Err(error) => format!("{error:?}"),
     }
 }
 
