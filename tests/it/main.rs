@@ -28,6 +28,8 @@ mod input;
 mod input_stateless;
 /// JSON-RPC's corners, on both transports and in every revision.
 mod json_rpc;
+/// Clients that use the same ids at once.
+mod identities;
 /// Every limit, hit by a tool of the zoo.
 mod limits;
 /// Files that are no usable plugin.
