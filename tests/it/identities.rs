@@ -228,7 +228,8 @@ fn nobody_else_answers_cancels_or_reads_what_a_session_asks() {
     let asked = stream.message().expect("a question");
 
     // With another token her session isn't there at all.
-    let thief = Client { session: ann.session.clone(), ..Client::without_session(&http, "bob", "bob".into()) };
+    let thief =
+        Client { session: ann.session.clone(), ..Client::without_session(&http, "bob", "bob".into()) };
     let answer = |name: &str| {
         let content = json!({ "username": name, "email": "someone@example.com" });
         json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "accept", "content": content } })
@@ -246,10 +247,15 @@ fn nobody_else_answers_cancels_or_reads_what_a_session_asks() {
         let other = Client::greeted(&http, token, format!("another-of-{token}"));
         other.tell(&answer(&other.name));
         let cancelled = json!({ "method": "notifications/cancelled", "params": { "requestId": 5 } });
-        other.tell(&json!({ "jsonrpc": "2.0", "method": cancelled["method"], "params": cancelled["params"] }));
+        other
+            .tell(&json!({ "jsonrpc": "2.0", "method": cancelled["method"], "params": cancelled["params"] }));
         let mut headers = other.headers("");
         headers.extend([("Accept", "text/event-stream".to_owned()), ("Last-Event-ID", place.clone())]);
-        assert_eq!(http.send("GET", "/mcp", &borrowed(&headers), b"").status, 404);
+        assert_eq!(
+            http.send("GET", "/mcp", &borrowed(&headers), b"").status,
+            400,
+            "it is no event of its own"
+        );
         other.says_who_it_is(5);
     }
 
@@ -269,7 +275,8 @@ fn what_one_token_carries_another_cannot_use() {
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     for (client, code) in [(&bob, json!(-32602)), (&ann, Value::Null)] {
         let mut again = client.message(2, tool, json!({}));
-        again["params"]["inputResponses"] = json!({ "confirm": { "action": "accept", "content": { "ok": true } } });
+        again["params"]["inputResponses"] =
+            json!({ "confirm": { "action": "accept", "content": { "ok": true } } });
         again["params"]["requestState"] = asked["requestState"].clone();
         let response = client.post(tool, &again).messages().pop().expect("an answer");
         assert_eq!(response["error"]["code"], code, "{}: {response}", client.name);
