@@ -169,6 +169,18 @@ fn a_call_is_cancelled_while_its_question_is_open() {
 }
 
 #[test]
+fn nobody_waits_for_an_answer_once_stdin_has_ended() {
+    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    stdio.send(&call(50, "zoo_ask_name", json!({})));
+    let question = stdio.receive();
+    let (left, status, log) = stdio.finish();
+    assert!(status.success(), "{status}: {log}");
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert_eq!(left[0]["params"]["requestId"], question["id"], "the question wasn't withdrawn: {left:?}");
+    assert!(left[1]["id"] == 50 && text(&left[1]).contains("no answer can come any more"), "{left:?}");
+}
+
+#[test]
 fn a_client_that_refuses_is_quoted() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     stdio.send(&call(50, "zoo_ask_name", json!({})));

@@ -44,16 +44,17 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that no store knows: the one of a stdio process.
+    /// A session that no store knows: the one of a stdio process. `over` is set when the client says no more.
     #[must_use]
     pub fn unlisted(
         principal: Principal,
         greeting: Greeting,
         listener: Listener,
         in_flight: Arc<InFlight>,
+        over: CancellationToken,
     ) -> Self {
         let streams = Streams::new(0, CancellationToken::new());
-        Self::new(String::new(), principal, greeting, listener, in_flight, streams)
+        Self::new(String::new(), principal, greeting, listener, in_flight, streams, over)
     }
 
     fn new(
@@ -63,6 +64,7 @@ impl Session {
         listener: Listener,
         in_flight: Arc<InFlight>,
         streams: Streams,
+        over: CancellationToken,
     ) -> Self {
         let answers = ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
         Self {
@@ -74,7 +76,7 @@ impl Session {
             ready: SetOnce::new(),
             in_flight,
             streams,
-            asks: answers.then(Arc::default),
+            asks: answers.then(|| Arc::new(Asks::new(over))),
         }
     }
 
@@ -226,7 +228,8 @@ impl Sessions {
             }
         }
         let streams = Streams::new(u32::from_be_bytes(tag), self.stop.clone());
-        let session = Session::new(id.clone(), principal, greeting, listener, Arc::default(), streams);
+        let (in_flight, over) = (Arc::default(), self.stop.clone());
+        let session = Session::new(id.clone(), principal, greeting, listener, in_flight, streams, over);
         let session = Arc::new(session);
         open.insert(id, Arc::clone(&session));
         Ok(session)

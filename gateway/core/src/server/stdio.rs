@@ -47,7 +47,7 @@ impl StdioConnection {
         self.in_flight.cancel_all();
     }
 
-    /// Ends the streams that don't end by themselves: the peer asks for nothing more.
+    /// Ends the streams that don't end by themselves, and the wait for answers: the peer says no more.
     pub fn wind_up(&self) {
         self.over.cancel();
     }
@@ -200,7 +200,8 @@ impl Server {
             let hello = self.protocol.greet(&greeting);
             let (listener, in_flight) =
                 (self.protocol.listener(&self.updates), Arc::clone(&connection.in_flight));
-            let session = Session::unlisted(Principal::Local, greeting, listener, in_flight);
+            let session =
+                Session::unlisted(Principal::Local, greeting, listener, in_flight, connection.over.clone());
             let _ = connection.session.set(Arc::new(session)); // there is none: looked up above
             return Ok(Work::done(Answer::Result(hello)));
         }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject, Id, Response};
@@ -19,8 +20,12 @@ use crate::mcp::{Aside, AskError, Asking, OPEN_QUESTIONS, PATIENCE, Peer};
 type Answer = Result<Json, ErrorObject>;
 
 /// The open questions of one session.
-#[derive(Debug, Default)]
-pub struct Asks(Mutex<Open>);
+#[derive(Debug)]
+pub struct Asks {
+    open: Mutex<Open>,
+    /// Set when no answer can come any more.
+    over: CancellationToken,
+}
 
 #[derive(Debug, Default)]
 struct Open {
@@ -46,6 +51,12 @@ struct Question<'a> {
 }
 
 impl Asks {
+    /// No questions yet; `over` is set when no answer can come any more.
+    #[must_use]
+    pub fn new(over: CancellationToken) -> Self {
+        Self { open: Mutex::default(), over }
+    }
+
     /// Asks through `out`, the way on which a request's asides leave.
     #[must_use]
     pub fn through(self: &Arc<Self>, out: mpsc::Sender<Aside>) -> Voice {
@@ -68,7 +79,7 @@ impl Asks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,7 +102,14 @@ impl Voice {
         jsonrpc::write_request(&mut message, &question.id, method, params.map(Json::raw));
         self.out.send(Aside::Request(message)).await.map_err(|_| AskError::Gone)?;
         question.why = Some("the request that asked was cancelled");
-        match timeout(PATIENCE, &mut question.answer).await {
+        let answer = tokio::select! {
+            answer = timeout(PATIENCE, &mut question.answer) => answer,
+            () = self.asks.over.cancelled() => {
+                question.why = Some("no answer can come any more");
+                return Err(AskError::Gone);
+            }
+        };
+        match answer {
             Ok(Ok(answer)) => answer.map_err(AskError::Refused),
             Ok(Err(_)) => Err(AskError::Gone),
             Err(_) => {

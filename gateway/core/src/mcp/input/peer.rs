@@ -28,7 +28,7 @@ pub enum AskError {
     /// It has as many questions open as it may have.
     #[error("{0} questions to this client are open already")]
     TooMany(usize),
-    /// It is gone.
-    #[error("the client is gone")]
+    /// No answer can come any more.
+    #[error("no answer can come any more: the client has gone, or the gateway stops")]
     Gone,
 }

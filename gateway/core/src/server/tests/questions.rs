@@ -145,6 +145,27 @@ async fn nobody_waits_for_an_answer_for_ever() {
 }
 
 #[tokio::test]
+async fn a_client_that_says_no_more_is_not_waited_for() {
+    let server = asking();
+    let connection = client(&server, "2025-11-25").await;
+    let mut messages = several(server.stdio_line(&connection, &call(1, "a_asks")));
+    next(&mut messages).await.unwrap();
+    connection.wind_up();
+    assert_eq!(next(&mut messages).await.unwrap()["method"], "notifications/cancelled");
+    assert!(text(&next(&mut messages).await.unwrap()).contains("no answer can come any more"));
+
+    let me = Principal::Anonymous;
+    let headers = session(&server, &me, "2025-11-25").await;
+    let post =
+        Post { principal: &me, headers: &headers, body: &call(1, "a_asks"), hear: Hear::Notifications };
+    let HttpAnswer::Events(mut events) = server.post(post).await else { panic!("no stream") };
+    heard(&mut events).await.unwrap();
+    server.stop();
+    assert_eq!(heard(&mut events).await.unwrap()["method"], "notifications/cancelled");
+    assert!(text(&heard(&mut events).await.unwrap()).contains("no answer can come any more"));
+}
+
+#[tokio::test]
 async fn a_session_has_only_so_many_questions_open() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
