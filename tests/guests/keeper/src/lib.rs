@@ -170,28 +170,31 @@ fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<Strin
             Ok("reported".to_owned())
         }
         "lists_asked" => Ok(text(bucket, ASKED)?.unwrap_or_default()),
-        "wait_and_tidy" => {
-            bucket.set(args.key(), b"begun")?;
-            progress::report(1.0, None);
-            while !ctx.cancelled() {
-                thread::sleep(Duration::from_millis(1));
-            }
-            // Neither reaches the client.
-            progress::report(2.0, None);
-            log::error("said too late");
-            bucket.set(args.key(), b"tidied").map(|()| "tidied".to_owned())
-        }
-        "wait_for_ever" => {
-            progress::report(1.0, None);
-            loop {
-                if ctx.cancelled() {
-                    let _ = atomics::increment(bucket, args.key(), 1);
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-        }
+        "wait_and_tidy" | "wait_for_ever" => wait(ctx, bucket, name, args.key()),
         other => Ok(format!("`{other}` was offered")),
     }
+}
+
+/// Waits until nobody waits for it any more; then it either tidies up or goes on.
+fn wait(ctx: &Context, bucket: &Bucket, name: &str, key: &str) -> Result<String, Error> {
+    if name == "wait_for_ever" {
+        progress::report(1.0, None);
+        loop {
+            if ctx.cancelled() {
+                let _ = atomics::increment(bucket, key, 1);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    bucket.set(key, b"begun")?;
+    progress::report(1.0, None);
+    while !ctx.cancelled() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // Neither reaches the client.
+    progress::report(2.0, None);
+    log::error("said too late");
+    bucket.set(key, b"tidied").map(|()| "tidied".to_owned())
 }
 
 /// The gateway looks again.
