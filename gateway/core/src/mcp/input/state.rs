@@ -12,22 +12,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::call::InputRequest;
-use crate::catalog::Member;
 use crate::json::Json;
-use crate::names::{Digest, Principal};
 
-use super::super::{Params, SealingKey};
+use super::super::SealingKey;
 use super::limits;
 use super::question::Question;
 
+mod claim;
+
+pub(super) use claim::Claim;
+
 /// What states are sealed for.
 pub(super) const PURPOSE: &str = "input";
-
-/// Members of the parameters that differ from round to round.
-const CHANGING: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
 /// Seals states, and remembers which were used.
 #[derive(Debug)]
@@ -38,15 +36,6 @@ pub(in crate::mcp) struct States {
 }
 
 type Nonce = [u8; 16];
-
-/// What a state is bound to.
-#[derive(Debug)]
-pub(super) struct Claim {
-    plugin: String,
-    version: String,
-    caller: String,
-    request: String,
-}
 
 /// What goes from round to round.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -123,57 +112,6 @@ struct Open {
     params: Option<Json>,
     /// For a question that was too long: did it offer tools to the model?
     forgotten: Option<bool>,
-}
-
-impl Claim {
-    /// A claim of the local caller for a request that never changes.
-    pub(super) fn fixed(plugin: &str, version: Digest) -> Self {
-        let [plugin, caller, request] = [plugin, "local", "r"].map(str::to_owned);
-        Self { plugin, version: version.to_string(), caller, request }
-    }
-
-    /// What a state for this request is bound to.
-    pub(super) fn new(member: &Member, principal: &Principal, method: &str, params: &Params) -> Self {
-        let mut text = Vec::new();
-        feed(&mut text, &Value::from(method));
-        for (key, value) in params.sorted().into_iter().filter(|(key, _)| !CHANGING.contains(key)) {
-            feed(&mut text, &Value::from(key));
-            feed(&mut text, value);
-        }
-        let caller = match principal {
-            Principal::Local => "local".to_owned(),
-            Principal::Anonymous => "anonymous".to_owned(),
-            Principal::Named(name) => format!("named {name}"),
-        };
-        let plugin = member.id().to_string();
-        let version = member.plugin().digest().to_string();
-        Self { plugin, version, caller, request: Digest::of(&text).to_string() }
-    }
-}
-
-/// Writes a value so that two have the same text only if they are equal, whatever the order of their members.
-fn feed(out: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_by_key(|(key, _)| *key);
-            out.push(b'{');
-            for (key, value) in members {
-                feed(out, &Value::from(key.as_str()));
-                feed(out, value);
-            }
-            out.push(b'}');
-        }
-        Value::Array(items) => {
-            out.push(b'[');
-            items.iter().for_each(|item| feed(out, item));
-            out.push(b']');
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            out.extend_from_slice(value.to_string().as_bytes());
-            out.push(b',');
-        }
-    }
 }
 
 impl States {

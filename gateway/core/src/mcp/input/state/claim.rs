@@ -1,0 +1,77 @@
+//! What a state is bound to: the plugin in its version, the caller, the method and its parameters (2026-07-28,
+//! basic/patterns/mrtr: security).
+
+use serde_json::Value;
+
+use crate::catalog::Member;
+use crate::names::{Digest, Principal};
+
+use super::super::super::Params;
+
+/// Members of the parameters that differ from round to round.
+const CHANGING: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+
+/// What a state is bound to.
+#[derive(Debug)]
+pub(in crate::mcp::input) struct Claim {
+    pub(super) plugin: String,
+    pub(super) version: String,
+    pub(super) caller: String,
+    pub(super) request: String,
+}
+
+impl Claim {
+    /// A claim of the local caller for a request that never changes.
+    pub(in crate::mcp::input) fn fixed(plugin: &str, version: Digest) -> Self {
+        let [plugin, caller, request] = [plugin, "local", "r"].map(str::to_owned);
+        Self { plugin, version: version.to_string(), caller, request }
+    }
+
+    /// What a state for this request is bound to.
+    pub(in crate::mcp::input) fn new(
+        member: &Member,
+        principal: &Principal,
+        method: &str,
+        params: &Params,
+    ) -> Self {
+        let mut text = Vec::new();
+        feed(&mut text, &Value::from(method));
+        for (key, value) in params.sorted().into_iter().filter(|(key, _)| !CHANGING.contains(key)) {
+            feed(&mut text, &Value::from(key));
+            feed(&mut text, value);
+        }
+        let caller = match principal {
+            Principal::Local => "local".to_owned(),
+            Principal::Anonymous => "anonymous".to_owned(),
+            Principal::Named(name) => format!("named {name}"),
+        };
+        let plugin = member.id().to_string();
+        let version = member.plugin().digest().to_string();
+        Self { plugin, version, caller, request: Digest::of(&text).to_string() }
+    }
+}
+
+/// Writes a value so that two have the same text only if they are equal, whatever the order of their members.
+fn feed(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(key, _)| *key);
+            out.push(b'{');
+            for (key, value) in members {
+                feed(out, &Value::from(key.as_str()));
+                feed(out, value);
+            }
+            out.push(b'}');
+        }
+        Value::Array(items) => {
+            out.push(b'[');
+            items.iter().for_each(|item| feed(out, item));
+            out.push(b']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.extend_from_slice(value.to_string().as_bytes());
+            out.push(b',');
+        }
+    }
+}
