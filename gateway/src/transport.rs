@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use moongate_core::names::Principal;
-use moongate_core::server::{Get, Headers, HttpAnswer, HttpReply, LineReply, Post, Server, StdioConnection};
+use moongate_core::server::{
+    Get, Headers, HttpAnswer, HttpReply, LineReply, Post, Server, StdioConnection, Visitor,
+};
 
 pub mod http;
 pub mod stdio;
@@ -42,6 +44,12 @@ pub trait Protocol: Send + Sync + 'static {
 
     /// Somebody asked for a stream of a session.
     fn get(self: &Arc<Self>, get: Get<'_>) -> HttpAnswer;
+
+    /// A client of 2024-11-05 has come. Dropping its events tells that it has gone.
+    fn visit(self: &Arc<Self>, principal: &Principal) -> Result<Visitor, HttpReply>;
+
+    /// A client of 2024-11-05 has posted a message; it is answered among its events.
+    fn visited(self: &Arc<Self>, principal: &Principal, id: &str, body: &[u8]) -> HttpReply;
 
     /// Somebody ends a session.
     fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply;
@@ -80,6 +88,14 @@ impl Protocol for Server {
 
     fn get(self: &Arc<Self>, get: Get<'_>) -> HttpAnswer {
         Self::get(self, get)
+    }
+
+    fn visit(self: &Arc<Self>, principal: &Principal) -> Result<Visitor, HttpReply> {
+        Self::visit(self, principal)
+    }
+
+    fn visited(self: &Arc<Self>, principal: &Principal, id: &str, body: &[u8]) -> HttpReply {
+        Self::visited(self, principal, id, body)
     }
 
     fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {

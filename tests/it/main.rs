@@ -32,6 +32,8 @@ mod json_rpc;
 mod identities;
 /// Every limit, hit by a tool of the zoo.
 mod limits;
+/// The HTTP transport of 2024-11-05.
+mod legacy_sse;
 /// Files that are no usable plugin.
 mod load_cases;
 /// Several gateways on one `gateway.toml` at once.

@@ -88,6 +88,8 @@ pub struct HttpConfig {
     pub keep_alive: Duration,
     /// When a stream of events is closed before its end, for its client to come back to it; none: never.
     pub close_streams_after: Option<Duration>,
+    /// Whether clients that know no later transport than that of 2024-11-05 are served too.
+    pub legacy_sse: bool,
 }
 
 impl HttpConfig {

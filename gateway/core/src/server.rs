@@ -25,10 +25,11 @@ mod talk;
 
 pub use crate::session::Event;
 pub use headers::{Header, Headers};
-pub use http::{Events, Get, HttpAnswer, HttpReply, Lasts, Post};
+pub use http::{Events, Get, HttpAnswer, HttpReply, Lasts, Post, Visitor};
 pub use stdio::{LineReply, StdioConnection};
 pub use talk::{Hear, Messages, Said};
 
+use http::Visits;
 use listen::Listens;
 use talk::finish;
 
@@ -40,7 +41,7 @@ const LIMITS: ParseLimits = ParseLimits { max_batch: 100 };
 pub struct ServerOptions {
     /// How the protocol is served.
     pub protocol: ProtocolOptions,
-    /// How many handshake sessions may be open over HTTP.
+    /// How many handshake sessions may be open over HTTP, and how many connections of clients of 2024-11-05.
     pub max_sessions: usize,
     /// When an idle one ends.
     pub session_idle: std::time::Duration,
@@ -57,6 +58,7 @@ pub struct Server {
     sessions: Sessions,
     updates: Arc<Updates>,
     listens: Listens,
+    visits: Visits,
     close_streams_after: Option<std::time::Duration>,
     /// Set when the gateway stops.
     stop: CancellationToken,
@@ -73,6 +75,7 @@ impl Server {
             sessions: Sessions::new(max_sessions, session_idle, stop.clone()),
             updates,
             listens: Listens::default(),
+            visits: Visits::new(max_sessions),
             close_streams_after,
             stop,
         })

@@ -178,6 +178,16 @@ pub enum OpenError {
     NoRandomness,
 }
 
+/// A name that nobody can guess: 32 hexadecimal digits.
+///
+/// # Errors
+/// The system has no random bytes.
+pub fn unguessable() -> Result<String, OpenError> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|_| OpenError::NoRandomness)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// All open sessions.
 #[derive(Debug)]
 pub struct Sessions {
@@ -206,12 +216,9 @@ impl Sessions {
         greeting: Greeting,
         listener: Listener,
     ) -> Result<Arc<Session>, OpenError> {
-        let mut bytes = [0_u8; 16];
+        let id = unguessable()?;
         let mut tag = [0_u8; 4];
-        for random in [&mut bytes[..], &mut tag] {
-            getrandom::fill(random).map_err(|_| OpenError::NoRandomness)?;
-        }
-        let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        getrandom::fill(&mut tag).map_err(|_| OpenError::NoRandomness)?;
         let mut open = self.lock();
         self.drop_idle(&mut open);
         if open.len() >= self.most {

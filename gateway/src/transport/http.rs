@@ -26,6 +26,7 @@ mod auth;
 mod body;
 mod endpoint;
 mod events;
+mod legacy;
 mod origin;
 mod refusal;
 mod seats;
@@ -127,10 +128,12 @@ impl Bound {
         grace: Duration,
     ) -> usize {
         let endpoint = Arc::new(Endpoint::new(protocol, config, self.address));
-        let router = Router::new()
-            .route(PATH, any(endpoint::mcp::<P>))
-            .fallback(endpoint::elsewhere::<P>)
-            .with_state(endpoint);
+        let mut router = Router::new().route(PATH, any(endpoint::mcp::<P>));
+        if config.legacy_sse {
+            router = router.route(legacy::STREAM, any(legacy::stream::<P>));
+            router = router.route(legacy::MESSAGES, any(legacy::messages::<P>));
+        }
+        let router = router.fallback(endpoint::elsewhere::<P>).with_state(endpoint);
         let mut connections = JoinSet::new();
         accept(&self.listener, &router, &mut connections, &stop).await;
         drop(self.listener);

@@ -33,6 +33,13 @@ pub struct Sent {
     id: Option<Value>,
 }
 
+impl Sent {
+    /// What comes back belongs to that session from now on.
+    pub fn belongs_to(&mut self, session: &str) {
+        self.session = Some(session.to_owned());
+    }
+}
+
 impl Judge {
     /// A request with these headers and this body was sent; elsewhere than at the endpoint no body is read.
     pub fn asked(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Sent {
@@ -44,7 +51,9 @@ impl Judge {
         let claims = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string();
         let said = header("mcp-protocol-version").and_then(Revision::named);
         let is_modern = claims || said.is_some_and(Revision::is_stateless);
-        let session = header("mcp-session-id").filter(|_| !is_modern).map(str::to_owned);
+        // Clients of 2024-11-05 say in the path whose message it is.
+        let visit = path.split_once("sessionId=").map(|(_, id)| id);
+        let session = header("mcp-session-id").or(visit).filter(|_| !is_modern).map(str::to_owned);
         let id = readable_id(&message, body).filter(|_| path == ENDPOINT);
         let mut alone = Conversation::of(said);
         match &session {

@@ -26,6 +26,7 @@ impl Default for HttpConfig {
             session_idle: Duration::from_secs(30 * 60),
             keep_alive: Duration::from_secs(15),
             close_streams_after: None,
+            legacy_sse: false,
         }
     }
 }
@@ -49,6 +50,7 @@ impl Reading<'_> {
             close_streams_after: table
                 .get("close_streams_after")
                 .map(|_| self.duration(&table, "close_streams_after", Duration::MAX)),
+            legacy_sse: self.boolean(&table, "legacy_sse", usual.legacy_sse),
         };
         if let Some(text) = written
             && http.is_open_to_strangers(http.listen)

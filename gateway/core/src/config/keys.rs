@@ -111,6 +111,13 @@ static HTTP: &[Key] = &[
          the rest. For proxies that allow no long connections; only clients of 2025-11-25 know how. Without it no \
          connection is closed early.",
     ),
+    optional(
+        "legacy_sse",
+        Kind::Boolean,
+        "false",
+        "Whether clients that know only the HTTP transport of 2024-11-05 are served too: they connect to `/sse` and \
+         post to `/messages`.",
+    ),
     key("auth", Kind::Table(AUTH), "Who may call."),
 ];
 

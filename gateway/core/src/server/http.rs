@@ -19,8 +19,12 @@ use super::talk::Hear;
 use super::{Server, malformed, stray_error};
 
 mod get;
+mod legacy;
 mod lift;
 mod post;
+
+pub use legacy::Visitor;
+pub(super) use legacy::Visits;
 
 /// The code that clients know for "this session is gone"; the HTTP status 404 is what counts.
 const SESSION_NOT_FOUND: i32 = -32001;

@@ -27,8 +27,9 @@ use super::{
 };
 
 /// One stdio peer: the session it opened, if any, and what it has running.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StdioConnection {
+    principal: Principal,
     session: SetOnce<Arc<Session>>,
     in_flight: Arc<InFlight>,
     /// Set when streams that don't end by themselves are to end.
@@ -39,7 +40,17 @@ impl StdioConnection {
     /// A peer that said nothing yet.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        Arc::default()
+        Self::of(Principal::Local)
+    }
+
+    /// The same for a peer that comes another way, but speaks as one over stdio does.
+    pub(super) fn of(principal: Principal) -> Arc<Self> {
+        Arc::new(Self {
+            principal,
+            session: SetOnce::new(),
+            in_flight: Arc::default(),
+            over: CancellationToken::new(),
+        })
     }
 
     /// Tells everything that runs that nobody waits for it any more.
@@ -61,7 +72,7 @@ impl StdioConnection {
         self.session.get().cloned()
     }
 
-    fn revision(&self) -> Option<Revision> {
+    pub(super) fn revision(&self) -> Option<Revision> {
         self.session().map(|session| session.greeting().revision)
     }
 }
@@ -181,13 +192,13 @@ impl Server {
             let envelope = Envelope::read(&params)?;
             if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
                 let ends = Ends { gone: running.token(), over: connection.over.clone() };
-                return self.listen(&envelope, &request.id, &params, &Principal::Local, ends);
+                return self.listen(&envelope, &request.id, &params, &connection.principal, ends);
             }
             return self.stateless(
                 envelope,
                 &request.method,
                 params,
-                Principal::Local,
+                connection.principal.clone(),
                 running.token(),
                 hear,
             );
@@ -200,18 +211,21 @@ impl Server {
             let hello = self.protocol.greet(&greeting);
             let (listener, in_flight) =
                 (self.protocol.listener(&self.updates), Arc::clone(&connection.in_flight));
-            let session =
-                Session::unlisted(Principal::Local, greeting, listener, in_flight, connection.over.clone());
+            let (principal, over) = (connection.principal.clone(), connection.over.clone());
+            let session = Session::unlisted(principal, greeting, listener, in_flight, over);
             let _ = connection.session.set(Arc::new(session)); // there is none: looked up above
             return Ok(Work::done(Answer::Result(hello)));
         }
-        let Some(session) = session else { return self.before_handshake(&request.method, params, running) };
+        let Some(session) = session else {
+            return self.before_handshake(connection, &request.method, params, running);
+        };
         self.in_session(&session, &request.method, params, running, hear)
     }
 
     /// Before the handshake there is only `ping`, and methods that have no handshake but need an envelope.
     fn before_handshake(
         &self,
+        connection: &StdioConnection,
         method: &str,
         params: Params,
         running: &Running,
@@ -219,7 +233,7 @@ impl Server {
         if method == Method::Ping.as_str() {
             let exchange = Exchange {
                 revision: Revision::LATEST_HANDSHAKE,
-                principal: Principal::Local,
+                principal: connection.principal.clone(),
                 client: None,
                 capabilities: Arc::default(),
                 cancel: running.token(),

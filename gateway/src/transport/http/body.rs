@@ -38,11 +38,11 @@ pub(super) struct Accepted {
     pub(super) hear: Hear,
 }
 
-/// Checks what the body is, and finds out what the sender takes in return.
+/// Checks what the body is.
 ///
 /// # Errors
-/// The body is no plain JSON, or the sender takes nothing that there is.
-pub(super) fn check_types(headers: &HeaderMap) -> Result<Accepted, Refusal> {
+/// It is no plain JSON.
+pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let (Some(content_type), None) = (types.next(), types.next()) else { return Err(Refusal::ContentType) };
     if !content_type.to_str().is_ok_and(is_json) {
@@ -52,6 +52,15 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<Accepted, Refusal> {
     if headers.get_all(CONTENT_ENCODING).iter().any(|value| value.to_str().map_or(true, encoded)) {
         return Err(Refusal::ContentEncoding);
     }
+    Ok(())
+}
+
+/// Checks what the body is, and finds out what the sender takes in return.
+///
+/// # Errors
+/// The body is no plain JSON, or the sender takes nothing that there is.
+pub(super) fn check_types(headers: &HeaderMap) -> Result<Accepted, Refusal> {
+    check_type(headers)?;
     let accepted: Vec<&str> =
         headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let accepts = |types: &[&str]| accepted.iter().any(|value| accepts(value, types));

@@ -30,13 +30,13 @@ pub(super) const VERBS: &str = "GET, POST, DELETE, OPTIONS";
 /// What every request is checked against, and what answers it.
 #[derive(Debug)]
 pub(super) struct Endpoint<P> {
-    protocol: Arc<P>,
+    pub(super) protocol: Arc<P>,
     origins: Origins,
-    tokens: Tokens,
+    pub(super) tokens: Tokens,
     /// The largest body, in bytes.
-    max_body: usize,
+    pub(super) max_body: usize,
     /// How often a silent stream says that it is alive.
-    keep_alive: Duration,
+    pub(super) keep_alive: Duration,
 }
 
 impl<P: Protocol> Endpoint<P> {
@@ -50,10 +50,24 @@ impl<P: Protocol> Endpoint<P> {
         }
     }
 
+    /// Answers a request that comes from where it may come from.
+    pub(super) async fn checked(
+        &self,
+        head: &request::Parts,
+        answer: impl Future<Output = Result<Response, Refusal>>,
+    ) -> Response {
+        if let Err(refusal) = self.origins.check(head) {
+            return refusal.respond();
+        }
+        let mut response = answer.await.unwrap_or_else(Refusal::respond);
+        origin::expose(&head.headers, &mut response);
+        response
+    }
+
     /// Everything after the checks of host and origin.
     async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Refusal> {
         if head.method == Method::OPTIONS {
-            return Ok(origin::options(head));
+            return Ok(origin::options(head, VERBS));
         }
         let principal = self.tokens.principal(&head.headers)?;
         let fields = Fields(&head.headers);
@@ -83,7 +97,7 @@ impl<P: Protocol> Endpoint<P> {
                 })
             }
             Method::DELETE => Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json)),
-            _ => Err(Refusal::Method),
+            _ => Err(Refusal::Method(VERBS)),
         }
     }
 }
@@ -91,13 +105,7 @@ impl<P: Protocol> Endpoint<P> {
 /// A request to the endpoint's path.
 pub(super) async fn mcp<P: Protocol>(State(endpoint): State<Arc<Endpoint<P>>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    if let Err(refusal) = endpoint.origins.check(&head) {
-        return refusal.respond();
-    }
-    let answer = endpoint.answer(&head, body).await;
-    let mut response = answer.unwrap_or_else(Refusal::respond);
-    origin::expose(&head.headers, &mut response);
-    response
+    endpoint.checked(&head, endpoint.answer(&head, body)).await
 }
 
 /// A request to any other path.
@@ -109,7 +117,7 @@ pub(super) async fn elsewhere<P: Protocol>(
     endpoint.origins.check(&head).err().unwrap_or(Refusal::Path).respond()
 }
 
-fn respond(reply: HttpReply, shape: Shape) -> Response {
+pub(super) fn respond(reply: HttpReply, shape: Shape) -> Response {
     let HttpReply { status, headers, body } = reply;
     let content_type = match (body.is_empty(), shape) {
         (true, _) => None,

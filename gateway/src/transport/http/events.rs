@@ -65,8 +65,17 @@ impl Seated {
 
 /// The answer that is a stream.
 pub(super) fn respond(events: Events, seated: Seated, keep_alive: Duration) -> Response {
-    let all = kept_alive(events.map(event), seated, keep_alive).map(Ok::<_, Infallible>);
-    let mut response = Response::new(Body::from_stream(all));
+    written(kept_alive(events.map(event), seated, keep_alive))
+}
+
+/// The same for a client of 2024-11-05, which first learns where to post.
+pub(super) fn respond_at(uri: &str, events: Events, seated: Seated, keep_alive: Duration) -> Response {
+    let first = stream::iter([Bytes::from(format!("event: endpoint\ndata: {uri}\n\n"))]);
+    written(first.chain(kept_alive(events.map(event), seated, keep_alive)))
+}
+
+fn written(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let mut response = Response::new(Body::from_stream(events.map(Ok::<_, Infallible>)));
     let fields = response.headers_mut();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));

@@ -15,7 +15,6 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode, request};
 use axum::response::Response;
 
-use crate::transport::http::endpoint::VERBS;
 use crate::transport::http::refusal::Refusal;
 
 /// What a page may send beside the headers that browsers always allow, where it doesn't ask by name.
@@ -130,16 +129,16 @@ fn host_of(text: &str) -> Option<Host> {
 /// The answer to `OPTIONS`: for a browser's preflight what the page may send.
 ///
 /// Browsers send it without credentials, so it comes before they are asked for.
-pub(super) fn options(head: &request::Parts) -> Response {
+pub(super) fn options(head: &request::Parts, verbs: &'static str) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let fields = response.headers_mut();
-    fields.insert(ALLOW, HeaderValue::from_static(VERBS));
+    fields.insert(ALLOW, HeaderValue::from_static(verbs));
     if head.headers.contains_key(ORIGIN) {
         // Names of `Mcp-Param-…` headers depend on the tool: whatever the page asks for is allowed.
         let asked = head.headers.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
         let headers = asked.unwrap_or(HeaderValue::from_static(ALLOWED_HEADERS));
-        fields.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(VERBS));
+        fields.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(verbs));
         fields.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
         fields.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
     }

@@ -7,7 +7,6 @@ use axum::response::Response;
 use moongate_core::jsonrpc::{ErrorObject, UnknownId, write_error};
 
 use crate::transport::http::PATH;
-use crate::transport::http::endpoint::VERBS;
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +21,8 @@ pub(super) enum Refusal {
     NoToken,
     /// Nobody has this token.
     BadToken,
-    /// The endpoint doesn't know the verb.
-    Method,
+    /// The path knows only these verbs.
+    Method(&'static str),
     /// The body isn't JSON.
     ContentType,
     /// The body is compressed.
@@ -44,7 +43,7 @@ impl Refusal {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Path => StatusCode::NOT_FOUND,
             Self::NoToken | Self::BadToken => StatusCode::UNAUTHORIZED,
-            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType | Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Accept => StatusCode::NOT_ACCEPTABLE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -64,7 +63,7 @@ impl Refusal {
             Self::Path => format!("there is nothing here: the endpoint is `{PATH}`"),
             Self::NoToken => "a bearer token is needed".to_owned(),
             Self::BadToken => "the bearer token is not known".to_owned(),
-            Self::Method => format!("the endpoint knows {VERBS}"),
+            Self::Method(verbs) => format!("there is only {verbs} here"),
             Self::ContentType => "the body must be `application/json` in UTF-8".to_owned(),
             Self::ContentEncoding => "the body must not be compressed".to_owned(),
             Self::Accept => {
@@ -91,8 +90,8 @@ impl Refusal {
             Self::BadToken => {
                 fields.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer error="invalid_token""#));
             }
-            Self::Method => {
-                fields.insert(ALLOW, HeaderValue::from_static(VERBS));
+            Self::Method(verbs) => {
+                fields.insert(ALLOW, HeaderValue::from_static(verbs));
             }
             Self::TooLarge(_) | Self::Slow | Self::BrokenOff => {
                 fields.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use moongate_core::config::{Secret, Token};
 use moongate_core::names::Principal;
-use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, LineReply, Post};
+use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, LineReply, Post, Visitor};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -75,6 +75,14 @@ impl Protocol for Fake {
         HttpReply { status: 405, headers: Vec::new(), body: Vec::new() }.into()
     }
 
+    fn visit(self: &Arc<Self>, _: &Principal) -> Result<Visitor, HttpReply> {
+        unreachable!("no client is that old here")
+    }
+
+    fn visited(self: &Arc<Self>, _: &Principal, _: &str, _: &[u8]) -> HttpReply {
+        unreachable!("no client is that old here")
+    }
+
     fn delete(&self, _: &Principal, headers: &dyn Headers) -> HttpReply {
         let status = if headers.get("mcp-session-id") == Header::Text("s1") { 200 } else { 404 };
         HttpReply { status, headers: Vec::new(), body: Vec::new() }
@@ -99,6 +107,7 @@ fn config() -> HttpConfig {
         session_idle: Duration::from_secs(60),
         keep_alive: Duration::from_secs(15),
         close_streams_after: None,
+        legacy_sse: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use moongate_core::names::Principal;
-use moongate_core::server::{Get, Headers, HttpAnswer, HttpReply, Post};
+use moongate_core::server::{Get, Headers, HttpAnswer, HttpReply, Post, Visitor};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use super::*;
@@ -90,6 +90,14 @@ impl Protocol for Fake {
 
     fn get(self: &Arc<Self>, _: Get<'_>) -> HttpAnswer {
         unreachable!("nothing comes over HTTP here")
+    }
+
+    fn visit(self: &Arc<Self>, _: &Principal) -> Result<Visitor, HttpReply> {
+        unreachable!("no client is that old here")
+    }
+
+    fn visited(self: &Arc<Self>, _: &Principal, _: &str, _: &[u8]) -> HttpReply {
+        unreachable!("no client is that old here")
     }
 
     fn delete(&self, _: &Principal, _: &dyn Headers) -> HttpReply {

@@ -17,6 +17,8 @@ pub struct Event {
     pub id: Option<String>,
     /// After how many milliseconds to come back.
     pub retry: Option<u64>,
+    /// Its name.
+    pub name: String,
     /// Its data.
     pub data: String,
     /// Whether it was only a comment.
@@ -41,7 +43,14 @@ impl Http {
     #[must_use]
     #[track_caller]
     pub fn open(&self, verb: &str, headers: &[(&str, &str)], body: &[u8]) -> EventStream {
-        let mut head = format!("{verb} /mcp HTTP/1.1\r\nHost: {}\r\n", self.address);
+        self.open_at(verb, "/mcp", headers, body)
+    }
+
+    /// The same at another path.
+    #[must_use]
+    #[track_caller]
+    pub fn open_at(&self, verb: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> EventStream {
+        let mut head = format!("{verb} {path} HTTP/1.1\r\nHost: {}\r\n", self.address);
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -52,7 +61,7 @@ impl Http {
         let mut connection = TcpStream::connect(self.address).expect("the gateway listens");
         connection.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         connection.write_all(&[head.as_bytes(), body].concat()).expect("the gateway reads");
-        let sent = self.judge.asked("/mcp", headers, body);
+        let sent = self.judge.asked(path, headers, body);
         let mut reader = BufReader::new(connection);
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -91,10 +100,13 @@ impl EventStream {
                 "id" => event.id = Some(value.to_owned()),
                 "retry" => event.retry = value.parse().ok(),
                 "data" => event.data.push_str(value),
-                "event" => assert_eq!(value, "message", "{text:?}"),
+                "event" => value.clone_into(&mut event.name),
                 other => panic!("an event has no `{other}`: {text:?}"),
             }
             event.is_comment = false;
+        }
+        if let ("endpoint", Some((_, session))) = (event.name.as_str(), event.data.split_once("sessionId=")) {
+            self.sent.belongs_to(session);
         }
         if let Ok(message) = serde_json::from_str(&event.data)
             && event.id.as_ref().is_none_or(|id| self.judge.is_new(id))
