@@ -91,6 +91,38 @@ fn rest(stream: &mut EventStream) -> Vec<Event> {
 }
 
 #[test]
+fn a_connection_that_breaks_loses_neither_a_question_nor_the_result() {
+    let workspace = everything("");
+    let http = Http::start(&workspace);
+    let session = Session::open(&http, "2025-11-25");
+    let mut stream = session.call(7, "test_elicitation", json!({ "message": "Who are you?" }));
+    let place = stream.event().unwrap();
+    assert!(is_place(&place), "{place:?}");
+    let asked = stream.event().unwrap();
+    let question = message(&asked);
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    drop(stream);
+
+    let mut again = session.listen(Some(id(&place)));
+    assert!(is_place(&again.event().unwrap()));
+    assert_eq!(again.event().unwrap(), asked, "asked again, with the same id");
+    let mut newer = session.listen(Some(id(&asked)));
+    assert_eq!(again.event(), None, "the newer one takes over");
+    let answer = json!({ "action": "accept", "content": { "username": "ann", "email": "ann@example.com" } });
+    session.tell(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
+    let events = rest(&mut newer);
+    assert!(is_place(&events[0]), "{events:?}");
+    let [result] = &events[1..] else { panic!("only the result was missing: {events:?}") };
+    let response = message(result);
+    assert_eq!(response["id"], 7);
+    assert!(text(&response).contains("accept"), "{response}");
+
+    let again = rest(&mut session.listen(Some(id(&asked))));
+    assert_eq!(again[1..], events[1..], "the connection may have broken once more");
+    assert_eq!(session.refused(id(result)).status, 204, "that was all: there is nothing to come back for");
+}
+
+#[test]
 fn only_the_newest_clients_are_told_where_a_stream_stands_but_all_can_come_back() {
     let workspace = everything("");
     let http = Http::start(&workspace);
@@ -197,6 +229,73 @@ fn news_comes_on_the_newest_stream_and_what_was_missed_is_told_again() {
     assert_eq!(http.send("DELETE", "/mcp", &[("Mcp-Session-Id", &session.id)], b"").status, 200);
     assert_eq!((older.event(), again.event()), (None, None), "nothing came twice, and the session is over");
     assert_eq!(session.refused(id(&next)).status, 404);
+}
+
+#[test]
+fn streams_are_opened_only_for_those_who_may_and_can_read_them() {
+    let workspace = everything("");
+    let http = Http::start(&workspace);
+    let (ann, bob) = (Session::open(&http, "2025-11-25"), Session::open(&http, "2025-11-25"));
+    let session = ("Mcp-Session-Id", ann.id.as_str());
+    let events = ("Accept", "text/event-stream");
+    for (headers, status) in [
+        (vec![events], 400),
+        (vec![events, ("Mcp-Session-Id", "nobody")], 404),
+        (vec![events, session, ("MCP-Protocol-Version", "1999-01-01")], 400),
+        (vec![events, session, ("MCP-Protocol-Version", "2026-07-28")], 405),
+        (vec![session, ("Accept", "application/json")], 406),
+        (vec![session, ("Accept", "application/json, text/event-stream;q=0")], 406),
+        (vec![events, session, ("Last-Event-ID", "no-such-event")], 400),
+        (vec![events, session, ("Last-Event-ID", "1"), ("Last-Event-ID", "2")], 400),
+    ] {
+        let reply = http.send("GET", "/mcp", &headers, b"");
+        assert_eq!(reply.status, status, "{headers:?}: {reply:?}");
+        assert!(reply.json()["error"]["message"].is_string(), "{reply:?}");
+        assert_eq!(reply.header("allow"), (status == 405).then_some("POST, OPTIONS"), "{reply:?}");
+    }
+    for headers in
+        [vec![session], vec![session, ("Accept", "*/*")], vec![session, events, ("Last-Event-ID", "")]]
+    {
+        assert_eq!(http.open("GET", &headers, b"").reply.status, 200, "{headers:?}");
+    }
+    let mut stream = ann.call(5, "test_elicitation", json!({ "message": "?" }));
+    let (place, asked) = (stream.event().unwrap(), stream.event().unwrap());
+    for event in [&place, &asked] {
+        assert_eq!(bob.refused(id(event)).status, 400, "it belongs to another session");
+    }
+    let unknown = format!("{}9", id(&asked));
+    assert_eq!(ann.refused(&unknown).status, 400, "that one wasn't told yet");
+}
+
+#[test]
+fn a_cancelled_call_ends_its_stream_without_a_response() {
+    let workspace = everything("");
+    let http = Http::start(&workspace);
+    let session = Session::open(&http, "2025-11-25");
+    let mut stream = session.call(5, "test_elicitation", json!({ "message": "?" }));
+    let asked = [stream.event().unwrap(), stream.event().unwrap()];
+    session.tell(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } }),
+    );
+    let left = rest(&mut stream);
+    assert!(left.iter().all(|event| message(event).get("method").is_some()), "a response: {left:?}");
+    let last = left.last().unwrap_or(&asked[1]);
+    assert_eq!(session.refused(id(last)).status, 204, "a client that polls for the response stops");
+}
+
+#[test]
+fn silent_streams_show_that_they_are_alive() {
+    let workspace = everything("keep_alive = \"50ms\"");
+    let http = Http::start(&workspace);
+    let session = Session::open(&http, "2025-06-18");
+    let mut listening = session.listen(None);
+    let mut calling = session.call(5, "test_elicitation", json!({ "message": "?" }));
+    assert_eq!(message(&calling.event().unwrap())["method"], "elicitation/create");
+    for stream in [&mut listening, &mut calling] {
+        for _ in 0..3 {
+            assert!(stream.event().unwrap().is_comment);
+        }
+    }
 }
 
 #[test]
