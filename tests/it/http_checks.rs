@@ -156,6 +156,16 @@ fn a_browser_may_ask_first() {
     assert!(
         preflight.header("access-control-allow-headers").is_some_and(|all| all.contains("mcp-param-region"))
     );
+    let verbs = preflight.header("access-control-allow-methods").unwrap_or_default();
+    assert!(["GET", "POST", "DELETE"].iter().all(|verb| verbs.contains(verb)), "{preflight:?}");
+    let unnamed = http.send("OPTIONS", "/mcp", &headers[..2], b"");
+    let allowed = unnamed.header("access-control-allow-headers").unwrap_or_default();
+    for name in ["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"] {
+        assert!(allowed.contains(name), "{name}: {unnamed:?}");
+    }
+    assert!(
+        preflight.header("access-control-expose-headers").is_some_and(|all| all.contains("mcp-session-id"))
+    );
     let evil = http.send("OPTIONS", "/mcp", &[("Origin", "http://evil.example.com"), headers[1]], b"");
     assert_eq!(evil.header("access-control-allow-origin"), None);
     let own =

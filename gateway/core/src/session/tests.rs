@@ -89,3 +89,29 @@ async fn a_session_is_idle_from_the_end_of_its_last_request_on() {
     tokio::time::advance(Duration::from_secs(59)).await;
     assert!(sessions.find(session.id(), &Principal::Anonymous).is_some(), "it ended right after a long call");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_listens_is_the_last_to_make_room_and_its_stream_ends_with_its_session() {
+    let sessions = Sessions::new(2, Duration::from_secs(3600), CancellationToken::new());
+    let open = |name| sessions.open(named(name), greeting(), listener()).unwrap();
+    let bob = open("bob");
+    let mut listening = bob.listen(None);
+    assert!(matches!(listening.next().await, Some(Event::Place { .. })));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let eve = open("eve");
+    let ann = open("ann");
+    assert!(
+        sessions.find(eve.id(), &named("eve")).is_none(),
+        "nobody listens there, though it was heard of later"
+    );
+    let also = ann.listen(None);
+    let cyd = open("cyd");
+    assert!(sessions.find(bob.id(), &named("bob")).is_none());
+    assert_eq!(listening.next().await, None);
+    assert!(
+        [("ann", &ann), ("cyd", &cyd)]
+            .iter()
+            .all(|(name, it)| sessions.find(it.id(), &named(name)).is_some())
+    );
+    drop(also);
+}
