@@ -112,7 +112,7 @@ fn the_help_of_every_verb_is_as_it_was_read_last() {
         let golden = root()
             .join("tests/ui/help")
             .join(format!("{}.txt", if verb.is_empty() { "moongate" } else { verb }));
-        if std::env::var_os("UPDATE_GOLDENS").is_some() {
+        if moongate_tests::updates_goldens() {
             fs::create_dir_all(golden.parent().unwrap()).unwrap();
             fs::write(&golden, &said).unwrap();
         }

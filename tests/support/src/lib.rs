@@ -16,7 +16,7 @@ pub use floors::{Floors, Rule};
 pub use http::{Event, EventStream, Http, Reply};
 pub use judge::{Judge, Sent};
 pub use stdio::Stdio;
-pub use workspace::{Workspace, binary, component, root};
+pub use workspace::{Workspace, binary, component, root, updates_goldens};
 
 use serde_json::{Value, json};
 

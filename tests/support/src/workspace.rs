@@ -94,6 +94,21 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("`tests` is in the root").to_owned()
 }
 
+/// Are files of expected output to be written anew?
+///
+/// # Panics
+/// They are, and this is CI, where nobody reads the difference.
+#[must_use]
+pub fn updates_goldens() -> bool {
+    let wanted = std::env::var_os("UPDATE_GOLDENS").is_some();
+    let in_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
+    assert!(
+        !(wanted && in_ci),
+        "UPDATE_GOLDENS is refused where CI is set: it would make every output right"
+    );
+    wanted
+}
+
 /// The folder that cargo built this test into: `target/debug`.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");

@@ -46,6 +46,17 @@ fn with_plugin(rest: &str) -> String {
     format!("version = 1\n[plugins.time]\nsource = 'files/time.wasm'\n{rest}")
 }
 
+/// Are files of expected output to be written anew? Never where nobody reads the difference.
+pub(in crate::config) fn updates_goldens() -> bool {
+    let wanted = std::env::var_os("UPDATE_GOLDENS").is_some();
+    let in_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
+    assert!(
+        !(wanted && in_ci),
+        "UPDATE_GOLDENS is refused where CI is set: it would make every output right"
+    );
+    wanted
+}
+
 #[test]
 fn a_whole_file_comes_to_what_it_says() {
     let config = config(&fs::read_to_string(ui().join("good.toml")).unwrap());

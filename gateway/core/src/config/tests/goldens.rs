@@ -19,7 +19,7 @@ fn said(file: &Path) -> String {
 
 #[test]
 fn every_mistake_is_named_with_its_place_and_its_cure() {
-    let update = std::env::var_os("UPDATE_GOLDENS").is_some();
+    let update = updates_goldens();
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(ui()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
