@@ -191,7 +191,7 @@ impl PluginConfig {
 }
 
 /// Which of a plugin's tools are offered, and under which name. Keys are the plugin's own names, unchecked: a name
-/// that the plugin doesn't have is a warning when the catalog is built.
+/// that the plugin doesn't have is told when it is loaded, and refuses the plugin where it is denied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exposure {
     /// Only these; none: all.

@@ -166,9 +166,9 @@ async fn ask(plugin: PluginId, before: Loaded) -> (PluginId, Asked) {
         if wasm.manifest() == before.wasm.manifest() {
             return Ok(None);
         }
-        let (wasm, config) = (Arc::new(wasm), Arc::clone(before.member.config()));
+        let wasm = Arc::new(wasm);
         let plugin: Arc<dyn Plugin> = Arc::<WasmPlugin>::clone(&wasm);
-        let member = spawn_blocking(move || Member::new(plugin, config)).await;
+        let member = spawn_blocking(move || before.member.listed_anew(plugin)).await;
         let member = member.map_err(|error| format!("the gateway failed: {error}"))?;
         member.map(|member| Some(Loaded { wasm, member })).map_err(|problems| said(&problems))
     };

@@ -57,10 +57,33 @@ impl Member {
     /// is allowed.
     ///
     /// # Errors
-    /// A public name is too long or stands for two tools, or a schema can't be used: every such problem, with its
-    /// cure. The plugin must not be served.
+    /// A public name is too long or stands for two tools, a schema can't be used, or a tool is denied that the plugin
+    /// doesn't have, so that whatever was meant would be offered: every such problem, with its cure. The plugin must
+    /// not be served.
     pub fn new(plugin: Arc<dyn Plugin>, config: Arc<PluginConfig>) -> Result<Self, Vec<Problem>> {
+        let known: Vec<&str> = plugin.manifest().tools.iter().map(|tool| tool.name.as_str()).collect();
+        let id = &config.id;
+        let unknown = config.tools.deny.iter().filter(|name| !known.contains(&name.as_str()));
+        let denied: Vec<Problem> =
+            unknown.map(|name| not_there(id, "deny", name, &known).into_error()).collect();
+        Self::offering(plugin, config, denied)
+    }
+
+    /// The same plugin after its lists changed. A denied tool may have gone for a while.
+    ///
+    /// # Errors
+    /// As for [`Member::new`], but for denied tools that aren't there.
+    pub fn listed_anew(&self, plugin: Arc<dyn Plugin>) -> Result<Self, Vec<Problem>> {
+        Self::offering(plugin, Arc::clone(&self.config), Vec::new())
+    }
+
+    fn offering(
+        plugin: Arc<dyn Plugin>,
+        config: Arc<PluginConfig>,
+        errors: Vec<Problem>,
+    ) -> Result<Self, Vec<Problem>> {
         let mut offering = Offering::new(plugin.manifest(), &config);
+        offering.errors = errors;
         offering.tools();
         offering.prompts();
         offering.resources();
@@ -187,28 +210,17 @@ impl<'a> Offering<'a> {
         self.offer.templates = templates.iter().map(|it| see(&it)).collect();
     }
 
-    /// Names in the configuration that the plugin doesn't have.
+    /// Names in the configuration that the plugin doesn't have. Those that are denied are looked at before, once.
     fn unknown_names(&mut self) {
         let exposure = &self.config.tools;
         let known: Vec<&str> = self.manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
         let lists = [
             ("allow", exposure.allow.iter().flatten().collect::<Vec<_>>()),
-            ("deny", exposure.deny.iter().collect()),
             ("rename", exposure.rename.keys().collect()),
         ];
         for (list, names) in lists {
             for name in names.into_iter().filter(|name| !known.contains(&name.as_str())) {
-                let id = &self.config.id;
-                let problem = Problem::warning(format!(
-                    "plugin `{id}` has no tool `{name}`, which `tools.{list}` names"
-                ));
-                let nearest = known.iter().min_by_key(|tool| strsim::damerau_levenshtein(tool, name));
-                self.offer.warnings.push(match nearest {
-                    Some(nearest) => problem.hint(format!(
-                        "did you mean `{nearest}`? these are the plugin's own names, without the prefix"
-                    )),
-                    None => problem.hint("it has no tools at all"),
-                });
+                self.offer.warnings.push(not_there(&self.config.id, list, name, &known));
             }
         }
     }
@@ -293,6 +305,17 @@ impl<'a> Offering<'a> {
         let id = &self.config.id;
         let problem = Problem::error(format!("plugin `{id}` offers two {kind}s as `{name}`"));
         self.errors.push(problem.hint("give one of them another name"));
+    }
+}
+
+/// A name in the configuration that the plugin doesn't have; `known` are those that it has.
+fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
+    let problem = Problem::warning(format!("plugin `{id}` has no tool `{name}`, which `tools.{list}` names"));
+    let nearest = known.iter().min_by_key(|tool| strsim::damerau_levenshtein(tool, name));
+    match nearest {
+        Some(nearest) => problem
+            .hint(format!("did you mean `{nearest}`? these are the plugin's own names, without the prefix")),
+        None => problem.hint("it has no tools at all"),
     }
 }
 

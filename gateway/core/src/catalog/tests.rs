@@ -190,7 +190,7 @@ fn what_is_probably_not_meant_is_said() {
     let build = Catalog::build(
         1,
         vec![fake.member(|config| {
-            config.tools.deny = ["getit".to_owned()].into();
+            config.tools.allow = Some(["getit", "get-it", "get_it", &long].map(str::to_owned).into());
             config.place = 3..4;
         })],
         None,
@@ -198,7 +198,7 @@ fn what_is_probably_not_meant_is_said() {
     let said = said(&build);
     assert_eq!(said.len(), 3, "{said:#?}");
     assert!(
-        said[0].contains("no tool `getit`, which `tools.deny` names")
+        said[0].contains("no tool `getit`, which `tools.allow` names")
             && said[0].contains("did you mean `get"),
         "{}",
         said[0]
@@ -206,6 +206,24 @@ fn what_is_probably_not_meant_is_said() {
     assert!(said[1].contains("47 characters long"), "{}", said[1]);
     assert!(said[2].contains("differ by nothing but case"), "{}", said[2]);
     assert!(build.warnings.iter().all(|problem| problem.place == Some(3..4)));
+}
+
+#[test]
+fn a_plugin_is_not_served_while_a_denied_tool_is_written_wrongly() {
+    let denying = |fake: Fake| {
+        let mut config = PluginConfig { place: 7..8, ..PluginConfig::bare(fake.id.clone(), "a.wasm".into()) };
+        config.tools.deny = ["delete_al".to_owned()].into();
+        Member::new(Arc::new(fake), Arc::new(config))
+    };
+    let fake = || Fake::new("a").tool("delete_all", &object(), None);
+    let problems = denying(fake()).unwrap_err();
+    assert!(problems[0].is_error() && problems[0].place == Some(7..8), "{problems:?}");
+    let said = problems[0].to_string();
+    assert!(said.contains("no tool `delete_al`, which `tools.deny` names"), "{said}");
+    // Once it was there, it may go for a while.
+    let member = denying(fake().tool("delete_al", &object(), None)).unwrap();
+    let again = member.listed_anew(Arc::new(fake())).unwrap();
+    assert_eq!(again.warnings(), []);
 }
 
 #[test]

@@ -65,6 +65,12 @@ impl Problem {
         Self { severity, place: None, message, label: None, hint: None, related: Vec::new() }
     }
 
+    /// The same, so grave that what it is about can't be used.
+    #[must_use]
+    pub fn into_error(self) -> Self {
+        Self { severity: Severity::Error, ..self }
+    }
+
     /// Says where.
     #[must_use]
     pub fn at(self, place: Range<usize>) -> Self {
