@@ -54,9 +54,17 @@ fn steps(project: &Project, depth: Depth) -> Report {
         report.step("clippy", || {
             one(project.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         });
+        report.step("fuzz targets", || one(fuzz_targets(project)));
         report.step("docs", || docs(project));
     }
     report
+}
+
+/// Do the fuzz targets compile? Without libFuzzer, which needs a C++ compiler and more.
+fn fuzz_targets(project: &Project) -> Run {
+    let arguments =
+        ["check", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--no-default-features", "--bins"];
+    project.cargo(&arguments)
 }
 
 /// Builds the documentation with every warning an error: what authors read with public items only, the rest, which is

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 mod error;
-mod fuzz;
+pub(crate) mod fuzz;
 mod id;
 mod read;
 mod scan;

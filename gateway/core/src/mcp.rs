@@ -19,6 +19,7 @@ mod calls;
 mod changes;
 pub mod envelope;
 pub mod errors;
+mod fuzz;
 mod greeting;
 mod identity;
 mod input;
@@ -33,6 +34,8 @@ mod structured;
 
 pub use changes::{Listening, session_news};
 pub use errors::ProtocolError;
+#[doc(hidden)]
+pub use fuzz::{fuzz_cursor, fuzz_params};
 pub use greeting::Greeting;
 pub use identity::Identity;
 pub use input::{AskError, Asking, OPEN_QUESTIONS, PATIENCE, Peer};

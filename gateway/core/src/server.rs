@@ -24,6 +24,8 @@ mod stdio;
 mod talk;
 
 pub use crate::session::Event;
+#[doc(hidden)]
+pub use headers::fuzz_headers;
 pub use headers::{Header, Headers};
 pub use http::{Events, Get, HttpAnswer, HttpReply, Lasts, Post, Visitor};
 pub use stdio::{LineReply, StdioConnection};

@@ -22,6 +22,8 @@ mod streams;
 
 pub use asking::{Asks, Voice};
 pub use in_flight::{Duplicate, InFlight, Running};
+#[doc(hidden)]
+pub use streams::fuzz_event_id;
 pub use streams::{Event, NoMore, Reader, Writer};
 
 use streams::Streams;

@@ -7,6 +7,9 @@ use super::{
     write_error, write_notification, write_request, write_result,
 };
 
+#[cfg(test)]
+pub(crate) mod seeded;
+
 /// Parses `bytes`; what is accepted is written on one line and read back as the same.
 ///
 /// # Panics

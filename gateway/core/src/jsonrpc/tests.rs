@@ -278,66 +278,7 @@ fn writers_write_one_line() {
     );
 }
 
-/// A small generator with a fixed seed: the same mutations on every machine (xorshift, Marsaglia 2003).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % most as u64).unwrap()
-    }
-}
-
 #[test]
 fn mutated_messages_never_panic_and_read_back_the_same() {
-    let seeds: &[&[u8]] = &[
-        br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":[1.50,"\u00e9\ud83d\ude00"]}}}"#,
-        br#"{"jsonrpc":"2.0","id":"\u0041","method":"n\/m","params":[]}"#,
-        br#"{"jsonrpc":"2.0","method":"notifications/progress","params":null,"x":{}}"#,
-        b"{ \"jsonrpc\" : \"2.0\",\n \"id\" : 1.0, \"result\" : {\n\"a\" : 1e400 } }",
-        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x","data":{"a":1}}}"#,
-        br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"n"},7]"#,
-    ];
-    let pieces: &[&[u8]] = &[
-        b"\"",
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b",",
-        b":",
-        b"null",
-        b"1",
-        b"\\u",
-        b"\\",
-        b"\"id\":",
-        b"\n",
-        b"\xFF",
-        b"e9",
-        b"\xEF\xBB\xBF",
-    ];
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    for seed in seeds {
-        fuzz_one(seed);
-    }
-    for _ in 0..6_000 {
-        let mut bytes = seeds[random.below(seeds.len())].to_vec();
-        for _ in 0..=random.below(4) {
-            let at = random.below(bytes.len() + 1);
-            let end = (at + random.below(6)).min(bytes.len());
-            let piece = pieces[random.below(pieces.len())];
-            match random.below(4) {
-                0 => bytes.splice(at..at, piece.iter().copied()).for_each(drop),
-                1 => bytes.splice(at..end, piece.iter().copied()).for_each(drop),
-                2 => bytes.drain(at..end).for_each(drop),
-                _ => {
-                    let part = bytes[at..end].to_vec();
-                    bytes.splice(at..at, part).for_each(drop);
-                }
-            }
-        }
-        fuzz_one(&bytes);
-    }
+    fuzz::seeded::seeded("jsonrpc", fuzz_one);
 }

@@ -20,6 +20,7 @@ use super::{Answer, Exchange, Protocol};
 mod page;
 
 use page::{Page, Sorted};
+pub(super) use page::{read_cursor, write_cursor};
 
 /// How long a client may keep a list, in milliseconds: short, since a plugin can be replaced at any time.
 const LIST_TTL_MS: u64 = 5_000;

@@ -7,6 +7,10 @@ use serde_json::{Number, Value};
 
 use crate::mcp::{Method, Params, ProtocolError};
 
+mod fuzz;
+
+pub use fuzz::fuzz_headers;
+
 /// The header that names the revision.
 pub(super) const VERSION: &str = "mcp-protocol-version";
 /// The header that names a handshake session.

@@ -20,6 +20,7 @@ use crate::session::Event;
 
 mod cancel;
 mod changes;
+mod fuzz;
 mod headers;
 mod judged;
 mod panics;

@@ -18,11 +18,14 @@ use crate::mcp::Feature;
 
 use super::Session;
 
+mod fuzz;
 mod id;
 mod store;
 
 use id::EventId;
 use store::{Keep, Kind, Place, Store, Taken};
+
+pub use fuzz::fuzz_event_id;
 
 /// How long a client waits before it comes back, if it does as it is told.
 const RETRY: Duration = Duration::from_secs(1);

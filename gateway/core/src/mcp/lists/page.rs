@@ -70,12 +70,12 @@ pub(super) fn keys(catalog: &Catalog, kind: Kind) -> Vec<&str> {
 }
 
 /// The cursor that leads on from the item of the key `last`.
-pub(super) fn write_cursor(key: &SealingKey, kind: Kind, last: &str) -> Result<String, NoRandomness> {
+pub(in crate::mcp) fn write_cursor(key: &SealingKey, kind: Kind, last: &str) -> Result<String, NoRandomness> {
     key.seal(&purpose(kind), last.as_bytes())
 }
 
 /// The key that a cursor leads on from; none if it isn't one of this list's.
-pub(super) fn read_cursor(key: &SealingKey, kind: Kind, cursor: &str) -> Option<String> {
+pub(in crate::mcp) fn read_cursor(key: &SealingKey, kind: Kind, cursor: &str) -> Option<String> {
     String::from_utf8(key.open(&purpose(kind), cursor)?).ok()
 }
 

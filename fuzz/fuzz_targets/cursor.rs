@@ -1,0 +1,5 @@
+//! Fuzzes cursors of lists.
+
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+moongate_fuzz::target!(moongate_core::mcp::fuzz_cursor);

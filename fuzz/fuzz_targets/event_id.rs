@@ -1,0 +1,5 @@
+//! Fuzzes names of events.
+
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+moongate_fuzz::target!(moongate_core::session::fuzz_event_id);

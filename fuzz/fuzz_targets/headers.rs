@@ -1,0 +1,5 @@
+//! Fuzzes headers that repeat what the body says.
+
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+moongate_fuzz::target!(moongate_core::server::fuzz_headers);

@@ -1,0 +1,5 @@
+//! Fuzzes parameters of requests.
+
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+moongate_fuzz::target!(moongate_core::mcp::fuzz_params);

@@ -1,0 +1,5 @@
+//! Fuzzes questions to clients, and their answers.
+
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+moongate_fuzz::target!(moongate_core::mcp::fuzz_question);

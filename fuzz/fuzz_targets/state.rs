@@ -1,0 +1,5 @@
+//! Fuzzes the sealed state of calls that ask.
+
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+moongate_fuzz::target!(moongate_core::mcp::fuzz_state);
