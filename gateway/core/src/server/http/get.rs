@@ -14,9 +14,9 @@ use crate::server::talk::Hear;
 impl Server {
     /// Serves a GET: opens a stream of news of a session, or goes on with a stream where `Last-Event-ID` stands.
     ///
-    /// Who reads a stream, and whoever asks for one that it has read to its end, is told apart: a client that comes
-    /// back for more of what is over would come back for ever if it got an empty stream, so it gets status 204, with
-    /// which streams of events end for good (HTML, server-sent events).
+    /// Where a stream is over and was read to its end, the answer is 204, with which streams of events end for good
+    /// (HTML, server-sent events). To an empty stream, clients that miss a response come back for ever: that of a
+    /// cancelled request never comes.
     #[must_use]
     pub fn get(self: &Arc<Self>, get: Get<'_>) -> HttpAnswer {
         let spoken = Spoken::of(get.headers);
