@@ -119,6 +119,11 @@ fn gateway(project: &Project, config: &str) -> Result<Server> {
     Server::start(command).context("the gateway doesn't serve")
 }
 
+/// Where a server offers the HTTP transport of 2024-11-05.
+fn sse(server: &Server) -> String {
+    server.url.replace("/mcp", "/sse")
+}
+
 /// The command that serves stdio with a configuration of the checkout.
 fn stdio(project: &Project, config: &str) -> Vec<String> {
     let program = project.gateway().display().to_string();

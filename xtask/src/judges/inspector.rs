@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::install::Node;
-use super::{CONFIG, Table, Verdict, explain, gateway, install, stdio};
+use super::{CONFIG, Table, Verdict, explain, gateway, install, sse, stdio};
 use crate::project::Project;
 use crate::report::{self, Tally};
 
@@ -109,7 +109,7 @@ const USES: [(&str, &[Use]); 4] = [
     ),
 ];
 
-/// All that it can, over HTTP and stdio, in each era.
+/// All that it can, over each transport, in each era.
 pub(super) fn judge(project: &Project, table: &mut Table) -> Result<Verdict> {
     let node = match install::node(project)? {
         Ok(node) => node,
@@ -122,8 +122,13 @@ pub(super) fn judge(project: &Project, table: &mut Table) -> Result<Verdict> {
         report::say(&format!("{line}\n"));
         total.add(table.note(&line));
     };
-    for (transport, target) in [("http", vec![server.url.clone()]), ("stdio", stdio(project, CONFIG))] {
-        for (era, revision) in ERAS {
+    let ways = [
+        ("http", vec![server.url.clone()], &ERAS[..]),
+        ("sse", vec![sse(&server)], &ERAS[..1]), // it has no other era
+        ("stdio", stdio(project, CONFIG), &ERAS[..]),
+    ];
+    for (transport, target, eras) in ways {
+        for (era, revision) in eras {
             let label = format!("{client} {transport} {revision}");
             let speaks = try_one(project, &node, &target, era, &["--method", "initialize"], 0);
             let speaks = speaks.and_then(|said| has(&said, revision));

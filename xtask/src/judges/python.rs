@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{CONFIG, Table, Verdict, explain, gateway, install, script, stdio};
+use super::{CONFIG, Table, Verdict, explain, gateway, install, script, sse, stdio};
 use crate::project::Project;
 use crate::report::Tally;
 use crate::run::Run;
@@ -26,7 +26,10 @@ pub(super) fn sdks(project: &Project, table: &mut Table) -> Result<Verdict> {
             None => server.insert(gateway(project, CONFIG)?),
         };
         let run = call(project, python, &format!("everything_{line}.py"));
-        let run = run.args(["--http", &server.url, "--stdio"]).args(stdio(project, CONFIG));
+        let run = run.args(["--http", &server.url]);
+        // The transport of 2024-11-05 is one of the older line's.
+        let run = if line == "v1" { run.args(["--sse", &sse(server)]) } else { run };
+        let run = run.arg("--stdio").args(stdio(project, CONFIG));
         total.add(explain(server, script(project, run, table)?));
     }
     Ok(Verdict::Judged(total))

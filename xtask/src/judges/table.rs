@@ -36,8 +36,9 @@ const CAPABILITIES: [&str; 13] = [
     "subscriptions",
 ];
 
-/// The transports that a line may name.
-const TRANSPORTS: [&str; 4] = ["http", "stdio", "sse", "stdio-to-http"];
+/// The transports that a line may name, and what people call them.
+const TRANSPORTS: [(&str, &str); 4] =
+    [("http", "HTTP"), ("stdio", "stdio"), ("sse", "HTTP+SSE"), ("stdio-to-http", "stdio, then HTTP")];
 
 /// The names that clients have in lines, and those that people know.
 const CLIENTS: [(&str, &str); 7] = [
@@ -82,7 +83,7 @@ impl Table {
             _ => return Tally::default(),
         };
         if let [client, transport, revision, capability] = what.split(' ').collect::<Vec<_>>()[..]
-            && TRANSPORTS.contains(&transport)
+            && TRANSPORTS.iter().any(|(name, _)| *name == transport)
         {
             self.row([client, transport, revision].map(str::to_owned)).insert(capability.to_owned(), cell);
         }
@@ -119,7 +120,8 @@ impl Table {
         let _ = writeln!(text, "| client | over | revision | {} |", titles.join(" | "));
         let _ = writeln!(text, "|---|---|---|{}", "---|".repeat(CAPABILITIES.len()));
         for ([client, transport, revision], cells) in &self.rows {
-            let transport = transport.replace('-', " ");
+            let known = TRANSPORTS.iter().find(|(name, _)| name == transport);
+            let transport = known.map_or(transport.as_str(), |(_, title)| title);
             let _ = write!(text, "| {} | {transport} | {revision} |", title(client));
             for capability in CAPABILITIES {
                 let _ = match cells.get(capability) {
@@ -155,6 +157,9 @@ impl Table {
         if env::var("CI").is_ok_and(|value| value == "true") {
             report::problem(&format!("`{PAGE}` says something else than was seen: run `cargo xtask judges`"));
             return Ok(Tally::FAIL);
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
         }
         fs::write(&path, page).with_context(|| format!("`{PAGE}` can't be written"))?;
         report::note(&format!("`{PAGE}` was written anew: look at what changed, and commit it"));
