@@ -3,6 +3,7 @@
 use moongate_core::call::{Content, Failure};
 
 use super::*;
+use crate::host::bindings::{prompts, tools};
 use content::content;
 
 fn entries_of(pairs: &[(&str, &str)]) -> Option<types::Entries> {
@@ -79,10 +80,68 @@ fn icons_come_from_safe_addresses() {
             types::Icon { src: src.to_owned(), mime_type: None, sizes: None, theme: None, extra: None };
         icons(Some(vec![icon]))
     };
-    assert!(with("https://example.com/a.png").is_ok() && with("data:image/png;base64,AA==").is_ok());
-    for bad in ["http://example.com/a.png", "javascript:alert(1)", "file:///etc/passwd", "https://a b"] {
-        assert!(with(bad).is_err(), "{bad}");
+    for good in ["https://example.com/a.png", "data:image/png;base64,AA=="] {
+        assert_eq!(with(good).unwrap().len(), 1, "{good}");
     }
+    for bad in [
+        "http://example.com/a.png",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "https://a b",
+        "https://\u{e9}.example/a.png",
+        "",
+    ] {
+        assert_eq!(with(bad).unwrap(), [], "{bad}");
+    }
+}
+
+#[test]
+fn what_clients_need_is_filled_in_where_a_plugin_says_nothing() {
+    let limits = moongate_core::config::Limits::default();
+    let tool = |description: Option<&str>, title: Option<&str>, schema: &str| {
+        let given = tools::Tool {
+            name: "run".to_owned(),
+            title: title.map(str::to_owned),
+            description: description.map(str::to_owned),
+            input_schema: schema.to_owned(),
+            output_schema: None,
+            annotations: None,
+            icons: None,
+            meta: None,
+            extra: None,
+        };
+        manifest::tools(vec![given], &limits).map(|mut tools| tools.remove(0))
+    };
+    for (description, title, seen) in [
+        (Some("Runs."), Some("Run"), "Runs."),
+        (Some(" \n"), Some("Run"), "Run"),
+        (None, None, "The tool `run`; its author didn't describe it."),
+    ] {
+        assert_eq!(tool(description, title, "{}").unwrap().description, seen);
+    }
+    for (given, seen) in [
+        ("{}", r#"{"type":"object"}"#),
+        (r#"{"properties":{}}"#, r#"{"type":"object","properties":{}}"#),
+        (r#"{"type":"object"}"#, r#"{"type":"object"}"#),
+    ] {
+        assert_eq!(tool(None, None, given).unwrap().input_schema.get(), seen);
+    }
+    for wrong in ["true", "false", "null", "[]", "", r#"{"type":"array"}"#, r#"{"type":["object"]}"#] {
+        assert!(tool(None, None, wrong).is_err(), "{wrong}");
+    }
+    let given = prompts::Prompt {
+        name: "ask".to_owned(),
+        title: None,
+        description: None,
+        args: None,
+        icons: None,
+        meta: None,
+        extra: None,
+    };
+    assert_eq!(
+        manifest::prompts(vec![given], &limits).unwrap()[0].description,
+        "The prompt `ask`; its author didn't describe it."
+    );
 }
 
 #[test]
