@@ -16,7 +16,7 @@ use super::input::{Call, Conversed, Round, converse};
 use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
 use super::revision::{Feature, Revision};
 use super::structured::Wrapping;
-use super::{Exchange, Method, Params, Protocol};
+use super::{CacheScope, Exchange, Method, Params, Protocol};
 
 type Text = Result<Box<RawValue>, ProtocolError>;
 
@@ -91,7 +91,13 @@ pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, p
     let reading = Reading { uri: params.string("uri")? };
     let catalog = protocol.dispatcher.catalog();
     match converse(&protocol, &catalog, &exchange, &params, &reading).await {
-        Ok(Conversed::Done(result)) => {
+        Ok(Conversed::Done(mut result)) => {
+            // A caller who authenticated may be told what others aren't, and what was read with answers is nobody
+            // else's (2026-07-28, server/utilities/caching).
+            result.shareable &= protocol.cache_scope == CacheScope::Public;
+            if params.is_answered() {
+                (result.ttl, result.shareable) = (None, false);
+            }
             let contents = ReadContents { result: &result, server: &protocol.identity };
             Ok(render(&View::new(&contents, revision)))
         }

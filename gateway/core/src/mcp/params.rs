@@ -54,6 +54,11 @@ impl Params {
         self.value.get(key)?.as_str()
     }
 
+    /// Does it go on with what was begun before?
+    pub(super) fn is_answered(&self) -> bool {
+        self.value.contains_key("inputResponses") || self.value.contains_key("requestState")
+    }
+
     /// The answers to questions of an earlier round, whatever they are.
     pub(super) fn responses(&self) -> Option<&Json> {
         self.responses.as_ref()

@@ -22,6 +22,7 @@ mod cancel;
 mod changes;
 mod fuzz;
 mod headers;
+mod hygiene;
 mod judged;
 mod panics;
 mod properties;
@@ -80,26 +81,32 @@ fn serving(catalog: Arc<crate::catalog::Catalog>) -> Arc<Server> {
 
 fn serving_in_pages(catalog: Arc<crate::catalog::Catalog>, page_size: Option<NonZeroU32>) -> Arc<Server> {
     let (_keep, seen) = watch::channel(catalog);
-    serving_with(seen, Arc::default(), page_size)
+    serving_with(seen, Arc::default(), page_size, CacheScope::Public)
+}
+
+fn serving_for(catalog: Arc<crate::catalog::Catalog>, cache_scope: CacheScope) -> Arc<Server> {
+    let (_keep, seen) = watch::channel(catalog);
+    serving_with(seen, Arc::default(), None, cache_scope)
 }
 
 fn serving_from(
     seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
     updates: Arc<crate::changes::Updates>,
 ) -> Arc<Server> {
-    serving_with(seen, updates, None)
+    serving_with(seen, updates, None, CacheScope::Public)
 }
 
 fn serving_with(
     seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
     updates: Arc<crate::changes::Updates>,
     page_size: Option<NonZeroU32>,
+    cache_scope: CacheScope,
 ) -> Arc<Server> {
     let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
-            cache_scope: CacheScope::Public,
+            cache_scope,
             page_size,
             sealing_key: SealingKey::shared("test"),
         },
