@@ -62,8 +62,7 @@ fn steps(project: &Project, depth: Depth) -> Report {
 
 /// Do the fuzz targets compile? Without libFuzzer, which needs a C++ compiler and more.
 fn fuzz_targets(project: &Project) -> Run {
-    let arguments =
-        ["check", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--no-default-features", "--bins"];
+    let arguments = ["check", "--manifest-path", "fuzz/Cargo.toml", "--no-default-features", "--bins"];
     project.cargo(&arguments)
 }
 
