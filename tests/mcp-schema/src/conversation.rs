@@ -33,8 +33,10 @@ struct Asked {
     tool: Option<String>,
     /// The text of the progress token.
     token: Option<String>,
-    /// Whether log messages are wanted for this request (stateless revisions).
-    wants_log: bool,
+    /// From which level on log messages are wanted for this request (stateless revisions).
+    level: Option<usize>,
+    /// Whether a stream of changes was acknowledged.
+    is_open: bool,
 }
 
 impl Default for Conversation {
@@ -118,7 +120,8 @@ impl Conversation {
             method: method.to_owned(),
             tool: params["name"].as_str().map(str::to_owned),
             token,
-            wants_log: meta[LEVEL].is_string(),
+            level: level(&meta[LEVEL]),
+            is_open: false,
         };
         self.asked.entry(id.to_string()).or_default().push(asked);
     }
@@ -251,13 +254,38 @@ impl Conversation {
         let params = &message["params"];
         let revision = self.revision_of(method, params);
         check_call(revision, message, self.members)?;
-        match method {
-            "notifications/progress" => self.progressed(message),
-            "notifications/message" if revision.is_stateless() && !self.pending().any(|it| it.wants_log) => {
-                Err(self.misfit("a notification", message, "no running request wants log messages"))
+        let fault = match method {
+            "notifications/progress" => return self.progressed(message),
+            "notifications/cancelled" => self.withdrawn(revision, &params["requestId"]),
+            "notifications/message" if revision.is_stateless() => {
+                let said = level(&params["level"]);
+                let is_wanted = self.pending().any(|it| it.level.is_some() && it.level <= said);
+                (!is_wanted).then_some("no running request wants log messages of this level")
             }
-            _ => Ok(()),
+            "notifications/message" => None,
+            _ if revision.is_stateless() => self.streamed(method, &params["_meta"][SUBSCRIPTION]),
+            _ => None,
+        };
+        match fault {
+            Some(fault) => Err(self.misfit("a notification", message, fault)),
+            None => Ok(()),
         }
+    }
+
+    /// A server withdraws its own questions, where it may ask any.
+    fn withdrawn(&self, revision: Revision, id: &Value) -> Option<&'static str> {
+        let is_own = !revision.is_stateless() && self.own_ids.contains(&id.to_string());
+        (!is_own).then_some("no request of the server's has that id")
+    }
+
+    /// What comes on a stream of changes names it, after the acknowledgement, which comes once.
+    fn streamed(&mut self, method: &str, id: &Value) -> Option<&'static str> {
+        let all = self.asked.get_mut(&id.to_string()).into_iter().flatten();
+        let mut streams = all.filter(|asked| asked.method == "subscriptions/listen");
+        let Some(stream) = streams.next() else { return Some("no open stream has that id") };
+        let is_beginning = method == "notifications/subscriptions/acknowledged";
+        let was_open = std::mem::replace(&mut stream.is_open, true);
+        (was_open == is_beginning).then_some("a stream begins with its acknowledgement, and has one")
     }
 
     /// On stdio both eras may be spoken at once; a notification says by what it belongs to.
@@ -274,7 +302,7 @@ impl Conversation {
                     .and_then(|asked| asked.revision)
             }
             "notifications/message" => {
-                self.pending().find(|asked| asked.wants_log).and_then(|asked| asked.revision)
+                self.pending().find(|asked| asked.level.is_some()).and_then(|asked| asked.revision)
             }
             _ => None,
         };
@@ -320,6 +348,12 @@ impl Conversation {
         self.own_ids.push(id);
         Ok(())
     }
+}
+
+/// The place of a log level among all of them.
+fn level(name: &Value) -> Option<usize> {
+    const ALL: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+    ALL.iter().position(|level| name == level)
 }
 
 fn without_id(message: &Value) -> Value {

@@ -194,3 +194,45 @@ fn a_structured_result_fits_what_was_listed() {
         assert_eq!(verdict.is_ok(), fits);
     }
 }
+
+#[test]
+fn a_stream_of_changes_is_acknowledged_first_and_named_in_each_message() {
+    let mut conversation = Conversation::of(Some(NOW));
+    let note = |method: &str, id: Value, mut params: Value| {
+        params["_meta"]["io.modelcontextprotocol/subscriptionId"] = id;
+        json!({ "jsonrpc": "2.0", "method": method, "params": params })
+    };
+    let changed = |id| note("notifications/tools/list_changed", id, json!({}));
+    let begins = |id| note("notifications/subscriptions/acknowledged", id, json!({ "notifications": {} }));
+    conversation.received(&changed(json!(7))).expect_err("nobody listens");
+    conversation.sent(br#"{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{}}"#);
+    conversation.received(&begins(json!("7"))).expect_err("an id of another type");
+    conversation.received(&begins(json!(7))).unwrap();
+    conversation.received(&begins(json!(7))).expect_err("twice");
+    conversation.received(&changed(json!(7))).unwrap();
+    let bare = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+    conversation.received(&bare).expect_err("it names no stream");
+    let end = json!({ "resultType": "complete", "_meta": { "io.modelcontextprotocol/subscriptionId": 7 } });
+    conversation.received(&json!({ "jsonrpc": "2.0", "id": 7, "result": end })).unwrap();
+    conversation.received(&changed(json!(7))).expect_err("after the end");
+}
+
+#[test]
+fn log_messages_are_those_that_the_request_wants() {
+    let mut conversation = Conversation::of(Some(NOW));
+    let said = |level: &str| json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": level, "data": null } });
+    conversation.received(&said("alert")).expect_err("nobody asked");
+    conversation.sent(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/logLevel":"error"}}}"#);
+    conversation.received(&said("error")).unwrap();
+    conversation.received(&said("warning")).expect_err("too low");
+}
+
+#[test]
+fn a_server_withdraws_only_what_it_asked() {
+    let mut conversation = greeted(LAST, &json!({ "roots": {} }));
+    let withdrawn =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "s-1" } });
+    conversation.received(&withdrawn).expect_err("nothing was asked");
+    conversation.received(&json!({ "jsonrpc": "2.0", "id": "s-1", "method": "roots/list" })).unwrap();
+    conversation.received(&withdrawn).unwrap();
+}
