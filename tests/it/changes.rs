@@ -222,3 +222,38 @@ fn reports_without_a_change_are_not_passed_on_and_bursts_become_one() {
     let (left, ..) = stdio.finish();
     assert_eq!(left, Vec::<Value>::new(), "the lists are what they were");
 }
+
+#[test]
+fn a_session_over_http_is_told_on_its_stream_also_of_what_changed_before_it_was_opened() {
+    let workspace = fixture();
+    let http = Http::start(&workspace);
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let session = http.greet(&[], revision);
+        let header = [("Mcp-Session-Id", session.as_str())];
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(http.post(&header, &initialized).status, 202);
+        let subscribed = http.post(&header, &request(2, "resources/subscribe", json!({ "uri": WATCHED })));
+        assert_eq!(subscribed.json()["result"], json!({}));
+        let trigger = |tool: &str| {
+            let answer = http.post(&header, &request(3, "tools/call", json!({ "name": tool }))).json();
+            assert!(
+                answer["result"]["content"].is_array() && answer["result"]["isError"] != true,
+                "{answer}"
+            );
+        };
+        let (before, after) = TRIGGERS.split_at(2);
+        before.iter().for_each(|(tool, _)| trigger(tool));
+        let mut stream = http.open("GET", &[header[0], ("Accept", "text/event-stream")], b"");
+        assert_eq!(stream.reply.status, 200, "{:?}", stream.reply);
+        after.iter().for_each(|(tool, _)| trigger(tool));
+        let mut told: Vec<_> = (0..4).map(|_| stream.message().unwrap()["method"].clone()).collect();
+        let mut expected: Vec<_> = TRIGGERS.iter().map(|(_, method)| json!(method)).collect();
+        for methods in [&mut told, &mut expected] {
+            methods.sort_unstable_by_key(ToString::to_string);
+        }
+        assert_eq!(told, expected, "{revision}");
+        let ended = http.send("DELETE", "/mcp", &header, b"");
+        assert_eq!(ended.status, 200);
+        assert_eq!(stream.message(), None, "nothing is told twice");
+    }
+}

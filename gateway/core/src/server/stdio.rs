@@ -318,7 +318,7 @@ struct Ear {
 /// can carry them.
 fn ear(revision: Revision, wishes: Wishes, hear: Hear, asks: Option<&Arc<Asks>>) -> Ear {
     let deaf = || Arc::new(NoSink) as Arc<dyn CallSink>;
-    if hear == Hear::Response || (wishes.is_empty() && asks.is_none()) {
+    if hear != Hear::Notifications || (wishes.is_empty() && asks.is_none()) {
         return Ear { sink: deaf(), peer: None, asides: None };
     }
     let (out, asides) = mcp::asides();

@@ -24,6 +24,8 @@ use super::response;
 pub enum Hear {
     /// It can.
     Notifications,
+    /// It can, but the client may not know it: only the response is sent, unless there is none for long.
+    Anything,
     /// It can't, or the client takes none: only the response is sent.
     Response,
 }

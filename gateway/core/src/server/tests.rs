@@ -448,9 +448,11 @@ async fn an_answer_is_lifted_to_events_only_when_something_is_said_to_a_client_t
     let said = told(events).await;
     assert_eq!(said[0]["params"]["progressToken"], 7, "the token keeps its type: {said:?}");
     assert_eq!(said.last().unwrap()["id"], 1);
-    for (headers, body, hear) in
-        [(&silent, &silent_body, Hear::Notifications), (&loud, &loud_body, Hear::Response)]
-    {
+    for (headers, body, hear) in [
+        (&silent, &silent_body, Hear::Notifications),
+        (&loud, &loud_body, Hear::Response),
+        (&loud, &loud_body, Hear::Anything),
+    ] {
         let HttpAnswer::Whole(reply) = post(headers, body, hear).await else { panic!("events") };
         assert_eq!(reply.status, 200);
     }

@@ -65,9 +65,14 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<Accepted, Refusal> {
         headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let accepts = |types: &[&str]| accepted.iter().any(|value| accepts(value, types));
     let events = accepts(&["text/event-stream", "text/*"]);
-    // `*/*` comes from clients that were never told of events: they get the response alone.
-    let hear = if events { Hear::Notifications } else { Hear::Response };
-    if !headers.contains_key(ACCEPT) || accepts(&["application/json", "application/*", "*/*"]) {
+    // `*/*` comes from clients that were never told of events: they get the response alone, where there is one.
+    let anything = !headers.contains_key(ACCEPT) || accepts(&["*/*"]);
+    let hear = match (events, anything) {
+        (true, _) => Hear::Notifications,
+        (false, true) => Hear::Anything,
+        (false, false) => Hear::Response,
+    };
+    if anything || accepts(&["application/json", "application/*"]) {
         Ok(Accepted { shape: Shape::Json, hear })
     } else if events {
         Ok(Accepted { shape: Shape::Event, hear })

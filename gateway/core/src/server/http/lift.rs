@@ -28,14 +28,14 @@ pub(super) enum Lifted {
     Stopping,
 }
 
-/// Lifts an answer that nobody can come back for: what isn't read isn't made.
-pub(super) async fn at_once(mut messages: Messages, id: &Id) -> HttpAnswer {
+/// Lifts an answer that nobody can come back for: what isn't read isn't made. A stream of it `lasts` so long.
+pub(super) async fn at_once(mut messages: Messages, id: &Id, lasts: Lasts) -> HttpAnswer {
     match messages.next().await {
         Some(Said::Response { message, status }) => HttpReply::new(status, message).into(),
         Some(first @ (Said::Notification(_) | Said::Request(_))) => {
             let event = |said: Said| Event::Message { id: None, message: said.into_message().into() };
             let events = stream::iter([first]).chain(messages).map(event);
-            HttpAnswer::Events(Events::new(events, Lasts::UntilAnswered))
+            HttpAnswer::Events(Events::new(events, lasts))
         }
         None => HttpReply::new(200, response(id, &Answer::Error(ProtocolError::cancelled()))).into(),
     }

@@ -16,7 +16,7 @@ use crate::mcp::{Answer, Aside, Begun, Feature, Greeting, Method, Params, Protoc
 use crate::session::Session;
 
 use super::lift::{self, Lifted};
-use super::{HttpAnswer, HttpReply, Post, Spoken};
+use super::{HttpAnswer, HttpReply, Lasts, Post, Spoken};
 use crate::server::headers::{self, Header, SESSION};
 use crate::server::listen::Ends;
 use crate::server::stdio::notified;
@@ -106,7 +106,9 @@ impl Server {
             return match self.post_stateless(post, request, params) {
                 Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
                     let messages = talk(later, asides, request.id.clone(), None);
-                    lift::at_once(messages, &request.id).await
+                    let is_listening = request.method == Method::Listen.as_str();
+                    let lasts = if is_listening { Lasts::UntilEnded } else { Lasts::UntilAnswered };
+                    lift::at_once(messages, &request.id, lasts).await
                 }
                 Ok(Work { begun, .. }) => {
                     let answer = finish(begun).await;
@@ -189,7 +191,7 @@ impl Server {
         };
         let closes = match hear {
             Hear::Notifications => self.closes(session),
-            Hear::Response => None,
+            Hear::Anything | Hear::Response => None,
         };
         let body = match self.in_session(session, &request.method, params, &running, hear) {
             Ok(Work { begun: Begun::Later(later), asides }) if asides.is_some() || closes.is_some() => {
