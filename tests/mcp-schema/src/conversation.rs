@@ -12,6 +12,8 @@ pub struct Conversation {
     members: Members,
     /// What was agreed on, or what the transport says.
     revision: Option<Revision>,
+    /// What was answered without a handshake.
+    stateless: Option<Revision>,
     /// What the client said in `initialize` that it can do.
     capabilities: Value,
     /// Requests by the text of their ids. More than one, where a client uses an id twice at once.
@@ -62,6 +64,7 @@ impl Conversation {
         Self {
             members: Members::Closed,
             revision,
+            stateless: None,
             capabilities: Value::Null,
             asked: HashMap::new(),
             progress: HashMap::new(),
@@ -185,6 +188,7 @@ impl Conversation {
         if asked.method == "initialize" {
             self.revision = agreed;
         }
+        self.stateless = self.stateless.or(agreed.filter(|revision| revision.is_stateless()));
         if asked.method == "tools/list" {
             self.remember_outputs(revision, result);
         }
@@ -223,7 +227,7 @@ impl Conversation {
         let id = message.get("id").filter(|id| !id.is_null()).map(Value::to_string);
         let asked = id.as_ref().and_then(|id| self.asked.get(id)).and_then(|all| all.last());
         // What wasn't read has no revision: a handshake's own, or before it none in particular.
-        let known = asked.map_or(self.revision, |asked| asked.revision);
+        let known = asked.map_or(self.revision.or(self.stateless), |asked| asked.revision);
         match known {
             Some(revision) => check_error(revision, message)?,
             None if message["id"].is_null() => check_error(Revision::V2025_11_25, &without_id(message))?,

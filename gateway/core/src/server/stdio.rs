@@ -1,7 +1,7 @@
 //! Messages over stdio: both eras in one process and one id space.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, NoSink};
 use crate::json;
-use crate::jsonrpc::{self, Id, Incoming, Message, Notification, Request};
+use crate::jsonrpc::{self, Id, Incoming, Message, Notification, Request, UnknownId};
 use crate::mcp::envelope::{self, Envelope};
 use crate::mcp::{
     self, Answer, Aside, Begun, Exchange, Feature, Greeting, Method, Notifier, Params, Peer, ProtocolError,
@@ -32,6 +32,8 @@ pub struct StdioConnection {
     principal: Principal,
     session: SetOnce<Arc<Session>>,
     in_flight: Arc<InFlight>,
+    /// What it spoke without a handshake, if it did.
+    stateless: OnceLock<Revision>,
     /// Set when streams that don't end by themselves are to end.
     over: CancellationToken,
 }
@@ -49,6 +51,7 @@ impl StdioConnection {
             principal,
             session: SetOnce::new(),
             in_flight: Arc::default(),
+            stateless: OnceLock::new(),
             over: CancellationToken::new(),
         })
     }
@@ -74,6 +77,11 @@ impl StdioConnection {
 
     pub(super) fn revision(&self) -> Option<Revision> {
         self.session().map(|session| session.greeting().revision)
+    }
+
+    /// What stands for an id that couldn't be read: as in the handshake's revision, else in what was spoken without.
+    fn unknown_id(&self) -> UnknownId {
+        unknown_id(self.revision().or_else(|| self.stateless.get().copied()))
     }
 }
 
@@ -107,7 +115,7 @@ impl Server {
     /// Takes one line, without its end. Lines are given in the order in which they came; what is pending may be
     /// awaited in any order and all at once.
     pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
-        let unknown = || unknown_id(connection.revision());
+        let unknown = || connection.unknown_id();
         match jsonrpc::parse(line, LIMITS) {
             Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
             Err(_) => LineReply::None,
@@ -131,7 +139,7 @@ impl Server {
     #[must_use]
     pub fn line_too_long(&self, connection: &Arc<StdioConnection>, most: usize) -> Vec<u8> {
         let error = ProtocolError::invalid_request(format!("the line is longer than {most} bytes"));
-        stray_error(&error, unknown_id(connection.revision()))
+        stray_error(&error, connection.unknown_id())
     }
 
     fn stdio_message(
@@ -190,6 +198,7 @@ impl Server {
         let greets = request.method == Method::Initialize.as_str();
         if envelope::claims(&params) && !(greets && envelope::claimed_version(&params).is_none()) {
             let envelope = Envelope::read(&params)?;
+            let _ = connection.stateless.set(envelope.revision); // the first is as good as any
             if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
                 let ends = Ends { gone: running.token(), over: connection.over.clone() };
                 return self.listen(&envelope, &request.id, &params, &connection.principal, ends);
