@@ -26,7 +26,7 @@ pub use in_flight::{Duplicate, InFlight, Running};
 pub use streams::fuzz_event_id;
 pub use streams::{Event, NoMore, Reader, Writer};
 
-use streams::Streams;
+use streams::{Pool, Streams};
 
 /// What one client and the gateway agreed on, and what it has running.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Session {
         in_flight: Arc<InFlight>,
         over: CancellationToken,
     ) -> Self {
-        let streams = Streams::new(0, CancellationToken::new());
+        let streams = Streams::new(0, Arc::default(), CancellationToken::new());
         Self::new(String::new(), principal, greeting, listener, in_flight, streams, over)
     }
 
@@ -197,6 +197,7 @@ pub struct Sessions {
     most: usize,
     idle: Duration,
     stop: CancellationToken,
+    pool: Arc<Pool>,
 }
 
 impl Sessions {
@@ -204,7 +205,7 @@ impl Sessions {
     /// Once `stop` is set, streams that don't end by themselves end.
     #[must_use]
     pub fn new(most: usize, idle: Duration, stop: CancellationToken) -> Self {
-        Self { open: Mutex::default(), most, idle, stop }
+        Self { open: Mutex::default(), most, idle, stop, pool: Arc::default() }
     }
 
     /// Opens a session. Where there are too many, the one that was silent longest makes room, the caller's own first,
@@ -236,7 +237,7 @@ impl Sessions {
                 oldest.end();
             }
         }
-        let streams = Streams::new(u32::from_be_bytes(tag), self.stop.clone());
+        let streams = Streams::new(u32::from_be_bytes(tag), Arc::clone(&self.pool), self.stop.clone());
         let (in_flight, over) = (Arc::default(), self.stop.clone());
         let session = Session::new(id.clone(), principal, greeting, listener, in_flight, streams, over);
         let session = Arc::new(session);

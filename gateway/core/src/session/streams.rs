@@ -23,6 +23,7 @@ mod id;
 mod store;
 
 use id::EventId;
+pub(super) use store::Pool;
 use store::{Keep, Kind, Place, Store, Taken};
 
 pub use fuzz::fuzz_event_id;
@@ -76,8 +77,9 @@ impl fmt::Debug for Streams {
 }
 
 impl Streams {
-    pub(super) fn new(tag: u32, stop: CancellationToken) -> Self {
-        Self { tag, store: Mutex::default(), ended: CancellationToken::new(), stop }
+    /// `pool` counts what the streams of all sessions hold.
+    pub(super) fn new(tag: u32, pool: Arc<Pool>, stop: CancellationToken) -> Self {
+        Self { tag, store: Mutex::new(Store::new(pool)), ended: CancellationToken::new(), stop }
     }
 
     /// Ends all of them.

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -17,6 +18,10 @@ const STREAM_BYTES: usize = 256 * 1024;
 pub(super) const STREAMS: usize = 32;
 /// How many bytes the streams of one session hold before the oldest that has ended is forgotten.
 pub(super) const SESSION_BYTES: usize = 1024 * 1024;
+/// How many bytes the streams of all sessions hold before each session is held to its share.
+pub(super) const ALL_BYTES: usize = 64 * 1024 * 1024;
+/// How many bytes the streams of one session hold then before those that have ended are forgotten, delivered or not.
+pub(super) const SHARE: usize = 64 * 1024;
 /// How long a stream that nobody reads is kept once its end was delivered: a connection may have broken all the same.
 pub(super) const KEPT_DELIVERED: Duration = Duration::from_secs(60);
 /// How long a stream that nobody reads is kept.
@@ -69,11 +74,22 @@ struct Log {
     wake: Arc<Notify>,
 }
 
-/// All streams of a session.
+/// What the streams of all sessions hold together.
 #[derive(Debug, Default)]
+pub(in crate::session) struct Pool(AtomicUsize);
+
+/// How many bytes the streams of one session hold, which count for the pool too.
+#[derive(Debug)]
+struct Held {
+    bytes: usize,
+    pool: Arc<Pool>,
+}
+
+/// All streams of a session.
+#[derive(Debug)]
 pub(super) struct Store {
     logs: BTreeMap<u64, Log>,
-    bytes: usize,
+    held: Held,
     /// How many streams there ever were.
     streams: u64,
     /// How many readers there ever were.
@@ -109,7 +125,48 @@ pub(super) enum Place {
     Unknown,
 }
 
+impl Pool {
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > ALL_BYTES
+    }
+}
+
+impl Held {
+    fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.pool.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.pool.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.take(self.bytes);
+    }
+}
+
 impl Store {
+    /// No streams yet.
+    pub(super) fn new(pool: Arc<Pool>) -> Self {
+        Self {
+            logs: BTreeMap::new(),
+            held: Held { bytes: 0, pool },
+            streams: 0,
+            readers: 0,
+            reading: 0,
+            listening: Vec::new(),
+        }
+    }
+
     /// Begins a stream and gives its number.
     pub(super) fn open(&mut self, kind: Kind) -> u64 {
         self.tidy();
@@ -142,7 +199,9 @@ impl Store {
         } else {
             tracing::debug!("a notification was dropped: the client reads too slowly");
         }
-        self.bytes = self.bytes + log.bytes - before;
+        let after = log.bytes;
+        self.held.take(before);
+        self.held.add(after);
         self.tidy();
     }
 
@@ -227,7 +286,8 @@ impl Store {
     }
 
     /// Forgets streams that nobody reads or writes: those kept for long enough, then the oldest while there are too
-    /// many or they are too large. The last one stays for its time, however large, unless it was delivered.
+    /// many or they are too large. The last one stays for its time, however large, unless it was delivered or all
+    /// sessions hold too much together.
     pub(super) fn tidy(&mut self) {
         if self.logs.is_empty() {
             return;
@@ -237,11 +297,11 @@ impl Store {
             let kept = if log.delivered { KEPT_DELIVERED } else { KEPT };
             log.is_left() && now.duration_since(log.left) >= kept
         };
-        let bytes = &mut self.bytes;
+        let held = &mut self.held;
         self.logs.retain(|_, log| {
             let stays = !expired(log);
             if !stays {
-                *bytes -= log.bytes;
+                held.take(log.bytes);
             }
             stays
         });
@@ -249,11 +309,12 @@ impl Store {
             let mut left = self.logs.iter().filter(|(_, log)| log.is_left());
             let Some((&oldest, log)) = left.next() else { return };
             let others = left.count();
-            let too_large = self.bytes > SESSION_BYTES && (others > 0 || log.delivered);
+            let too_large = (self.held.bytes > SESSION_BYTES && (others > 0 || log.delivered))
+                || (self.held.bytes > SHARE && self.held.pool.is_full());
             if others < STREAMS && !too_large {
                 return;
             }
-            self.bytes -= log.bytes;
+            self.held.take(log.bytes);
             self.logs.remove(&oldest);
         }
     }
@@ -267,16 +328,19 @@ impl Store {
     #[cfg(test)]
     pub(super) fn held(&self) -> (usize, usize) {
         let bytes = self.logs.values().flat_map(|log| &log.events).map(|kept| kept.message.len()).sum();
-        assert_eq!(self.bytes, bytes, "the count of bytes went wrong");
+        assert_eq!(self.held.bytes, bytes, "the count of bytes went wrong");
         (self.logs.len(), bytes)
     }
 }
 
 impl Log {
-    /// Is there room for one more event, once those that were taken have made some?
+    /// Is there room for one more event, once those that were taken have made some? News that was taken is told:
+    /// a client may listen for months.
     fn has_room(&mut self) -> bool {
         while self.events.len() >= EVENTS || self.bytes >= STREAM_BYTES {
-            let spare = |kept: &Kept| kept.keep == Keep::IfRoom && kept.number <= self.taken;
+            let spare = |kept: &Kept| {
+                kept.number <= self.taken && (kept.keep == Keep::IfRoom || self.kind == Kind::News)
+            };
             let Some(spare) = self.events.iter().position(spare) else { return false };
             let gone = self.events.remove(spare);
             self.bytes -= gone.map_or(0, |kept| kept.message.len());

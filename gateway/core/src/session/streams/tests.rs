@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::unconstrained;
 
-use super::store::{EVENTS, KEPT, KEPT_DELIVERED, SESSION_BYTES, STREAMS};
+use super::store::{ALL_BYTES, EVENTS, KEPT, KEPT_DELIVERED, SESSION_BYTES, SHARE, STREAMS};
 use super::*;
 use crate::catalog::Catalog;
 use crate::changes::{Listener, Updates};
@@ -360,6 +360,53 @@ async fn a_client_that_reads_gets_every_report_and_the_oldest_are_forgotten() {
     let mut again = client.session.resume(&start, None).unwrap();
     let (numbers, _) = all(&mut again);
     assert_eq!((numbers.len(), numbers[0], numbers[EVENTS - 1]), (EVENTS, 0, 9_999), "a question is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_of_a_client_that_listens_for_months_does_not_pile_up() {
+    let client = client("2025-06-18");
+    let mut reader = client.session.listen(None);
+    client.change(0);
+    let (first, _) = read(now(&mut reader).unwrap().unwrap());
+    for number in 1..10_000 {
+        client.change(number % 100);
+        assert_eq!(all(&mut reader), (vec![number % 100], false));
+    }
+    assert!(client.held().1 < EVENTS * 200, "{:?}", client.held());
+    drop(reader);
+    client.change(1);
+    let (numbers, ended) = all(&mut client.session.resume(&first, None).unwrap());
+    assert_eq!((numbers.len(), numbers.last(), ended), (EVENTS + 1, Some(&1), false), "the newest are kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_sessions_keep_no_more_together_than_there_is_room_for() {
+    let client = client("2025-06-18");
+    let leave = |session: &Arc<Session>, bytes: usize| {
+        let (writer, reader) = session.lift(None);
+        let start = reader.id(0);
+        writer.say(vec![b' '; bytes]);
+        start
+    };
+    let open = || {
+        let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
+        let listener = Listener::new(catalog, &client.updates, []);
+        client.sessions.open(Principal::Anonymous, client.session.greeting().clone(), listener).unwrap()
+    };
+    let large = open();
+    let first = leave(&large, ALL_BYTES);
+    assert!(large.resume(&first, None).is_ok(), "there is room");
+    let second = leave(&client.session, SHARE);
+    assert!(client.session.resume(&second, None).is_ok(), "its share is everybody's");
+    let third = leave(&client.session, 1);
+    assert_eq!(client.session.resume(&second, None).unwrap_err(), NoMore::Unknown, "the oldest makes room");
+    assert!(client.session.resume(&third, None).is_ok());
+    drop(open());
+    assert_eq!(large.resume(&first, None).unwrap_err(), NoMore::Unknown, "so does that of silent sessions");
+    assert!(client.sessions.end(large.id(), &Principal::Anonymous));
+    assert_eq!(client.sessions.pool.bytes(), 1);
+    let forth = leave(&client.session, SESSION_BYTES);
+    assert!(client.session.resume(&forth, None).is_ok(), "there is room again");
 }
 
 #[tokio::test(start_paused = true)]
