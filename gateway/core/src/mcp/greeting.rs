@@ -26,6 +26,12 @@ const DISCOVER_TTL_MS: u64 = 60_000;
 /// The longest instructions that are given to the model, in characters, all plugins' together.
 const MAX_INSTRUCTIONS: usize = 4_000;
 
+/// How long the text may be in which a client says what it can do, in bytes. It is kept, read, as long as the session.
+const MAX_CAPABILITIES: usize = 16 * 1024;
+
+/// How long the text may be in which a client says what it is, in bytes: icons can be part of it.
+const MAX_CLIENT: usize = 64 * 1024;
+
 /// What `initialize` agreed on.
 #[derive(Debug, Clone)]
 pub struct Greeting {
@@ -42,7 +48,7 @@ impl Greeting {
     /// known, else the newest with one (2025-11-25, basic/lifecycle).
     ///
     /// # Errors
-    /// -32602: a parameter is missing or of the wrong type. A revision that isn't known is no error.
+    /// -32602: a parameter is missing, of the wrong type, or longer than what is kept of a client. A revision that isn't known is no error.
     pub fn read(params: &Params) -> Result<Self, ProtocolError> {
         let asked = params.string("protocolVersion")?;
         let object = |key: &str| match params.get(key) {
@@ -50,7 +56,16 @@ impl Greeting {
             Some(_) => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` must be an object"))),
             None => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` is missing"))),
         };
-        let capabilities = Json::from_value(object("capabilities")?);
+        let short = |key: &str, most: usize| {
+            let text = Json::from_value(object(key)?);
+            if text.get().len() > most {
+                let message = format!("`{key}` is longer than {most} bytes");
+                return Err(ProtocolError::params(&format!("/{key}"), &message));
+            }
+            Ok(text)
+        };
+        let capabilities = short("capabilities", MAX_CAPABILITIES)?;
+        short("clientInfo", MAX_CLIENT)?;
         let revision = Revision::from_name(asked)
             .filter(|revision| revision.era() == super::Era::Handshake)
             .unwrap_or(Revision::LATEST_HANDSHAKE);

@@ -318,3 +318,20 @@ fn what_a_caller_wrote_is_not_repeated_at_length() {
     let arguments = Value::Object([(long, json!(1))].into_iter().collect());
     assert!(Params::strings(Some(&arguments), "").unwrap_err().error.message.len() < 200);
 }
+
+#[test]
+fn a_client_that_tells_so_much_of_itself_that_many_like_it_would_fill_the_memory_is_refused() {
+    let hello = |capabilities: Value, client: Value| {
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
+        let raw = serde_json::value::to_raw_value(&params).unwrap();
+        Greeting::read(&Params::read(Some(&raw)).unwrap()).map_err(|error| error.error)
+    };
+    let icons = json!({ "name": "c", "version": "1", "icons": [{ "src": format!("data:,{}", "x".repeat(60_000)) }] });
+    assert!(hello(json!({ "experimental": { "x": "x".repeat(16_000) } }), icons).is_ok());
+    let long = json!({ "name": "c", "version": "x".repeat(70_000) });
+    let error = hello(json!({}), long).unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (-32602, "`clientInfo` is longer than 65536 bytes"));
+    let many: serde_json::Map<_, _> = (0..2_000).map(|n| (format!("x{n:06}"), json!({}))).collect();
+    let error = hello(Value::Object(many), json!({ "name": "c", "version": "1" })).unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (-32602, "`capabilities` is longer than 16384 bytes"));
+}
