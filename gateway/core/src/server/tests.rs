@@ -471,3 +471,26 @@ async fn a_level_that_does_not_exist_is_refused() {
         );
     }
 }
+
+#[tokio::test]
+async fn clients_of_2024_11_05_never_hold_all_the_connections_there_are() {
+    let (_keep, seen) = watch::channel(catalog(Vec::new()));
+    let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
+    let options = ServerOptions {
+        protocol: ProtocolOptions {
+            identity: Identity::default(),
+            cache_scope: CacheScope::Public,
+            page_size: None,
+            sealing_key: SealingKey::shared("test"),
+        },
+        max_sessions: 1_000,
+        session_idle: Duration::from_secs(60),
+        updates: Arc::default(),
+        close_streams_after: None,
+    };
+    let server = Server::new(dispatcher, options);
+    let mut visitors: Vec<_> = (0..256).map(|_| server.visit(&Principal::Anonymous).unwrap()).collect();
+    assert_eq!(server.visit(&Principal::Anonymous).unwrap_err().status, 503);
+    visitors.pop();
+    assert!(server.visit(&Principal::Anonymous).is_ok(), "one has left");
+}

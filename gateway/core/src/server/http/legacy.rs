@@ -24,6 +24,10 @@ use super::{Events, HttpReply, Lasts, no_session};
 /// How many requests of one client may wait for their answer, or for being read.
 const WAITING: u32 = 64;
 
+/// How many may be connected at once, whatever is configured: each holds a connection for as long as it likes, and of
+/// those there is no endless number.
+const MOST: usize = 256;
+
 /// All clients that are connected so.
 #[derive(Debug)]
 pub(in crate::server) struct Visits {
@@ -50,9 +54,9 @@ pub struct Visitor {
 }
 
 impl Visits {
-    /// At most `most` at once.
+    /// At most `most` at once, and never more than [`MOST`].
     pub(in crate::server) fn new(most: usize) -> Self {
-        Self { open: Mutex::default(), most }
+        Self { open: Mutex::default(), most: most.min(MOST) }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Visit>>> {
@@ -114,6 +118,9 @@ impl Server {
             return HttpReply::stray(&ProtocolError { status: 503, ..error });
         };
         let reply = self.stdio_line(&visit.connection, body);
+        if visit.out.is_closed() {
+            visit.connection.close(); // its client left meanwhile, and nobody else ends what has just begun
+        }
         let out = visit.out.clone();
         tokio::spawn(async move {
             deliver(reply, &out).await;
@@ -171,6 +178,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        self.inbox.close(); // first, for whoever posts this moment
         self.server.visits.lock().remove(&self.id);
         self.connection.close();
     }
