@@ -322,11 +322,13 @@ fn what_a_caller_wrote_is_not_repeated_at_length() {
 #[test]
 fn a_client_that_tells_so_much_of_itself_that_many_like_it_would_fill_the_memory_is_refused() {
     let hello = |capabilities: Value, client: Value| {
-        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
         let raw = serde_json::value::to_raw_value(&params).unwrap();
         Greeting::read(&Params::read(Some(&raw)).unwrap()).map_err(|error| error.error)
     };
-    let icons = json!({ "name": "c", "version": "1", "icons": [{ "src": format!("data:,{}", "x".repeat(60_000)) }] });
+    let icons =
+        json!({ "name": "c", "version": "1", "icons": [{ "src": format!("data:,{}", "x".repeat(60_000)) }] });
     assert!(hello(json!({ "experimental": { "x": "x".repeat(16_000) } }), icons).is_ok());
     let long = json!({ "name": "c", "version": "x".repeat(70_000) });
     let error = hello(json!({}), long).unwrap_err();

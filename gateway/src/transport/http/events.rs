@@ -37,10 +37,12 @@ fn event(event: Event) -> Vec<u8> {
 /// What becomes of a stream's connection while it is open.
 #[derive(Debug)]
 pub(super) enum Seated {
-    /// It is at work until the stream ends.
+    /// It is at work while something is waited for. While its client takes its time to read it isn't.
     Working {
-        /// So long it keeps its seat.
-        _turn: Option<Turn>,
+        /// The connection.
+        occupant: Option<Occupant>,
+        /// There if it is at work already.
+        turn: Option<Turn>,
     },
     /// It may make room for another when nothing was said on it for long: its client opens a new one.
     Idling(Option<Occupant>),
@@ -50,8 +52,16 @@ impl Seated {
     /// For a stream that lasts so long; `turn` is there if the connection is at work already.
     pub(super) fn new(lasts: Lasts, occupant: Option<&Occupant>, turn: Option<Turn>) -> Self {
         match lasts {
-            Lasts::UntilAnswered => Self::Working { _turn: turn.or_else(|| occupant.map(Occupant::turn)) },
+            Lasts::UntilAnswered => Self::Working { occupant: occupant.cloned(), turn },
             Lasts::UntilEnded => Self::Idling(occupant.cloned()),
+        }
+    }
+
+    /// Something is waited for from now on, for as long as what is given lives.
+    fn wait(&mut self) -> Option<Turn> {
+        match self {
+            Self::Working { occupant, turn } => turn.take().or_else(|| occupant.as_ref().map(Occupant::turn)),
+            Self::Idling(_) => None,
         }
     }
 
@@ -89,7 +99,8 @@ fn kept_alive(
     seated: Seated,
     keep_alive: Duration,
 ) -> impl Stream<Item = Bytes> {
-    stream::unfold((events, seated), move |(mut events, seated)| async move {
+    stream::unfold((events, seated), move |(mut events, mut seated)| async move {
+        let _turn = seated.wait();
         let bytes = match tokio::time::timeout(keep_alive, events.next()).await {
             Ok(event) => {
                 seated.touch();
@@ -100,3 +111,6 @@ fn kept_alive(
         Some((bytes, (events, seated)))
     })
 }
+
+#[cfg(test)]
+mod tests;
