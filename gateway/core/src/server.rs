@@ -16,6 +16,7 @@ use crate::mcp::{
 };
 use crate::session::{Running, Sessions};
 
+mod burden;
 mod headers;
 mod http;
 mod lingering;
@@ -31,6 +32,7 @@ pub use http::{Events, Get, HttpAnswer, HttpReply, Lasts, Post, Visitor};
 pub use stdio::{LineReply, StdioConnection};
 pub use talk::{Hear, Messages, Said};
 
+use burden::Burden;
 use http::Visits;
 use listen::Listens;
 use talk::finish;
@@ -61,6 +63,7 @@ pub struct Server {
     updates: Arc<Updates>,
     listens: Listens,
     visits: Visits,
+    burden: Burden,
     close_streams_after: Option<std::time::Duration>,
     /// Set when the gateway stops.
     stop: CancellationToken,
@@ -78,6 +81,7 @@ impl Server {
             updates,
             listens: Listens::default(),
             visits: Visits::new(max_sessions),
+            burden: Burden::default(),
             close_streams_after,
             stop,
         })

@@ -3,8 +3,11 @@
 //! What the gateway checks is the value; what a plugin gets is the text. Duplicate keys are refused at any depth, so
 //! that both are the same.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::call::LogLevel;
 use crate::json::{self, Json};
@@ -22,6 +25,8 @@ pub struct Params {
     meta: Option<Json>,
     /// `inputResponses` as they were written.
     responses: Option<Json>,
+    /// The room that they take.
+    _held: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Params {
@@ -36,11 +41,17 @@ impl Params {
                 let keys = ["arguments", "_meta", "inputResponses"];
                 let [arguments, meta, responses] =
                     json::members(raw.get(), keys).map(|it| it.map(Json::from));
-                Ok(Self { value, arguments, meta, responses })
+                Ok(Self { value, arguments, meta, responses, _held: None })
             }
             Ok(_) => Err(ProtocolError::params("", "`params` must be an object")),
             Err(error) => Err(ProtocolError::params("", &format!("`params` can't be read: {error}"))),
         }
+    }
+
+    /// The same, which take up room until they are dropped.
+    #[must_use]
+    pub fn holding(self, room: OwnedSemaphorePermit) -> Self {
+        Self { _held: Some(Arc::new(room)), ..self }
     }
 
     /// A member.

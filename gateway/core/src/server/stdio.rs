@@ -193,7 +193,7 @@ impl Server {
         running: &Running,
         hear: Hear,
     ) -> Result<Work, ProtocolError> {
-        let params = Params::read(request.params)?;
+        let params = self.burden.read(request)?;
         let session = connection.session();
         let greets = request.method == Method::Initialize.as_str();
         if envelope::claims(&params) && !(greets && envelope::claimed_version(&params).is_none()) {

@@ -87,8 +87,9 @@ impl Server {
         let refuse = |error: ProtocolError| {
             HttpAnswer::Whole(HttpReply::new(error.status, response(&request.id, &Answer::Error(error))))
         };
-        let params = match Params::read(request.params) {
+        let params = match self.burden.read(request) {
             Ok(params) => params,
+            Err(error) if error.status == 503 => return refuse(error),
             Err(error) => {
                 let status = if spoken.is_stateless() { 400 } else { 200 };
                 return HttpReply::new(status, response(&request.id, &Answer::Error(error))).into();
@@ -244,7 +245,7 @@ impl Server {
                 match entry {
                     Err(error) => error.wants_answer().then(|| malformed(&error, unknown)),
                     Ok(Message::Request(request)) => {
-                        let params = match Params::read(request.params) {
+                        let params = match self.burden.read(&request) {
                             Ok(params) => params,
                             Err(error) => return Some(response(&request.id, &Answer::Error(error))),
                         };

@@ -294,3 +294,31 @@ async fn ending_a_session_ends_what_it_was_asked() {
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 404);
 }
+
+#[tokio::test]
+async fn large_requests_that_wait_for_answers_never_fill_the_memory() {
+    let server = asking();
+    let connection = client(&server, "2025-11-25").await;
+    let padding = "x".repeat(8 << 20);
+    let large = |id| request(id, "tools/call", &json!({ "name": "a_asks", "arguments": { "x": padding } }));
+    let mut waiting = Vec::new();
+    let refused = loop {
+        match server.stdio_line(&connection, &large(waiting.len() as u64)) {
+            LineReply::Several(mut messages) => {
+                next(&mut messages).await.unwrap();
+                waiting.push(messages);
+            }
+            LineReply::Ready(refused) => break refused,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(waiting.len(), 16, "of 8 MiB each, in 128 MiB");
+    let refused: Value = serde_json::from_slice(&refused).unwrap();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(16), &json!(-32603)), "{refused}");
+    let small = json!({ "name": "a_asks", "arguments": { "x": "x".repeat(60_000) } });
+    let mut messages = several(server.stdio_line(&connection, &request(99, "tools/call", &small)));
+    next(&mut messages).await.unwrap();
+    waiting.pop();
+    let mut messages = several(server.stdio_line(&connection, &large(100)));
+    assert_eq!(next(&mut messages).await.unwrap()["method"], "roots/list", "there is room again");
+}
