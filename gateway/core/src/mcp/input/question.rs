@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::call::{Capabilities, InputRequest};
 use crate::config::ClientFeature;
 use crate::json::{Json, parse_strict};
-use crate::names::{PluginId, is_hidden, shown};
+use crate::names::{PluginId, is_hidden, is_hidden_in_uri, shown};
 
 use super::super::revision::{Feature, Revision};
 use super::clean;
@@ -228,7 +228,7 @@ fn url(given: Option<&Value>) -> Result<String, String> {
         && !host.is_empty()
         && !host.starts_with(':')
         && !host.contains('@')
-        && !url.contains(|c: char| c.is_whitespace() || is_hidden(c) || c == '\\');
+        && !url.contains(|c: char| c.is_whitespace() || is_hidden_in_uri(c) || c == '\\');
     if fits { Ok(url.to_owned()) } else { Err(WHAT.to_owned()) }
 }
 

@@ -172,9 +172,18 @@ fn member(kind: Kind, key: &str, value: &Value) -> Result<Option<Value>, String>
                 Kind::Truth => value.is_boolean(),
                 Kind::Several => texts(value).is_some(),
             };
-            if fits { Ok(Some(value.clone())) } else { wrong("of the field's own type") }
+            if fits { Ok(Some(shown_default(value))) } else { wrong("of the field's own type") }
         }
         _ => Ok(None),
+    }
+}
+
+/// A default, without what misleads a reader: it stands in the form before anybody fills it in.
+fn shown_default(given: &Value) -> Value {
+    match given {
+        Value::String(text) => clean::text(text).into(),
+        Value::Array(values) => values.iter().map(shown_default).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => given.clone(),
     }
 }
 

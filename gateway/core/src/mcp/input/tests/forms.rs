@@ -149,6 +149,7 @@ fn a_page_leads_where_a_person_sees_that_it_leads() {
         "https://evil.example\\@bank.example/",
         "https://a b",
         "https://a\u{202e}b",
+        "https://pay\u{200d}pal.example/",
         "file:///etc/passwd",
         "",
     ] {
@@ -222,4 +223,20 @@ fn a_question_has_a_name() {
         let request = InputRequest { key: key.to_owned(), method: "roots/list".to_owned(), params: None };
         assert!(Question::read(&request).is_err());
     }
+}
+
+#[test]
+fn a_default_says_nothing_that_a_person_does_not_see() {
+    let form = fields(&json!({
+        "text": { "type": "string", "default": "pay\u{202e} 10\u{200b}\ntoday" },
+        "several": {
+            "type": "array",
+            "items": { "type": "string", "enum": ["a", "b"] },
+            "default": ["a\u{200b}", "b"],
+        },
+    }));
+    let seen = seen("elicitation/create", &form, Revision::V2026_07_28);
+    let properties = &seen["requestedSchema"]["properties"];
+    assert_eq!(properties["text"]["default"], "pay 10\ntoday");
+    assert_eq!(properties["several"]["default"], json!(["a", "b"]));
 }
