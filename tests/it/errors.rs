@@ -61,12 +61,14 @@ impl Row {
 }
 
 fn call(situation: &'static str, tool: &str, arguments: Value, told: ByRevision) -> Row {
-    row(situation, "tools/call", json!({ "name": tool, "arguments": arguments }), told)
+    let params = Value::from_iter([("name", Value::from(tool)), ("arguments", arguments)]);
+    row(situation, "tools/call", params, told)
 }
 
 fn complete(situation: &'static str, whose: Value, at: &str) -> Row {
     let argument = json!({ "name": "text", "value": "" });
-    row(situation, "completion/complete", json!({ "ref": whose, "argument": argument }), PARAMS).at(at)
+    let params = Value::from_iter([("ref", whose), ("argument", argument)]);
+    row(situation, "completion/complete", params, PARAMS).at(at)
 }
 
 fn methods() -> Vec<Row> {
@@ -122,6 +124,16 @@ fn parameters() -> Vec<Row> {
             [Error(-32002), Error(-32002), Error(-32602)],
         )
         .data(json!({ "uri": "no uri" })),
+    ];
+    for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+        rows.push(row("cursor that nobody gave out", method, json!({ "cursor": "x" }), PARAMS).at("/cursor"));
+        rows.push(row("cursor as number", method, json!({ "cursor": 5 }), PARAMS).at("/cursor"));
+    }
+    rows
+}
+
+fn completions() -> Vec<Row> {
+    vec![
         complete(
             "completion of something else",
             json!({ "type": "ref/tool", "name": "zoo_echo" }),
@@ -145,12 +157,7 @@ fn parameters() -> Vec<Row> {
             PARAMS,
         )
         .at("/argument/name"),
-    ];
-    for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-        rows.push(row("cursor that nobody gave out", method, json!({ "cursor": "x" }), PARAMS).at("/cursor"));
-        rows.push(row("cursor as number", method, json!({ "cursor": 5 }), PARAMS).at("/cursor"));
-    }
-    rows
+    ]
 }
 
 fn calls() -> Vec<Row> {
@@ -224,7 +231,7 @@ fn judge(answer: &Value, row: &Row, id: &str, column: usize) {
 #[test]
 fn one_table_says_what_is_told_over_stdio() {
     let workspace = workspace();
-    let rows: Vec<Row> = [methods(), parameters(), calls()].into_iter().flatten().collect();
+    let rows: Vec<Row> = [methods(), parameters(), completions(), calls()].into_iter().flatten().collect();
     for (revision, column) in REVISIONS {
         let mut stdio =
             if column == 2 { Stdio::start(&workspace) } else { Stdio::greeted(&workspace, revision) };
@@ -240,7 +247,7 @@ fn one_table_says_what_is_told_over_stdio() {
 fn one_table_says_what_is_told_over_http() {
     let workspace = workspace();
     let http = Http::start(&workspace);
-    let rows: Vec<Row> = [methods(), parameters(), calls()].into_iter().flatten().collect();
+    let rows: Vec<Row> = [methods(), parameters(), completions(), calls()].into_iter().flatten().collect();
     for (revision, column) in REVISIONS {
         let session = if column == 2 { String::new() } else { http.greet(&[], revision) };
         for (at, row) in rows.iter().enumerate() {

@@ -77,7 +77,7 @@ impl<'a> Client<'a> {
 
     /// A call's message. Every call of everybody has the same progress token.
     fn message(&self, id: u64, tool: &str, arguments: Value) -> Value {
-        let params = json!({ "name": tool, "arguments": arguments });
+        let params = Value::from_iter([("name", Value::from(tool)), ("arguments", arguments)]);
         let mut message = match &self.session {
             Some(_) => request(id, "tools/call", params),
             None => stateless(id, "tools/call", params),

@@ -38,7 +38,8 @@ impl<'a> Session<'a> {
 
     /// Calls a tool and reads the answer as it comes. It wants to hear of progress.
     fn call(&self, id: u64, tool: &str, arguments: Value) -> EventStream {
-        let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": id } });
+        let meta = json!({ "progressToken": id });
+        let params = Value::from_iter([("name", tool.into()), ("arguments", arguments), ("_meta", meta)]);
         let headers = [
             ("Content-Type", "application/json"),
             ("Accept", "application/json, text/event-stream"),

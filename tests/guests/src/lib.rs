@@ -370,8 +370,8 @@ impl Zoo {
 
     /// Asks the client these questions at once, whatever they are, and returns the answers. For what may be asked.
     #[tool]
-    fn ask(&self, ctx: &Context, questions: Vec<asks::Question>) -> Result<String, ToolError> {
-        Ok(asks::ask(ctx, &questions)?.to_string())
+    fn ask(&self, ctx: &Context, questions: &[asks::Question]) -> Result<String, ToolError> {
+        Ok(asks::ask(ctx, questions)?.to_string())
     }
 
     /// Asks for a name and greets. For what a person answers.
