@@ -14,7 +14,7 @@ use crate::mcp::envelope;
 use crate::mcp::{
     Answer, Begun, Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, Revision,
 };
-use crate::session::{Running, Sessions};
+use crate::session::{Room, Running, Sessions};
 
 mod burden;
 mod headers;
@@ -64,6 +64,7 @@ pub struct Server {
     listens: Listens,
     visits: Visits,
     burden: Burden,
+    answers: Room,
     close_streams_after: Option<std::time::Duration>,
     /// Set when the gateway stops.
     stop: CancellationToken,
@@ -82,6 +83,7 @@ impl Server {
             listens: Listens::default(),
             visits: Visits::new(max_sessions),
             burden: Burden::default(),
+            answers: Room::default(),
             close_streams_after,
             stop,
         })

@@ -20,7 +20,7 @@ mod asking;
 mod in_flight;
 mod streams;
 
-pub use asking::{Asks, Voice};
+pub use asking::{Asks, Room, Voice};
 pub use in_flight::{Duplicate, InFlight, Running};
 #[doc(hidden)]
 pub use streams::fuzz_event_id;

@@ -17,7 +17,7 @@ use crate::mcp::{
     Revision, Wishes,
 };
 use crate::names::Principal;
-use crate::session::{Asks, InFlight, Running, Session};
+use crate::session::{Asks, InFlight, Room, Running, Session};
 
 use super::listen::Ends;
 use super::talk::{Hear, Messages, Work, talk};
@@ -290,9 +290,19 @@ impl Server {
                 self.protocol.unsubscribe(session.listener(), &params)?;
                 return Ok(Work::done(Answer::empty()));
             }
-            _ => {}
+            Method::Ping
+            | Method::Discover
+            | Method::ListTools
+            | Method::CallTool
+            | Method::ListResources
+            | Method::ListTemplates
+            | Method::ReadResource
+            | Method::ListPrompts
+            | Method::GetPrompt
+            | Method::Complete
+            | Method::Listen => {}
         }
-        let asks = session.asks().filter(|_| method.may_ask());
+        let asks = session.asks().filter(|_| method.may_ask()).map(|asks| (asks, &self.answers));
         let Ear { sink, peer, asides } = ear(revision, Wishes::read(&params, session.level()), hear, asks);
         let exchange = session.exchange(running.token(), sink, peer);
         Ok(Work { begun: self.protocol.begin(exchange, method, params), asides })
@@ -325,13 +335,13 @@ struct Ear {
 
 /// Where a call's notifications and questions go: nowhere unless the client wants or answers some and the transport
 /// can carry them.
-fn ear(revision: Revision, wishes: Wishes, hear: Hear, asks: Option<&Arc<Asks>>) -> Ear {
+fn ear(revision: Revision, wishes: Wishes, hear: Hear, asks: Option<(&Arc<Asks>, &Room)>) -> Ear {
     let deaf = || Arc::new(NoSink) as Arc<dyn CallSink>;
     if hear != Hear::Notifications || (wishes.is_empty() && asks.is_none()) {
         return Ear { sink: deaf(), peer: None, asides: None };
     }
     let (out, asides) = mcp::asides();
-    let peer = asks.map(|asks| Arc::new(asks.through(out.clone())) as Arc<dyn Peer>);
+    let peer = asks.map(|(asks, room)| Arc::new(asks.through(out.clone(), room)) as Arc<dyn Peer>);
     let sink = if wishes.is_empty() { deaf() } else { Arc::new(Notifier::new(revision, wishes, out)) };
     Ear { sink, peer, asides: Some(asides) }
 }

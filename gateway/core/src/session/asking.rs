@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -34,11 +34,28 @@ struct Open {
     waiting: HashMap<Id, oneshot::Sender<Answer>>,
 }
 
+/// In what the room for answers is counted, in bytes. Shorter ones aren't counted: few of them may come to one call.
+const UNIT: usize = 1024;
+
+/// The room for the answers that wait with their requests for others, of all sessions together.
+#[derive(Debug, Clone)]
+pub struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    /// 64 MiB.
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(64 * 1024)))
+    }
+}
+
 /// Asks the client on the way of one request.
 #[derive(Debug)]
 pub struct Voice {
     asks: Arc<Asks>,
     out: mpsc::Sender<Aside>,
+    room: Room,
+    /// What the answers of this request take of it.
+    held: Mutex<Vec<OwnedSemaphorePermit>>,
 }
 
 /// An open question; it is withdrawn when this is dropped before its answer came.
@@ -57,10 +74,10 @@ impl Asks {
         Self { open: Mutex::default(), over }
     }
 
-    /// Asks through `out`, the way on which a request's asides leave.
+    /// Asks through `out`, the way on which a request's asides leave. Answers take `room` until the request is over.
     #[must_use]
-    pub fn through(self: &Arc<Self>, out: mpsc::Sender<Aside>) -> Voice {
-        Voice { asks: Arc::clone(self), out }
+    pub fn through(self: &Arc<Self>, out: mpsc::Sender<Aside>, room: &Room) -> Voice {
+        Voice { asks: Arc::clone(self), out, room: room.clone(), held: Mutex::default() }
     }
 
     /// Takes an answer. One that nobody waits for changes nothing.
@@ -70,12 +87,6 @@ impl Asks {
             // Fails where the question was dropped this moment.
             let _ = waiting.send(answer.outcome.clone().map(Json::from));
         }
-    }
-
-    /// How many questions are open.
-    #[must_use]
-    pub fn open(&self) -> usize {
-        self.lock().waiting.len()
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -110,13 +121,25 @@ impl Voice {
             }
         };
         match answer {
-            Ok(Ok(answer)) => answer.map_err(AskError::Refused),
+            Ok(Ok(Ok(answer))) => self.hold(&answer).map(|()| answer),
+            Ok(Ok(Err(refusal))) => Err(AskError::Refused(refusal)),
             Ok(Err(_)) => Err(AskError::Gone),
             Err(_) => {
                 question.why = Some("nobody answered in time");
                 Err(AskError::Silence(PATIENCE))
             }
         }
+    }
+
+    /// Takes the room for an answer.
+    fn hold(&self, answer: &Json) -> Result<(), AskError> {
+        let units = u32::try_from(answer.get().len() / UNIT).unwrap_or(u32::MAX);
+        if units > 0 {
+            let room = Arc::clone(&self.room.0);
+            let held = room.try_acquire_many_owned(units).map_err(|_| AskError::NoRoom)?;
+            self.held.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+        }
+        Ok(())
     }
 }
 

@@ -28,6 +28,9 @@ pub enum AskError {
     /// It has as many questions open as it may have.
     #[error("{0} questions to this client are open already")]
     TooMany(usize),
+    /// It answered, but there is no room for the answer.
+    #[error("too many long answers wait for others; try again later")]
+    NoRoom,
     /// No answer can come any more.
     #[error("no answer can come any more: the client has gone, or the gateway stops")]
     Gone,

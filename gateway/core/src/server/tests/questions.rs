@@ -1,6 +1,8 @@
 //! Questions to a client of the handshake era: they leave on the way of the request that asks, and any message of the
 //! same session may bring the answer.
 
+use futures_util::FutureExt as _;
+
 use super::*;
 use crate::call::{Content, InputRequest, NeedInput};
 use crate::config::ClientFeature;
@@ -321,4 +323,42 @@ async fn large_requests_that_wait_for_answers_never_fill_the_memory() {
     waiting.pop();
     let mut messages = several(server.stdio_line(&connection, &large(100)));
     assert_eq!(next(&mut messages).await.unwrap()["method"], "roots/list", "there is room again");
+}
+
+#[tokio::test]
+async fn long_answers_that_wait_for_others_never_fill_the_memory() {
+    let server = asking();
+    let connection = client(&server, "2025-11-25").await;
+    let long = |id: &Value| {
+        let root = json!({ "uri": "file:///a", "name": "x".repeat(1_000_000) });
+        json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": [root] } }).to_string().into_bytes()
+    };
+    let params = json!({ "name": "a_asks", "arguments": { "count": 4 } });
+    let mut waiting = Vec::new();
+    let refused = loop {
+        let request = request(waiting.len() as u64, "tools/call", &params);
+        let mut messages = several(server.stdio_line(&connection, &request));
+        let mut asked = Vec::new();
+        for _ in 0..4 {
+            asked.push(next(&mut messages).await.unwrap()["id"].clone());
+        }
+        for id in &asked[..3] {
+            line(&server, &connection, &long(id)).await;
+        }
+        match next(&mut messages).now_or_never() {
+            None => waiting.push(messages),
+            Some(withdrawal) => {
+                assert_eq!(withdrawal.unwrap()["params"]["requestId"], asked[3]);
+                break next(&mut messages).await.unwrap();
+            }
+        }
+    };
+    assert_eq!(waiting.len(), 22, "of 3 MB each, in 64 MiB");
+    assert!(text(&refused).contains("too many long answers wait"), "{refused}");
+    drop(waiting);
+    let mut messages = several(server.stdio_line(&connection, &call(99, "a_asks")));
+    let question = next(&mut messages).await.unwrap();
+    line(&server, &connection, &long(&question["id"])).await;
+    let response = next(&mut messages).await.unwrap();
+    assert!(text(&response).contains("file:///a"), "there is room again");
 }
