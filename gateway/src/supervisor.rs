@@ -2,8 +2,8 @@
 //!
 //! One plugin that can't be used takes nothing from the others; each mistake becomes a problem that points into the
 //! configuration. What is served is published through a `watch` channel, so that a request takes a snapshot and a
-//! newer catalog can take its place: as soon as a plugin says that what it offers has changed. Watching files and loading
-//! anew isn't here yet.
+//! newer catalog can take its place: as soon as a plugin says that what it offers has changed. Watching files and
+//! loading anew isn't here yet.
 
 use std::sync::Arc;
 use std::time::Instant;

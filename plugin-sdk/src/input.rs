@@ -71,8 +71,9 @@
 //!
 //! # What starts over
 //! Everything before a question is done again in each round. So ask first and act afterwards, and where that can't be,
-//! put the act into [`Context::once`], whose result later rounds get. A gateway asks up to 8 times in one call. Native tests ([`testing`](crate::testing)) run each
-//! round as a gateway does, and fail a call that wrote something before it asked.
+//! put the act into [`Context::once`], whose result later rounds get. A gateway asks up to 8 times in one call. Native
+//! tests ([`testing`](crate::testing)) run each round as a gateway does, and fail a call that wrote something before it
+//! asked.
 //!
 //! A key names a question within one call: another question needs another key. The answer of a key is the newest one.
 //!

@@ -1,7 +1,8 @@
 //! `tidy`: habits of files that no compiler and no lint checks.
 //!
 //! Sources: no `mod.rs`, an opening `//!`, no non-test file above [`LONGEST`] lines, a median of at most [`MEDIAN`].
-//! The protocol's: which page of the specification they follow. All files: no path of one machine, no address of a package registry. Function length is clippy's.
+//! The protocol's: which page of the specification they follow. All files: no path of one machine, no address of a
+//! package registry. Function length is clippy's.
 
 use std::fs;
 use std::process::ExitCode;

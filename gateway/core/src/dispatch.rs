@@ -2,8 +2,8 @@
 //!
 //! Whoever asks takes a snapshot of the catalog once ([`Dispatcher::catalog`]) and uses it for all that belongs to
 //! one request, so that a reload in between changes nothing for it. Then: find the name, check what came in, wait for
-//! a permit, call the plugin, check what came out. Only a plugin's own limits end a call; here it ends a moment after the
-//! caller has lost interest, and a panic below ends no more than the call.
+//! a permit, call the plugin, check what came out. Only a plugin's own limits end a call; here it ends a moment after
+//! the caller has lost interest, and a panic below ends no more than the call.
 
 use std::sync::Arc;
 use std::time::Duration;

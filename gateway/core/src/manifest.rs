@@ -233,8 +233,9 @@ impl UriTemplate {
     /// Checks `text` and finds its literal beginning.
     ///
     /// # Errors
-    /// It holds white space, hidden characters or such as no URI has, its braces don't match, it has no variable, or its literal beginning is shorter than scheme and authority
-    /// (`test://host`), or scheme and one path character (`urn:a`).
+    /// It holds white space, hidden characters or such as no URI has, its braces don't match, it has no variable, or
+    /// its literal beginning is shorter than scheme and authority (`test://host`), or scheme and one path character
+    /// (`urn:a`).
     pub fn new(text: &str) -> Result<Self, TemplateError> {
         if text.chars().any(|c| c.is_whitespace() || is_hidden_in_uri(c)) {
             return Err(TemplateError::Hidden);

@@ -37,8 +37,8 @@ use seats::{Seat, Seats};
 /// Where MCP is spoken.
 pub const PATH: &str = "/mcp";
 
-/// How many connections may be open at once; for one more, the one that was quiet longest is closed. Far above what hosts open, and below the
-/// usual limit of 1,024 open files together with what plugins hold.
+/// How many connections may be open at once; for one more, the one that was quiet longest is closed. Far above what
+/// hosts open, and below the usual limit of 1,024 open files together with what plugins hold.
 const CONNECTIONS: usize = 768;
 
 /// How long a connection may take to send a request's head, also when it is idle before. Longer than clients keep

@@ -36,7 +36,8 @@ const IN_FLIGHT: usize = 1024;
 /// How long calls may go on after the peer has closed its side: hosts kill a server that outlives them by more.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long calls may go on once they were told that nobody waits any more: guests that watch for it put things in order.
+/// How long calls may go on, whatever grace they have, once they were told that nobody waits any more: guests that watch
+/// for it put things in order.
 const TIDY: Duration = Duration::from_millis(500);
 
 /// How long the last answers may take to be written.
@@ -217,7 +218,8 @@ impl<P: Protocol> Peer<P> {
         abandoned
     }
 
-    /// Tells what still runs, and drops what doesn't end then. Closes the way to the writer, which ends once everything is written.
+    /// Tells what still runs, and drops what doesn't end then. Closes the way to the writer, which ends once everything
+    /// is written.
     async fn abandon(mut self) -> usize {
         self.reap();
         let left = self.calls.len();

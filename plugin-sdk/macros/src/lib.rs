@@ -62,8 +62,8 @@ pub fn resource(_options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a function of a `#[plugin]` block a prompt. The doc comment is its description.
 ///
-/// `#[prompt(…)]` takes `name`, by default the function's, `title`, and `when` as for a tool. Each parameter is an argument; a parameter
-/// called `args` is a struct of all of them.
+/// `#[prompt(…)]` takes `name`, by default the function's, `title`, and `when` as for a tool. Each parameter is an
+/// argument; a parameter called `args` is a struct of all of them.
 #[proc_macro_attribute]
 pub fn prompt(_options: TokenStream, item: TokenStream) -> TokenStream {
     plugin::misplaced("prompt", &item.into()).into()

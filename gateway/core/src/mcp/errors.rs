@@ -28,7 +28,7 @@ pub const CANCELLED: i32 = -32800;
 pub struct ProtocolError {
     /// What the client is told.
     pub error: ErrorObject,
-    /// 200 once the request reached its method; 400 or 404 before that.
+    /// 200 once the request reached its method; 400, 404 or 406 before that, 503 where there is no room for it.
     pub status: u16,
 }
 
@@ -148,7 +148,8 @@ impl From<DispatchError> for Trouble {
 }
 
 /// What the model is told of a tool's failure, if it is told: what happened while the tool ran, unless it was the
-/// gateway that failed, and from 2025-11-25 on that its arguments don't fit. Nothing else asks a plugin for something that a model reads.
+/// gateway that failed, and from 2025-11-25 on that its arguments don't fit. Nothing else asks a plugin for something
+/// that a model reads.
 pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<ToolResult> {
     match error {
         DispatchError::UnknownTool { .. }

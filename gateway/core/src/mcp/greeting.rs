@@ -48,7 +48,8 @@ impl Greeting {
     /// known, else the newest with one (2025-11-25, basic/lifecycle).
     ///
     /// # Errors
-    /// -32602: a parameter is missing, of the wrong type, or longer than what is kept of a client. A revision that isn't known is no error.
+    /// -32602: a parameter is missing, of the wrong type, or longer than what is kept of a client. A revision that isn't
+    /// known is no error.
     pub fn read(params: &Params) -> Result<Self, ProtocolError> {
         let asked = params.string("protocolVersion")?;
         let object = |key: &str| match params.get(key) {

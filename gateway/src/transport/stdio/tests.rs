@@ -9,8 +9,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 
 use super::*;
 
-/// Answers `echo …` at once, `later …` from a task, `long N` with that many bytes; `never` isn't answered, `tidy` ends a
-/// moment after the peer has gone, and `stream` is answered only when all is wound up. After `chat` there is always news. Anything else is a notification.
+/// Answers `echo …` at once, `later …` from a task, `long N` with that many bytes; `never` isn't answered, `tidy` ends
+/// a moment after the peer has gone, and `stream` is answered only when all is wound up. After `chat` there is always
+/// news. Anything else is a notification.
 #[derive(Debug, Default)]
 struct Fake {
     disconnected: CancellationToken,
