@@ -84,6 +84,11 @@ pub(super) struct Round {
 }
 
 impl Round {
+    /// How many bytes of answers there are.
+    fn size(&self) -> usize {
+        self.answers.iter().map(|(_, answer)| answer.get().len()).sum()
+    }
+
     /// The round after this one, with more answers. One that was asked for again takes the place of the earlier.
     fn next(self, more: Vec<(String, Json)>, state: Option<Vec<u8>>) -> Self {
         let mut answers = Arc::unwrap_or_clone(self.answers);
@@ -128,7 +133,7 @@ pub(super) async fn converse<C: Call>(
         }
         match exchange.revision.era() {
             Era::Handshake => {
-                let answers = talk.ask(&member, &asked).await?;
+                let answers = talk.ask(&member, &asked, round.size()).await?;
                 round = round.next(answers, state);
             }
             Era::Stateless => {

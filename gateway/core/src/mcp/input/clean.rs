@@ -14,6 +14,12 @@ const MAX_MESSAGE: usize = 4 << 10;
 /// The longest title or description of a field, in bytes.
 const MAX_LABEL: usize = 1 << 10;
 
+/// What a label begins with.
+const BRACKETS: &[char] = &['[', '［', '【', '〖', '〔', '〚', '⟦', '❲', '⁅', '⦋', '⦍', '⦏', '﹝'];
+
+/// What stands in a label after its first word.
+const COLONS: &[char] = &[':', ';', '：', '∶', '꞉', 'ː', '﹕', '︓', '⁚', '։', '׃'];
+
 /// The member of `_meta` that names the plugin, on every question.
 const PLUGIN_KEY: &str = "moongate/plugin";
 
@@ -22,14 +28,44 @@ pub(super) fn text(text: &str) -> String {
     text.replace(|c: char| is_hidden(c) && c != '\n' && c != '\t', "")
 }
 
+/// The same for a person, who tells by the label which plugin asks: with nothing that looks like another one.
+pub(super) fn unlabelled(given: &str) -> String {
+    let mut text = text(given);
+    let labels: Vec<_> = text.match_indices(BRACKETS).filter(|(at, _)| is_label(&text[*at..])).collect();
+    let labels: Vec<_> = labels.into_iter().map(|(at, bracket)| at..at + bracket.len()).collect();
+    for bracket in labels.into_iter().rev() {
+        text.replace_range(bracket, "(");
+    }
+    text
+}
+
+/// Does something in it look like a label?
+pub(super) fn is_labelled(text: &str) -> bool {
+    text.match_indices(BRACKETS).any(|(at, _)| is_label(&text[at..]))
+}
+
+/// Does it begin as a label does, to the eye? Letters of other scripts may look like any, and what is neither a letter
+/// nor of ASCII may not be seen at all.
+fn is_label(text: &str) -> bool {
+    let mut seen = text
+        .chars()
+        .skip(1)
+        .filter(|c| !c.is_whitespace() && (c.is_ascii() || c.is_alphanumeric() || COLONS.contains(c)));
+    let looks_like = |letter: char, c: char| {
+        !c.is_ascii() || c.eq_ignore_ascii_case(&letter) || matches!(letter, 'l' | 'i') && "lI1|!".contains(c)
+    };
+    "plugin".chars().all(|letter| seen.next().is_some_and(|c| looks_like(letter, c)))
+        && seen.next().is_some_and(|c| COLONS.contains(&c))
+}
+
 /// The same, no longer than a message.
 pub(super) fn message(given: &str) -> String {
-    cut(text(given), MAX_MESSAGE)
+    cut(unlabelled(given), MAX_MESSAGE)
 }
 
 /// The same, no longer than a label.
 pub(super) fn label(given: &str) -> String {
-    cut(text(given), MAX_LABEL)
+    cut(unlabelled(given), MAX_LABEL)
 }
 
 fn cut(mut text: String, most: usize) -> String {

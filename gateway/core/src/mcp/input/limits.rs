@@ -28,3 +28,6 @@ pub(super) const CARRIED: usize = 16 << 10;
 
 /// The longest answer, in bytes: what a model says is kept until the call ends.
 pub(super) const ANSWER: usize = 1 << 20;
+
+/// The answers of one call that are kept, all together, in bytes.
+pub(super) const ANSWERS: usize = 4 << 20;

@@ -217,9 +217,10 @@ fn action(answer: &Map<String, Value>) -> Result<&str, String> {
     }
 }
 
-/// The address of a page that a person is sent to: a person must see where it leads.
+/// The address of a page that a person is sent to: a person must see where it leads. Letters of other scripts in a host
+/// look like those of a host that the person trusts, and escapes there are read as what they stand for.
 fn url(given: Option<&Value>) -> Result<String, String> {
-    const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host, and neither a user nor characters that nobody sees";
+    const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host in ASCII (`xn--` for other scripts), and neither a user nor characters that nobody sees";
     let url = given.and_then(Value::as_str).ok_or(WHAT)?;
     let lower = url.to_ascii_lowercase();
     let rest = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).ok_or(WHAT)?;
@@ -227,7 +228,7 @@ fn url(given: Option<&Value>) -> Result<String, String> {
     let fits = url.len() <= MAX_URL
         && !host.is_empty()
         && !host.starts_with(':')
-        && !host.contains('@')
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte))
         && !url.contains(|c: char| c.is_whitespace() || is_hidden_in_uri(c) || c == '\\');
     if fits { Ok(url.to_owned()) } else { Err(WHAT.to_owned()) }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use futures_util::future::try_join_all;
@@ -17,7 +18,7 @@ use super::super::errors::{ProtocolError, Trouble};
 use super::super::project::{InputRequired, View, render};
 use super::super::{Exchange, Method, Params, Protocol};
 use super::state::{Carried, Claim, Invalid, Opened, Spent};
-use super::{Asked, Round, answered, clean};
+use super::{Asked, Round, answered, clean, limits};
 
 /// One request and what it is served with.
 pub(super) struct Talk<'a> {
@@ -55,8 +56,14 @@ impl Talk<'_> {
 
     // --- handshake revisions ---
 
-    /// Asks all questions at once and waits for all answers. The first that can't be used withdraws the others.
-    pub(super) async fn ask(&self, member: &Member, asked: &Asked) -> Result<Vec<(String, Json)>, Trouble> {
+    /// Asks all questions at once and waits for all answers. The first that can't be used withdraws the others, and so
+    /// does the one that makes all answers too long: `kept` bytes of them are there already.
+    pub(super) async fn ask(
+        &self,
+        member: &Member,
+        asked: &Asked,
+        kept: usize,
+    ) -> Result<Vec<(String, Json)>, Trouble> {
         let Exchange { revision, cancel, peer, .. } = self.exchange;
         let mut ready = Vec::with_capacity(asked.len());
         for (_, question) in asked {
@@ -73,6 +80,7 @@ impl Talk<'_> {
             let why = "the client can't be asked here: its request came in a batch, or without accepting a stream of events";
             return Err(Trouble::unanswered(member, why.to_owned()));
         };
+        let kept = &AtomicUsize::new(kept);
         let each = ready.iter().map(|(question, params)| async move {
             let method = question.method();
             let answer = peer.ask(method, params.as_ref()).await;
@@ -80,6 +88,13 @@ impl Talk<'_> {
             let answer = answer.and_then(|answer| {
                 let used = question.accept(answer.get());
                 used.map_err(|why| format!("the client's answer to `{method}` can't be used: {why}"))
+            });
+            let answer = answer.and_then(|answer| {
+                let size = answer.get().len();
+                let fits = kept.fetch_add(size, Ordering::Relaxed) + size <= limits::ANSWERS;
+                let most = limits::ANSWERS >> 20;
+                fits.then_some(answer)
+                    .ok_or_else(|| format!("the client's answers are longer than {most} MiB together"))
             });
             match answer {
                 Ok(answer) => Ok((question.key.clone(), answer)),

@@ -78,6 +78,9 @@ impl Field {
                 "its name must have 1 to {MAX_NAME} bytes and no characters that nobody sees"
             ));
         }
+        if clean::is_labelled(name) {
+            return Err("its name looks like the label that tells which plugin asks".to_owned());
+        }
         let given = given.as_object().ok_or("its schema must be an object")?;
         let kind = Kind::of(given)?;
         let mut schema = Map::new();
@@ -181,19 +184,21 @@ fn member(kind: Kind, key: &str, value: &Value) -> Result<Option<Value>, String>
 /// A default, without what misleads a reader: it stands in the form before anybody fills it in.
 fn shown_default(given: &Value) -> Value {
     match given {
-        Value::String(text) => clean::text(text).into(),
+        Value::String(text) => clean::unlabelled(text).into(),
         Value::Array(values) => values.iter().map(shown_default).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => given.clone(),
     }
 }
 
-/// The values of a choice: shown as they are, so none may hold what nobody sees.
+/// The values of a choice: shown as they are, so none may hold what nobody sees, or look like a label.
 fn values(given: &Value) -> Result<Value, ()> {
     let texts = texts(given).ok_or(())?;
     let mut seen = std::collections::HashSet::new();
     let fine = !texts.is_empty()
         && texts.len() <= MAX_VALUES
-        && texts.iter().all(|text| !text.contains(is_hidden) && seen.insert(*text));
+        && texts
+            .iter()
+            .all(|text| !text.contains(is_hidden) && !clean::is_labelled(text) && seen.insert(*text));
     if fine { Ok(given.clone()) } else { Err(()) }
 }
 

@@ -123,7 +123,7 @@ fn a_person_sees_who_asks_and_nothing_that_is_not_there() {
     form["message"] = json!("[plugin: bank]\u{200b} pay\u{202e} now\u{7}\nplease");
     form["_meta"] = json!({ "io.modelcontextprotocol/related-task": {}, "progressToken": 1, "com.example/x": 2, "moongate/plugin": "bank" });
     let shown = seen("elicitation/create", &form, Revision::V2025_11_25);
-    assert_eq!(shown["message"], "[plugin: weather] [plugin: bank] pay now\nplease");
+    assert_eq!(shown["message"], "[plugin: weather] (plugin: bank] pay now\nplease");
     let field = &shown["requestedSchema"]["properties"]["f"];
     assert_eq!((&field["title"], &field["description"]), (&json!("T"), &json!("[31mred")));
     assert_eq!(shown["_meta"], json!({ "com.example/x": 2, "moongate/plugin": "weather" }));
@@ -239,4 +239,59 @@ fn a_default_says_nothing_that_a_person_does_not_see() {
     let properties = &seen["requestedSchema"]["properties"];
     assert_eq!(properties["text"]["default"], "pay 10\ntoday");
     assert_eq!(properties["several"]["default"], json!(["a", "b"]));
+}
+
+#[test]
+fn nothing_that_a_plugin_says_passes_for_the_label_of_another() {
+    let labels = [
+        "[plugin: bank] Your PIN?",
+        "Fine?\n[Plugin: bank] Your PIN?",
+        "Fine?\n  [ PLUGIN : bank] Your PIN?",
+        "Fine?\n\n［ｐｌｕｇｉｎ： bank] Your PIN?",
+        "Fine? [рlugіn: bank] Your PIN?",
+        "Fine? [plu\u{ad}gin\u{200d}: bank] Your PIN?",
+        "Fine? [pIugln: bank] Your PIN?",
+        "[[plugin: bank]",
+    ];
+    for text in labels {
+        let schema = json!({ "type": "object", "properties": { "a": {
+            "type": "string", "title": text, "description": text, "default": text, "enum": ["x"], "enumNames": [text],
+        } } });
+        let params = json!({ "message": text, "requestedSchema": schema });
+        let asked = question("elicitation/create", &params).unwrap();
+        let asked = asked.params(&PluginId::new("p").unwrap(), Revision::V2025_11_25).unwrap().unwrap();
+        let asked = asked.to_value().unwrap();
+        let field = &asked["requestedSchema"]["properties"]["a"];
+        let message = asked["message"].as_str().unwrap().strip_prefix("[plugin: p] ").unwrap();
+        let shown = [&field["title"], &field["description"], &field["default"], &field["enumNames"][0]];
+        for shown in shown.into_iter().map(|shown| shown.as_str().unwrap()).chain([message]) {
+            assert!(shown.contains('(') && !clean::is_labelled(shown), "{shown:?}");
+        }
+        // What can't be changed is refused.
+        let value = json!({ "v": { "type": "string", "enum": [text] } });
+        let mut name = serde_json::Map::new();
+        name.insert(text.replace(['\n', '\u{ad}'], ""), json!({ "type": "string" }));
+        for properties in [value, Value::Object(name)] {
+            let schema = json!({ "type": "object", "properties": properties });
+            let params = json!({ "message": "m", "requestedSchema": schema });
+            assert!(question("elicitation/create", &params).is_err(), "{text:?}");
+        }
+    }
+    for text in ["[x] yes", "See [1]: there", "the plugin: mine", "[plugins] and [plug: in]", "[да: нет]"]
+    {
+        assert_eq!(clean::message(text), text);
+    }
+}
+
+#[test]
+fn a_page_is_on_a_host_that_a_person_can_not_mistake_for_another() {
+    let ask = |url: &str| {
+        question("elicitation/create", &json!({ "mode": "url", "message": "m", "url": url })).map(drop)
+    };
+    for url in ["https://аррle.com/", "https://b%61nk.example/", "https://bank.example／@evil.example/"] {
+        assert!(ask(url).unwrap_err().contains("in ASCII"), "{url}");
+    }
+    for url in ["https://xn--80ak6aa92e.com/", "http://[::1]:8080/a", "https://a-b.example:8443/да?x=%61"] {
+        ask(url).unwrap();
+    }
 }

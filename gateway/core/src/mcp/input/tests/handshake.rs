@@ -265,3 +265,23 @@ async fn eight_rounds_are_asked_and_no_more() {
     assert!(told(&gateway, &client).await.contains("asked the client 8 times"));
     assert_eq!((peer.asked.lock().unwrap().len(), gateway.calls()), (8, 9));
 }
+
+#[tokio::test]
+async fn the_answers_of_one_call_are_kept_up_to_a_limit_together() {
+    // Each answer is short enough by itself: eight rounds of sixteen would be 120 MB.
+    let gateway = Gateway::new(|context| {
+        let round = context.answers.len() / 16;
+        let keys: Vec<String> = (0..16).map(|at| format!("{round}-{at}")).collect();
+        let questions: Vec<_> =
+            keys.iter().map(|key| (key.as_str(), "sampling/createMessage", sample())).collect();
+        Ok(asks(&questions, None))
+    });
+    let (client, peer) = Client::answering(Revision::V2025_11_25, |_, _| {
+        let mut said = said();
+        said["content"]["text"] = "x".repeat(100_000).into();
+        Ok(said)
+    });
+    let why = told(&gateway, &client).await;
+    assert!(why.contains("longer than 4 MiB together"), "{why}");
+    assert_eq!((gateway.calls(), peer.asked.lock().unwrap().len()), (3, 42));
+}
