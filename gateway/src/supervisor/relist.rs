@@ -6,8 +6,10 @@
 //! they began with.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use moongate_core::catalog::{Build, Catalog, Diff, KindDiff, Member, Plugin};
 use moongate_core::changes::Updates;
@@ -90,8 +92,19 @@ impl Relisting {
             }
             let foreign = self.tell_of_its_own(&plugin, resources);
             if self.schedule.awaits(&plugin) {
-                let waiting = self.waiting.entry(plugin).or_default();
-                waiting.extend(foreign.into_iter().take(WAITING.saturating_sub(waiting.len())));
+                let waiting = self.waiting.entry(plugin.clone()).or_default();
+                let known = waiting.len();
+                let room = WAITING.saturating_sub(known);
+                let mut more = foreign.into_iter().filter(|uri| !waiting.contains(uri)).collect::<Vec<_>>();
+                let dropped = more.split_off(more.len().min(room));
+                waiting.extend(more);
+                // Once: until its lists are there it is full.
+                if !dropped.is_empty() && known < WAITING {
+                    tracing::warn!(
+                        %plugin,
+                        "it said that more than {WAITING} resources changed which it doesn't list; nobody is told of the rest"
+                    );
+                }
             } else {
                 refuse(&plugin, &foreign);
             }
@@ -101,7 +114,13 @@ impl Relisting {
     /// Takes what a plugin answered.
     fn answered(&mut self, plugin: &PluginId, asked: Asked) {
         self.schedule.ended(plugin);
-        let taken = asked.and_then(|anew| anew.map_or(Ok(()), |anew| self.replace(anew)));
+        let taken = asked.and_then(|anew| match anew {
+            // Nothing of it is changed before all of it is built.
+            Some(anew) => {
+                catch_unwind(AssertUnwindSafe(|| self.replace(anew))).unwrap_or_else(|_| Err(failed()))
+            }
+            None => Ok(()),
+        });
         match taken {
             Ok(()) => drop(self.said.remove(plugin)),
             // The same again and again is no news: a plugin may report in every call.
@@ -159,7 +178,7 @@ impl Relisting {
     }
 }
 
-/// Asks a plugin what it offers now.
+/// Asks a plugin what it offers now. A panic is its failure alone: others are asked after it, and it is asked again.
 async fn ask(plugin: PluginId, before: Loaded) -> (PluginId, Asked) {
     let asked = async {
         let wasm = before.wasm.described_anew().await.map_err(|error| error.to_string())?;
@@ -172,7 +191,16 @@ async fn ask(plugin: PluginId, before: Loaded) -> (PluginId, Asked) {
         let member = member.map_err(|error| format!("the gateway failed: {error}"))?;
         member.map(|member| Some(Loaded { wasm, member })).map_err(|problems| said(&problems))
     };
-    (plugin, asked.await)
+    (plugin, guarded(asked).await)
+}
+
+/// A panic is an error like another.
+async fn guarded(asked: impl Future<Output = Asked>) -> Asked {
+    AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| Err(failed()))
+}
+
+fn failed() -> String {
+    "the gateway failed at it, and it isn't the plugin's fault".to_owned()
 }
 
 /// Several problems in one line.

@@ -134,6 +134,28 @@ async fn nobody_is_told_of_resources_that_are_not_the_plugins_own() {
     assert!(told.is_err(), "{told:?}");
 }
 
+#[tokio::test]
+async fn a_panic_over_one_plugins_lists_does_not_end_the_asking_of_all() {
+    let asked = guarded(async { panic!("as it was asked to") }).await;
+    assert!(asked.unwrap_err().contains("the gateway failed"));
+}
+
+#[tokio::test]
+async fn resources_that_are_not_kept_until_the_lists_are_there_are_told_of_once() {
+    let lines = Arc::new(AtomicUsize::new(0));
+    let _guard = tracing::subscriber::set_default(Counting(Arc::clone(&lines)));
+    let (catalog, _) = watch::channel(Arc::new(Catalog::build(1, Vec::new(), None).catalog));
+    let mut relisting = Relisting::new(Vec::new(), Vec::new(), catalog, Arc::default());
+    let plugin = PluginId::new("guest").unwrap();
+    for round in 0..5 {
+        let uris = (0..1000).map(|at| ResourceUri::new(&format!("test://{round}/{at}")).unwrap());
+        let reported = Reported { lists: true, resources: uris.collect() };
+        relisting.reported(BTreeMap::from([(plugin.clone(), reported.clone())]));
+        relisting.reported(BTreeMap::from([(plugin.clone(), reported)]));
+    }
+    assert_eq!((relisting.waiting[&plugin].len(), lines.load(Ordering::Relaxed)), (WAITING, 1));
+}
+
 /// Counts warnings of relisting.
 struct Counting(Arc<AtomicUsize>);
 
