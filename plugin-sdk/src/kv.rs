@@ -27,7 +27,8 @@
 //! assert_eq!(client.kv::<String>("name").as_deref(), Some("Bob"));
 //! ```
 //!
-//! The operator grants it with `state = true` below `[plugins.<name>.allow]` in `gateway.toml`, and limits its size.
+//! The gateway keeps it in memory: it outlives the call, but not the gateway's process (`moongate call` is one of its
+//! own). The operator grants it with `state = true` below `[plugins.<name>.allow]` in `gateway.toml`, and limits its size.
 //! All calls of the plugin share the keys, whoever the caller is: put [`Context::principal`](crate::Context::principal)
 //! into the key where they should not.
 //!

@@ -30,6 +30,11 @@ impl Reading<'_> {
         match self.name_or_boolean(allow, "state") {
             None | Some(NameOrBoolean::Boolean(false)) => StateGrant::Refused,
             Some(NameOrBoolean::Boolean(true)) => StateGrant::Own,
+            Some(NameOrBoolean::Name(name)) if is_a_boolean_in_quotes(&name.text) => {
+                let problem = Problem::error(format!("no store can be called {}", quoted(&name.text)));
+                self.note(problem.at(name.place).hint("write `true` or `false` without quotes"));
+                StateGrant::Refused
+            }
             Some(NameOrBoolean::Name(name)) => match StoreName::new(&name.text) {
                 Ok(name) => StateGrant::Shared(name),
                 Err(error) => {
@@ -125,6 +130,11 @@ impl Reading<'_> {
         self.note(Problem::error(message).at(guest.place.clone()).hint(hint));
         false
     }
+}
+
+/// A slip that would make all plugins with it share a store.
+fn is_a_boolean_in_quotes(name: &str) -> bool {
+    ["true", "false", "yes", "no", "on", "off"].iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 /// Is one of two paths inside the sandbox the other, or inside it?

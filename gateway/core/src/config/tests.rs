@@ -143,7 +143,12 @@ fn state_is_granted_under_the_tables_name_or_another() {
     assert_eq!(granted("allow.state = false"), StateGrant::Refused);
     assert_eq!(granted("allow.state = true"), StateGrant::Own);
     assert_eq!(granted("allow.state = 'notes'"), StateGrant::Shared(StoreName::new("notes").unwrap()));
-    for (wrong, part) in [("'two words'", "can't be called so"), ("1", "`true`, `false` or a name")] {
+    let slips = [
+        ("'two words'", "can't be called so"),
+        ("'true'", "no store can be called"),
+        ("1", "`true`, `false` or a name"),
+    ];
+    for (wrong, part) in slips {
         let text = with_plugin(&format!("allow.state = {wrong}"));
         let loaded = from_text(&ui().join("gateway.toml"), text, &environment());
         assert!(

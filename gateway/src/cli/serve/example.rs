@@ -5,11 +5,12 @@ use std::path::Path;
 use moongate_core::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
-/// A command line that calls one of the tools: one that needs no arguments if there is one, else one whose schema
-/// names values.
+/// A command line that calls one of the tools: one that changes nothing if there is one, and needs as few arguments as
+/// there are, whose schema names values.
 pub(super) fn example(catalog: &Catalog, program: &str, config: Option<&Path>) -> Option<String> {
     let calls = catalog.tools().iter().filter_map(|tool| Some((tool, arguments(tool)?)));
-    let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
+    let (tool, arguments) =
+        calls.min_by_key(|(tool, arguments)| (tool.tool().hints.read_only != Some(true), arguments.len()))?;
     let mut words = vec![quoted(program), "call".to_owned()];
     if let Some(config) = config {
         words.extend(["-c".to_owned(), quoted(&config.to_string_lossy())]);

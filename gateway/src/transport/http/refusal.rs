@@ -60,7 +60,7 @@ impl Refusal {
             Self::Origin => {
                 "pages of this origin may not call: add it to `allowed_origins` under `[http]`".to_owned()
             }
-            Self::Path => format!("there is nothing here: the endpoint is `{PATH}`"),
+            Self::Path => format!("there is nothing here: the endpoint is `{PATH}`, and `/sse` only where `legacy_sse` is on"),
             Self::NoToken => "a bearer token is needed".to_owned(),
             Self::BadToken => "the bearer token is not known".to_owned(),
             Self::Method(verbs) => format!("there is only {verbs} here"),
