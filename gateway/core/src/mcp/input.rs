@@ -11,12 +11,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Map;
 use serde_json::value::RawValue;
 
 use crate::call::{CallContext, CallError, InputRequest, NeedInput, Outcome};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, DispatchError, Dispatcher};
 use crate::json::Json;
+use crate::manifest::Entries;
 
 use super::errors::Trouble;
 use super::revision::Era;
@@ -137,10 +139,12 @@ pub(super) async fn converse<C: Call>(
                 round = round.next(answers, state);
             }
             Era::Stateless => {
-                let (answers, open) = answered(asked, &mut round.ahead);
+                let (answers, open, unusable) = answered(asked, &mut round.ahead);
                 let all = open.is_empty() && !answers.is_empty();
                 round = round.next(answers, state);
                 if !all {
+                    let own = meta.into_iter().filter(|(key, _)| key != UNUSABLE);
+                    let meta: Entries = own.chain(unusable).collect();
                     return talk.input_required(&member, &round, &open, &meta).map(Conversed::Asks);
                 }
             }
@@ -157,20 +161,30 @@ fn read(member: &Member, requests: Vec<InputRequest>) -> Result<Asked, Trouble> 
     requests.into_iter().map(read).collect()
 }
 
-/// Tells the questions that are answered from those that aren't: there is no answer, or none that can be used.
-fn answered(asked: Asked, given: &mut HashMap<String, Json>) -> (Vec<(String, Json)>, Asked) {
-    let (mut answers, mut open) = (Vec::new(), Vec::new());
+/// The member of a result's `_meta` that says why an answer is asked for again.
+const UNUSABLE: &str = "moongate/unusable";
+
+/// Tells the questions that are answered from those that aren't: there is no answer, or none that can be used. Why not
+/// is for `_meta`, since MCP has no place for it.
+fn answered(asked: Asked, given: &mut HashMap<String, Json>) -> (Vec<(String, Json)>, Asked, Entries) {
+    let (mut answers, mut open, mut reasons) = (Vec::new(), Vec::new(), Map::new());
     for (request, question) in asked {
         match given.remove(&question.key).map(|answer| question.accept(answer.get())) {
             Some(Ok(answer)) => answers.push((request.key, answer)),
             Some(Err(why)) => {
                 tracing::debug!(key = request.key, why, "an answer can't be used");
+                reasons.insert(request.key.clone(), why.into());
                 open.push((request, question));
             }
             None => open.push((request, question)),
         }
     }
-    (answers, open)
+    let unusable = if reasons.is_empty() {
+        Vec::new()
+    } else {
+        vec![(UNUSABLE.to_owned(), Json::from_value(&reasons.into()))]
+    };
+    (answers, open, unusable)
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ impl Talk<'_> {
         // A tool that isn't there is told by whoever looks it up.
         let Some(member) = member else { return Ok(Begins::Round(Round::default())) };
         let Opened { rounds, answers, open, state, .. } = self.open(member, state)?;
-        let (more, missing) = answered(open, &mut { given });
+        let (more, missing, unusable) = answered(open, &mut { given });
         let round = Round { asked: rounds.saturating_sub(1), answers: Arc::new(answers), ..Round::default() };
         let round = round.next(more, state);
         if missing.is_empty() {
@@ -136,7 +136,7 @@ impl Talk<'_> {
             return Err(Trouble::Refused(ProtocolError::params(&at, message)));
         }
         self.check_declared(member, &missing)?;
-        self.input_required(member, &round, &missing, &Vec::new()).map(Begins::Asks)
+        self.input_required(member, &round, &missing, &unusable).map(Begins::Asks)
     }
 
     /// The answers that came with the request.

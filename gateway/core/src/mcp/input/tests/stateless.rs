@@ -153,6 +153,21 @@ async fn an_answer_that_came_ahead_is_good_for_one_question() {
 }
 
 #[tokio::test]
+async fn why_an_answer_is_asked_for_again_is_said() {
+    let (gateway, client) = (Gateway::new(greets), Client::stateless());
+    let (_, state) = asked(&gateway, &client, json!({})).await;
+    let wrong = json!({ "name": accepted(&json!({ "nme": "Ann" })) });
+    let result = gateway.call(&client, retry(&state, wrong.clone())).await.unwrap();
+    let why = result["_meta"]["moongate/unusable"]["name"].as_str().unwrap();
+    assert!(why.contains("`name`"), "{why}");
+    // The same where the answer came before its question; and nothing is said where there was none.
+    let result = gateway.call(&client, json!({ "inputResponses": wrong })).await.unwrap();
+    assert_eq!(result["_meta"]["moongate/unusable"]["name"], why);
+    let result = gateway.call(&client, json!({})).await.unwrap();
+    assert!(result["_meta"].get("moongate/unusable").is_none(), "{result}");
+}
+
+#[tokio::test]
 async fn responses_and_states_of_the_wrong_type_are_refused() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     for responses in [json!(null), json!([]), json!(1), json!("x")] {
