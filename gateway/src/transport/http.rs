@@ -49,6 +49,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(100);
 /// may be on its way, or the end of an answer.
 const QUIET: Duration = Duration::from_secs(5);
 
+/// How long a connection has at least when the gateway stops, however quiet it was: its stream may end with a message.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// How much room a request's head has, in bytes.
 const HEAD_SIZE: usize = 64 * 1024;
 
@@ -209,7 +212,7 @@ async fn serve_connection(stream: TcpStream, router: Router, seat: Seat, stop: C
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 served = connection => served,
-                () = seat.quiet_for(QUIET) => Ok(()),
+                () = said_and_quiet(&seat) => Ok(()),
             }
         }
         () = seat.cleared() => Ok(()),
@@ -218,6 +221,12 @@ async fn serve_connection(stream: TcpStream, router: Router, seat: Seat, stop: C
         // Clients come and go as they like: no reason to worry an operator.
         tracing::debug!(%error, "a connection ended early");
     }
+}
+
+/// Waits until a connection has had time for its last words, and nothing has happened on it for long.
+async fn said_and_quiet(seat: &Seat) {
+    tokio::time::sleep(LAST_WORDS).await;
+    seat.quiet_for(QUIET).await;
 }
 
 #[cfg(test)]

@@ -401,3 +401,12 @@ async fn stopping_waits_for_no_request_that_never_comes() {
     stop.cancel();
     assert_eq!(served.await.unwrap(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_was_silent_for_long_has_time_for_its_result() {
+    let seat = super::Seats::new(1).take().await;
+    tokio::time::advance(2 * super::QUIET).await;
+    let stopped = tokio::time::Instant::now();
+    super::said_and_quiet(&seat).await;
+    assert!(stopped.elapsed() >= super::LAST_WORDS, "it was closed at once");
+}
