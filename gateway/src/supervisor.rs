@@ -19,7 +19,9 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::host::{Gauges, HostError, HostOptions, Inbox, LoadError, WasmHost, WasmPlugin};
 
+pub mod control;
 mod relist;
+pub mod status;
 
 use relist::{Loaded, Relisting};
 

@@ -1,0 +1,57 @@
+//! How others ask the supervisor to look at everything anew.
+
+use tokio::sync::{mpsc, oneshot};
+
+/// Who asks for a reload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// SIGHUP.
+    Signal,
+    /// The admin listener.
+    Admin,
+}
+
+/// A request to read the configuration and all plugins' files, and to take what waits for the operator.
+#[derive(Debug)]
+pub struct Request {
+    /// Who asks.
+    pub cause: Cause,
+    /// Gets the answer when all of it is done.
+    pub done: oneshot::Sender<Reloaded>,
+}
+
+/// What came of a reload that somebody asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// What changed, a line each; empty: nothing did.
+    pub changed: Vec<String>,
+    /// What couldn't be used, a line each.
+    pub failed: Vec<String>,
+}
+
+/// The supervisor has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the gateway is stopping")]
+pub struct Ended;
+
+/// Asks for reloads. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Reloader(mpsc::Sender<Request>);
+
+impl Reloader {
+    /// One that asks through `requests`.
+    #[must_use]
+    pub fn new(requests: mpsc::Sender<Request>) -> Self {
+        Self(requests)
+    }
+
+    /// Asks, and waits until it is done: until every file that changed was compiled and serves, or was refused.
+    ///
+    /// # Errors
+    /// The gateway stops.
+    pub async fn reload(&self, cause: Cause) -> Result<Reloaded, Ended> {
+        let (done, answer) = oneshot::channel();
+        self.0.send(Request { cause, done }).await.map_err(|_| Ended)?;
+        answer.await.map_err(|_| Ended)
+    }
+}
