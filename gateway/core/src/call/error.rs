@@ -40,6 +40,9 @@ pub enum CallError {
     /// Too many calls wait already.
     #[error("{0}")]
     Busy(Busy),
+    /// The plugin was replaced or removed, and the caller came back to the version before too late.
+    #[error("it was replaced while this request waited; make the request anew to use it as it is now")]
+    Replaced,
     /// The caller lost interest.
     #[error("it was cancelled")]
     Cancelled,
@@ -63,6 +66,7 @@ impl CallError {
             Self::Trap(_) => "trap",
             Self::BadOutput(_) => "bad_output",
             Self::Busy(_) => "busy",
+            Self::Replaced => "replaced",
             Self::Cancelled => "cancelled",
             Self::Internal(_) => "internal",
         }
@@ -83,6 +87,7 @@ impl CallError {
             | Self::Trap(_)
             | Self::BadOutput(_)
             | Self::Busy(Busy::Gateway)
+            | Self::Replaced
             | Self::Cancelled
             | Self::Internal(_) => None,
         }

@@ -198,7 +198,8 @@ pub(super) fn for_program(error: &DispatchError, revision: Revision) -> Protocol
         }
         DispatchError::Call { error: CallError::Cancelled, .. } => ProtocolError::cancelled(),
         DispatchError::Call { plugin, error: cause } => {
-            let retry = matches!(cause, CallError::Busy(Busy::Plugin { .. } | Busy::Gateway));
+            let retry =
+                matches!(cause, CallError::Busy(Busy::Plugin { .. } | Busy::Gateway) | CallError::Replaced);
             let data = json!({ "reason": cause.kind(), "retry": retry });
             ProtocolError::new(200, jsonrpc::INTERNAL_ERROR, with_key(error, plugin, cause), Some(&data))
         }

@@ -229,6 +229,13 @@ fn one_table_says_what_is_told() {
             code(-32021, 400, json!({ "requiredCapabilities": { "sampling": { "tools": {} } } })),
         ),
         (&call(CallError::Timeout(Duration::from_secs(1))), Asked::Tool, old, model.clone()),
+        (&call(CallError::Replaced), Asked::Tool, now, model.clone()),
+        (
+            &call(CallError::Replaced),
+            Asked::Other,
+            november,
+            code(-32603, 200, json!({ "reason": "replaced", "retry": true })),
+        ),
         (
             &call(CallError::Busy(Busy::Gateway)),
             Asked::Other,
