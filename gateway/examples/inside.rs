@@ -82,7 +82,8 @@ async fn dispatcher(host: &WasmHost, source: PathBuf) -> Result<Dispatcher> {
     let mut config = PluginConfig::bare(PluginId::new("zoo")?, source);
     config.prefix = String::new();
     let config = Arc::new(config);
-    let plugin = host.load(Arc::clone(&config)).await?;
+    let candidate = host.read(&config).await?;
+    let plugin = host.load(Arc::clone(&config), candidate).await?;
     let member = Member::new(plugin, config).map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
     let build = Catalog::build(1, vec![member], None);
     ensure!(build.refused.is_empty(), "the zoo conflicts with itself");

@@ -175,7 +175,7 @@ impl App {
             }
         };
         // Anything but zero after a clean stop is a leak.
-        let Gauges { calls, instances, memories, tables, stacks } = self.supervisor.gauges();
+        let Gauges { calls, generations: _, instances, memories, tables, stacks } = self.supervisor.gauges();
         tracing::debug!(calls, instances, memories, tables, stacks, "what the pool still holds");
         stopped
     }

@@ -8,6 +8,7 @@ mod bindings;
 mod cache;
 mod call;
 mod classify;
+mod code;
 mod compiler;
 mod conv;
 mod describe;
@@ -22,27 +23,32 @@ mod load;
 mod meter;
 mod output;
 mod plugin;
+mod read;
 mod state;
 mod store;
 mod text;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use moongate_core::config::PluginConfig;
+use moongate_core::names::PluginId;
 
 use self::cache::Cache;
-use self::call::Sandbox;
+use self::call::{Sandbox, Shared};
+use self::code::{Code, Generations};
 use self::engine::Ticker;
-use self::load::{Linked, Loader};
+use self::load::Loader;
 use self::state::Stores;
 
 pub use self::cache::CacheError;
 pub use self::compiler::compile_if_asked;
-pub use self::error::{HostError, LoadError};
+pub use self::error::{HostError, LoadError, Unreadable};
 pub use self::events::{Inbox, Reported};
 pub use self::plugin::WasmPlugin;
+pub use self::read::Candidate;
 
 /// The version of wasmtime, which doesn't tell it itself; `Cargo.toml` pins the same.
 pub const WASMTIME_VERSION: &str = "48.0.8";
@@ -61,9 +67,8 @@ pub struct HostOptions {
 /// The engine with everything that plugins share. One per process.
 pub struct WasmHost {
     loader: Arc<Loader>,
-    ticker: Arc<Ticker>,
-    inbox: Option<Arc<Inbox>>,
-    stores: Stores,
+    shared: Arc<Shared>,
+    generations: Generations,
     cache_problem: Option<CacheError>,
 }
 
@@ -78,6 +83,8 @@ impl fmt::Debug for WasmHost {
 pub struct Gauges {
     /// Calls and descriptions that run.
     pub calls: u32,
+    /// Loaded components of all plugins, see [`WasmHost::generations`].
+    pub generations: u32,
     /// Instances of components; zero where there is no pool.
     pub instances: u64,
     /// Linear memories in use; zero where there is no pool.
@@ -110,28 +117,44 @@ impl WasmHost {
                 (None, Some(problem))
             }
         };
-        let loader = Loader { linker, cache, compiling: tokio::sync::Mutex::new(()) };
-        let (loader, ticker, stores) = (Arc::new(loader), Arc::new(ticker), Stores::default());
-        Ok(Self { loader, ticker, inbox, stores, cache_problem })
+        let loader = Loader { linker, cache, compiling: Arc::default() };
+        let shared = Shared { ticker, inbox, stores: Stores::default() };
+        let (loader, shared) = (Arc::new(loader), Arc::new(shared));
+        Ok(Self { loader, shared, generations: Generations::default(), cache_problem })
     }
 
-    /// Reads, compiles, links and describes a plugin.
+    /// Reads a plugin's file, waiting while somebody writes to it. The bytes stay in memory until they are loaded.
     ///
     /// # Errors
-    /// The file isn't there, isn't a plugin for this gateway, or what it says of itself can't be used.
-    pub async fn load(&self, config: Arc<PluginConfig>) -> Result<Arc<WasmPlugin>, LoadError> {
-        let (digest, Linked { pre, exports, imports }) = self.loader.load(&config).await?;
-        let sandbox = Arc::new(Sandbox {
-            access: self.stores.of(&config),
-            config,
-            pre,
-            exports,
-            ticker: Arc::clone(&self.ticker),
-            inbox: self.inbox.clone(),
-            watches_cancel: imports.watches_cancel,
-        });
+    /// The file isn't there, may not be read, is too large, isn't the pinned one, or doesn't come to rest.
+    pub async fn read(&self, config: &Arc<PluginConfig>) -> Result<Candidate, LoadError> {
+        read::read(config).await
+    }
+
+    /// Compiles, links and describes a plugin. Components are compiled one at a time; if the future is dropped, the
+    /// component isn't compiled further, or at all.
+    ///
+    /// # Errors
+    /// The bytes aren't a plugin for this gateway, or what it says of itself can't be used.
+    pub async fn load(
+        &self,
+        config: Arc<PluginConfig>,
+        candidate: Candidate,
+    ) -> Result<Arc<WasmPlugin>, LoadError> {
+        candidate.check(&config)?;
+        let digest = *candidate.digest();
+        let linked = self.loader.load(candidate).await?;
+        let code = Code::new(linked, self.generations.one_more(config.id.clone()));
+        let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
         let manifest = describe::describe(&sandbox).await?;
         Ok(Arc::new(WasmPlugin { sandbox, digest, manifest }))
+    }
+
+    /// How many loaded components each plugin has that somebody still holds: one, and those that are being replaced
+    /// or described. Plugins that have none aren't there.
+    #[must_use]
+    pub fn generations(&self) -> BTreeMap<PluginId, u32> {
+        self.generations.counts()
     }
 
     /// Why compiled code can't be kept, if it can't.
@@ -143,12 +166,13 @@ impl WasmHost {
     /// What is in use now.
     #[must_use]
     pub fn gauges(&self) -> Gauges {
-        let calls = self.ticker.count();
+        let (calls, generations) = (self.shared.ticker.count(), self.generations.total());
         let Some(pool) = self.loader.linker.engine().pooling_allocator_metrics() else {
-            return Gauges { calls, ..Gauges::default() };
+            return Gauges { calls, generations, ..Gauges::default() };
         };
         Gauges {
             calls,
+            generations,
             instances: pool.component_instances(),
             memories: pool.memories() as u64,
             tables: pool.tables() as u64,

@@ -145,7 +145,8 @@ impl Supervisor {
 /// Loads one plugin and looks at it alone.
 async fn load(host: &WasmHost, config: &Arc<PluginConfig>) -> Result<Loaded, Vec<Problem>> {
     let started = Instant::now();
-    let wasm = match host.load(Arc::clone(config)).await {
+    let loaded = async { host.load(Arc::clone(config), host.read(config).await?).await };
+    let wasm = match loaded.await {
         Ok(wasm) => wasm,
         Err(error) => return Err(vec![problem(config, &error)]),
     };

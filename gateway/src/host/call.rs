@@ -13,17 +13,19 @@ use moongate_core::call::{CallContext, CallError};
 use moongate_core::config::PluginConfig;
 use moongate_core::names::Principal;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
-use wasmtime::component::{Instance, InstancePre};
+use wasmtime::component::Instance;
 
 use super::classify::classify;
+use super::code::{Code, Lease};
 use super::engine::Ticker;
 use super::events::{Changes, Inbox};
 use super::exports::Exports;
 use super::grants::GrantError;
 use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
-use super::state::Access;
+use super::state::{Access, Stores};
 use super::store::{self, State, StoreError};
 
 /// Something to ask an instance.
@@ -40,18 +42,21 @@ pub(super) trait Ask: Send {
     ) -> impl Future<Output = wasmtime::Result<Self::Answer>> + Send;
 }
 
+/// What all plugins share.
+pub(super) struct Shared {
+    pub(super) ticker: Ticker,
+    /// Where plugins say what has changed.
+    pub(super) inbox: Option<Arc<Inbox>>,
+    pub(super) stores: Stores,
+}
+
 /// A component, ready to be instantiated, with what its instances may do.
 pub(super) struct Sandbox {
     pub(super) config: Arc<PluginConfig>,
-    pub(super) pre: InstancePre<State>,
-    pub(super) exports: Exports,
-    pub(super) ticker: Arc<Ticker>,
-    /// Where it says what has changed.
-    pub(super) inbox: Option<Arc<Inbox>>,
+    pub(super) code: Arc<Lease>,
     /// What it may keep from one call to the next.
     pub(super) access: Access,
-    /// It asks whether its caller has lost interest, and so may end by itself.
-    pub(super) watches_cancel: bool,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// How a call ended.
@@ -60,9 +65,21 @@ enum End<T> {
     Panicked,
     TimedOut,
     Cancelled,
+    Replaced,
 }
 
 impl Sandbox {
+    pub(super) fn new(config: Arc<PluginConfig>, code: Arc<Code>, shared: Arc<Shared>) -> Self {
+        let access = shared.stores.of(&config);
+        Self { config, code: Lease::new(code), access, shared }
+    }
+
+    /// The same code under another table.
+    pub(super) fn under(&self, config: Arc<PluginConfig>) -> Self {
+        let Self { config: _, code, access: _, shared } = self;
+        Self { access: shared.stores.of(&config), config, code: code.another(), shared: Arc::clone(shared) }
+    }
+
     /// Makes an instance, asks it for somebody, and drops it.
     ///
     /// # Errors
@@ -72,7 +89,7 @@ impl Sandbox {
         context: Arc<CallContext>,
         question: A,
     ) -> Result<A::Answer, CallError> {
-        let changes = Changes::new(self.config.id.clone(), self.inbox.clone());
+        let changes = Changes::new(self.config.id.clone(), self.shared.inbox.clone());
         self.run(context, self.config.limits.timeout, changes, question).await
     }
 
@@ -98,21 +115,22 @@ impl Sandbox {
         if cancel.is_cancelled() {
             return Err(CallError::Cancelled);
         }
-        let _running = self.ticker.running();
+        let Some(code) = self.code.code() else { return Err(CallError::Replaced) };
+        let _running = self.shared.ticker.running();
         let meter = Meter::new(limits.cpu_time);
         let reached = (changes, Memory::new(self.access.clone()));
-        let mut store = store::store(self.pre.engine(), &self.config, context, time, &meter, reached)
+        let mut store = store::store(code.pre.engine(), &self.config, context, time, &meter, reached)
             .map_err(|error| self.no_store(&error))?;
         let end = {
             let work = pin!(async {
-                let instance = self.pre.instantiate_async(&mut store).await?;
-                question.ask(&self.exports, &mut store, &instance).await
+                let instance = code.pre.instantiate_async(&mut store).await?;
+                question.ask(&code.exports, &mut store, &instance).await
             });
             // A panic can only come from the host's own functions; it ends this call and no other.
             let work = pin!(AssertUnwindSafe(Metered { meter, inner: work }).catch_unwind());
             // One that doesn't watch for it would only go on as before.
-            let grace = if self.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
-            supervise(work, time, &cancel, grace).await
+            let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
+            supervise(work, time, &cancel, grace, self.code.over()).await
         };
         match end {
             End::Answered(Ok(answer)) => Ok(answer),
@@ -120,6 +138,7 @@ impl Sandbox {
             End::Panicked => Err(CallError::Internal("a function of the host panicked".to_owned())),
             End::TimedOut => Err(CallError::Timeout(time)),
             End::Cancelled => Err(CallError::Cancelled),
+            End::Replaced => Err(CallError::Replaced),
         }
     }
 
@@ -135,12 +154,13 @@ impl Sandbox {
     }
 }
 
-/// Waits for the call, for its time to be up, or for its caller to lose interest.
+/// Waits for the call, for its time to be up, for its caller to lose interest, or for the code to be given back.
 async fn supervise<T>(
     mut work: Pin<&mut (impl Future<Output = std::thread::Result<wasmtime::Result<T>>> + Send)>,
     time: Duration,
-    cancel: &tokio_util::sync::CancellationToken,
+    cancel: &CancellationToken,
     grace: Duration,
+    over: &CancellationToken,
 ) -> End<T> {
     let end = |result: std::thread::Result<_>| result.map_or(End::Panicked, End::Answered);
     let until = Instant::now() + time;
@@ -149,6 +169,7 @@ async fn supervise<T>(
         result = &mut work => return end(result),
         () = tokio::time::sleep_until(until) => return End::TimedOut,
         () = cancel.cancelled() => {}
+        () = over.cancelled() => return End::Replaced,
     }
     if !grace.is_zero() {
         // Whatever it answers now, nobody reads it; what it cleans up counts.

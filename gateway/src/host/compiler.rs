@@ -9,8 +9,9 @@ use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytesize::ByteSize;
 use rustix::process::{Resource, Rlimit, Signal};
@@ -98,27 +99,92 @@ fn compile_here(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> 
     engine.precompile_component(component)
 }
 
+/// Ends the compiling of a component.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Abort(Arc<Mutex<Compiling>>);
+
+/// How far it is.
+#[derive(Debug, Default)]
+struct Compiling {
+    aborted: bool,
+    process: Option<Child>,
+}
+
+impl Abort {
+    /// Ends it when the guard is dropped.
+    pub(super) fn when_dropped(&self) -> AbortWhenDropped {
+        AbortWhenDropped(self.clone())
+    }
+
+    fn now(&self) {
+        let mut compiling = self.lock();
+        compiling.aborted = true;
+        if let Some(process) = &mut compiling.process {
+            let _ = process.kill(); // does nothing once it was waited for
+        }
+    }
+
+    /// Starts the process, unless nobody wants its result any more.
+    fn start(&self) -> io::Result<Pipes> {
+        let mut compiling = self.lock();
+        if compiling.aborted {
+            return Err(io::Error::other("nobody waits for it any more"));
+        }
+        let process = compiling.process.insert(start()?);
+        let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(io::Error::other("it has no pipes"));
+        };
+        Ok(Pipes { stdin, stdout, stderr })
+    }
+
+    /// Waits for its end, which is near: it has closed its outputs.
+    fn wait(&self) -> io::Result<ExitStatus> {
+        match &mut self.lock().process {
+            Some(process) => process.wait(),
+            None => Err(io::Error::other("it wasn't started")),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Compiling> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See [`Abort::when_dropped`].
+pub(super) struct AbortWhenDropped(Abort);
+
+impl Drop for AbortWhenDropped {
+    fn drop(&mut self) {
+        self.0.now();
+    }
+}
+
+/// The compiling process's ends.
+struct Pipes {
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+}
+
 /// Machine code for `engine`.
 ///
 /// # Errors
-/// The component is broken, or takes more than compiling may use.
-pub(super) fn compile(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, LoadError> {
+/// The component is broken, or takes more than compiling may use; or it was aborted.
+pub(super) fn compile(engine: &Engine, component: &[u8], abort: &Abort) -> Result<Vec<u8>, LoadError> {
     if !ANSWERS.load(Ordering::Relaxed) {
         return compile_here(engine, component).map_err(|error| broken(&format!("{error:#}")));
     }
     let failed = |error: io::Error| LoadError::Internal(format!("no process for compiling: {error}"));
-    let mut child = start().map_err(failed)?;
+    let Pipes { mut stdin, stdout, stderr } = abort.start().map_err(failed)?;
     // It reads all before it answers, so neither waits for the other. If it ends earlier, its status says why.
-    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(component));
+    let _ = stdin.write_all(component);
+    drop(stdin);
     let (mut code, mut said) = (Vec::new(), String::new());
     let most = Allowance::of(component).memory;
-    if let Some(stdout) = child.stdout.take() {
-        stdout.take(most).read_to_end(&mut code).map_err(failed)?;
-    }
-    if let Some(stderr) = child.stderr.take() {
-        stderr.take(64 << 10).read_to_string(&mut said).map_err(failed)?;
-    }
-    let status = child.wait().map_err(failed)?;
+    stdout.take(most).read_to_end(&mut code).map_err(failed)?;
+    stderr.take(64 << 10).read_to_string(&mut said).map_err(failed)?;
+    let status = abort.wait().map_err(failed)?;
     if status.success() { Ok(code) } else { Err(reason(status, &said, Allowance::of(component))) }
 }
 
@@ -139,8 +205,11 @@ fn start() -> io::Result<Child> {
 fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowance) -> LoadError {
     let needs = |what: String| LoadError::Compile { needs: what };
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
-    if ended_by(Signal::XCPU) || ended_by(Signal::KILL) && said.is_empty() {
+    if ended_by(Signal::XCPU) {
         return needs(format!("more than {seconds} seconds"));
+    }
+    if ended_by(Signal::KILL) {
+        return LoadError::Killed; // by the system that is out of memory, or by somebody
     }
     if said.contains("memory allocation of") || said.contains("Cannot allocate memory") {
         return needs(format!("more than {} of memory", ByteSize::b(memory).display().iec()));

@@ -1,6 +1,6 @@
 //! Why a plugin can't be loaded, in words for the operator or the author who has to mend it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use moongate_core::call::CallError;
@@ -19,21 +19,56 @@ pub enum HostError {
     Ticker(#[source] std::io::Error),
 }
 
+/// Why a file can't be read. Reads on after its path.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// There is no such file.
+    #[error("isn't there{}", absence(link.as_deref(), folder.as_deref()))]
+    Absent {
+        /// What stands at the path is a link to this.
+        link: Option<PathBuf>,
+        /// The folder that it would be in, if that isn't there either.
+        folder: Option<PathBuf>,
+    },
+    /// The gateway's user may not read it.
+    #[error("may not be read")]
+    Denied,
+    /// Anything else.
+    #[error("can't be read: {0}")]
+    Other(std::io::Error),
+}
+
+fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
+    match (link, folder) {
+        (Some(to), _) => format!(": it is a link to `{}`, which isn't there", to.display()),
+        (None, Some(folder)) => format!(": there is no directory `{}`", folder.display()),
+        (None, None) => String::new(),
+    }
+}
+
 /// Why a plugin can't be loaded. The message doesn't name the plugin, [`LoadError::hint`] says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file can't be read.
-    #[error("`{}` can't be read: {reason}", path.display())]
+    #[error("`{}` {why}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        reason: std::io::Error,
+        /// Why not.
+        why: Unreadable,
     },
     /// There is something else than a file.
-    #[error("`{}` is no file", path.display())]
+    #[error("`{}` is {}", path.display(), if *directory { "a directory" } else { "no regular file" })]
     NoFile {
         /// Its path.
+        path: PathBuf,
+        /// Whether it is a directory.
+        directory: bool,
+    },
+    /// The file changes all the time.
+    #[error("`{}` is still being written", path.display())]
+    Unsettled {
+        /// The file.
         path: PathBuf,
     },
     /// The file is larger than it may be.
@@ -76,6 +111,9 @@ pub enum LoadError {
         /// What it takes.
         needs: String,
     },
+    /// Compiling it was ended from outside.
+    #[error("the process that compiled the component was killed")]
+    Killed,
     /// An instance of it would be larger than instances are.
     #[error("it needs more than an instance gets: {what}")]
     Demands {
@@ -154,10 +192,16 @@ impl LoadError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Read { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => {
-                "build the plugin first, or correct `source`".to_owned()
+            Self::Read { path, why: Unreadable::Absent { link: None, .. } } => absent_hint(path),
+            Self::Read { why: Unreadable::Absent { .. }, .. } => "mend the link, or correct `source`".to_owned(),
+            Self::Read { why: Unreadable::Denied, .. } => {
+                "let the user that the gateway runs as read it, and enter the directories above it".to_owned()
             }
-            Self::NoFile { .. } => "let `source` name the component's file".to_owned(),
+            Self::NoFile { .. } => "let `source` name the component's `.wasm` file".to_owned(),
+            Self::Unsettled { .. } => {
+                "whatever writes it must come to an end; writing it elsewhere and renaming it is best".to_owned()
+            }
+            Self::Killed => "the machine may be short of memory; compiling large components takes some".to_owned(),
             Self::TooBig { .. } => "raise `limits.component`, or build the plugin with `--release` and without debug symbols".to_owned(),
             Self::Digest { found, .. } => format!("if the new file is wanted, set `sha256 = \"{found}\"`"),
             Self::Precompiled => "use the component that it was compiled from".to_owned(),
@@ -182,9 +226,58 @@ impl LoadError {
             }
             Self::Describe { error: CallError::Timeout(_), .. } => "raise `limits.describe_timeout`".to_owned(),
             Self::Describe { error, .. } => format!("raise `limits.{}`", error.config_key()?),
-            Self::Read { .. } | Self::Grant { .. } | Self::Manifest { .. } | Self::Internal(_) => return None,
+            Self::Read { why: Unreadable::Other(_), .. } | Self::Grant { .. } | Self::Manifest { .. } | Self::Internal(_) => return None,
         };
         Some(hint)
+    }
+
+    /// Whether the same bytes under the same table can only fail again. Everything else may pass by itself, and is
+    /// worth another try: a file that comes, memory that becomes free, a plugin that depends on the time of day.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::TooBig { .. }
+            | Self::Digest { .. }
+            | Self::Precompiled
+            | Self::CoreModule
+            | Self::NotWasm { .. }
+            | Self::Broken { .. }
+            | Self::Compile { .. }
+            | Self::Demands { .. }
+            | Self::Contract { .. }
+            | Self::NewerFunctions { .. }
+            | Self::UnknownImports { .. }
+            | Self::Import { .. }
+            | Self::NoExports { .. }
+            | Self::Export { .. } => true,
+            // What it says of itself may depend on anything that it can reach.
+            Self::Describe { .. }
+            | Self::Manifest { .. }
+            | Self::Read { .. }
+            | Self::NoFile { .. }
+            | Self::Unsettled { .. }
+            | Self::Killed
+            | Self::Grant { .. }
+            | Self::Internal(_) => false,
+        }
+    }
+}
+
+/// What to do where there is no file. Where it is one that cargo would write, the usual ways to have none are named.
+fn absent_hint(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    let relative = "a relative `source` starts at the directory of `gateway.toml`";
+    let at = parts.iter().position(|part| part == "target");
+    let cargo = at.and_then(|at| Some((parts.get(at + 1)?, parts.get(at + 2)?)));
+    match cargo.filter(|(target, _)| target.starts_with("wasm32-")) {
+        Some((target, profile)) => {
+            let release = if profile == "release" { " --release" } else { "" };
+            format!(
+                "build it with `cargo build --target {target}{release}`; its `Cargo.toml` needs `crate-type = [\"cdylib\"]` \
+                 under `[lib]`, and cargo writes `-` in a crate's name as `_`; {relative}"
+            )
+        }
+        None => format!("build or copy it there, or correct `source`; {relative}"),
     }
 }
 

@@ -1,66 +1,29 @@
-//! From a file to a component that is ready to be instantiated.
+//! From a file's bytes to a component that is ready to be instantiated.
 //!
-//! Read (capped), hash, compare with the pin, refuse what isn't a component, compile or find it compiled, compare
-//! its imports and exports with the contract, link.
+//! Refuse what isn't a component, compile or find it compiled, compare its imports and exports with the contract,
+//! link.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::sync::Arc;
 
-use bytesize::ByteSize;
-use moongate_core::config::PluginConfig;
 use moongate_core::names::Digest;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
 use super::cache::{self, Cache};
-use super::compiler;
+use super::compiler::{self, Abort};
 use super::error::LoadError;
 use super::exports::Exports;
 use super::linker;
+use super::read::Candidate;
 use super::store::State;
 use super::text;
-
-/// The bytes of a component, and their digest.
-#[derive(Debug)]
-pub(super) struct Source {
-    pub(super) bytes: Vec<u8>,
-    pub(super) digest: Digest,
-}
 
 /// A component whose imports are there and whose exports have the right names.
 pub(super) struct Linked {
     pub(super) pre: InstancePre<State>,
     pub(super) exports: Exports,
     pub(super) imports: linker::Imports,
-}
-
-/// Reads the file and refuses what can't be a component.
-pub(super) fn read(config: &PluginConfig) -> Result<Source, LoadError> {
-    let path = &config.source;
-    let failed = |reason| LoadError::Read { path: path.clone(), reason };
-    let most = config.limits.component;
-    let file = File::open(path).map_err(failed)?;
-    let meta = file.metadata().map_err(failed)?;
-    if !meta.is_file() {
-        return Err(LoadError::NoFile { path: path.clone() });
-    }
-    let too_big = |size| LoadError::TooBig { size: ByteSize::b(size), most };
-    if meta.len() > most.as_u64() {
-        return Err(too_big(meta.len()));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
-    // It may grow while it is being read.
-    file.take(most.as_u64().saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > most.as_u64() {
-        return Err(too_big(bytes.len() as u64));
-    }
-    let digest = Digest::of(&bytes);
-    if let Some(pinned) = config.sha256.filter(|pinned| *pinned != digest) {
-        return Err(LoadError::Digest { found: digest, pinned });
-    }
-    recognise(&bytes)?;
-    Ok(Source { bytes, digest })
 }
 
 /// Refuses what isn't a component, by its first bytes.
@@ -98,10 +61,12 @@ fn recognise(bytes: &[u8]) -> Result<(), LoadError> {
 pub(super) fn compile(
     engine: &Engine,
     cache: Option<&Cache>,
-    source: &Source,
+    Candidate { bytes, digest }: Candidate,
+    abort: &Abort,
 ) -> Result<Component, LoadError> {
-    let code = compiler::compile(engine, &source.bytes)?;
-    let kept = cache.map(|cache| cache.put(engine, &source.digest, &code));
+    let code = compiler::compile(engine, &bytes, abort)?;
+    drop(bytes);
+    let kept = cache.map(|cache| cache.put(engine, &digest, &code));
     match kept {
         Some(Ok(component)) => return Ok(component),
         Some(Err(error)) => tracing::warn!("compiled code can't be kept: {error:#}"),
@@ -160,38 +125,42 @@ pub(super) struct Loader {
     pub(super) linker: Linker<State>,
     pub(super) cache: Option<Cache>,
     /// One plugin is compiled at a time.
-    pub(super) compiling: tokio::sync::Mutex<()>,
+    pub(super) compiling: Arc<Mutex<()>>,
 }
 
 impl Loader {
-    /// Reads, compiles if need be, and links.
-    pub(super) async fn load(
-        self: &Arc<Self>,
-        config: &Arc<PluginConfig>,
-    ) -> Result<(Digest, Linked), LoadError> {
-        let (this, its) = (Arc::clone(self), Arc::clone(config));
-        let (source, found) = blocking(move || {
-            let source = read(&its)?;
-            let found = this.find(&source.digest);
-            Ok((source, found.map(|component| link(&this.linker, &component)).transpose()?))
+    /// Compiles if need be, and links. If nobody waits for it any more, it isn't compiled further.
+    pub(super) async fn load(self: &Arc<Self>, candidate: Candidate) -> Result<Linked, LoadError> {
+        let this = Arc::clone(self);
+        let (candidate, found) = blocking(move || {
+            recognise(&candidate.bytes)?;
+            let found = this.find(&candidate.digest);
+            Ok((candidate, found.map(|component| link(&this.linker, &component)).transpose()?))
         })
         .await?;
-        let digest = source.digest;
         if let Some(linked) = found {
-            return Ok((digest, linked));
+            return Ok(linked);
         }
-        let _turn = self.compiling.lock().await;
+        let turn = Arc::clone(&self.compiling).lock_owned().await;
+        let abort = Abort::default();
+        let _abort = abort.when_dropped();
         let this = Arc::clone(self);
-        let linked = in_background("moongate-compile", move || {
-            // Whoever had the turn before may have compiled the same file.
-            let component = match this.find(&source.digest) {
-                Some(component) => component,
-                None => compile(this.linker.engine(), this.cache.as_ref(), &source)?,
-            };
-            link(&this.linker, &component)
-        })
-        .await??;
-        Ok((digest, linked))
+        in_background("moongate-compile", move || this.compile_in_turn(candidate, &abort, turn)).await?
+    }
+
+    /// The turn ends with the work, even where that goes on unnoticed.
+    fn compile_in_turn(
+        &self,
+        candidate: Candidate,
+        abort: &Abort,
+        _turn: OwnedMutexGuard<()>,
+    ) -> Result<Linked, LoadError> {
+        // Whoever had the turn before may have compiled the same file.
+        let component = match self.find(&candidate.digest) {
+            Some(component) => component,
+            None => compile(self.linker.engine(), self.cache.as_ref(), candidate, abort)?,
+        };
+        link(&self.linker, &component)
     }
 
     fn find(&self, digest: &Digest) -> Option<Component> {
@@ -200,7 +169,7 @@ impl Loader {
 }
 
 /// Runs `work`, which reads files and computes for milliseconds, where it holds up no call.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
 ) -> Result<T, LoadError> {
     let done = tokio::task::spawn_blocking(work).await;

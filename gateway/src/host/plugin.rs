@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use moongate_core::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
 use moongate_core::catalog::{Answer, Plugin};
+use moongate_core::config::{Limits, PluginConfig};
 use moongate_core::manifest::Manifest;
 use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
 use wasmtime::Store;
@@ -20,9 +22,12 @@ use super::error::LoadError;
 use super::exports::Exports;
 use super::store::State;
 
-/// A component that was loaded and has described itself.
+/// A component that was loaded and has described itself, under one table of `gateway.toml`.
+///
+/// Others can be made of it that share its code: [`Self::reconfigured`], [`Self::described_anew`]. The code is freed
+/// with the last of them and with the last call that runs in it.
 pub struct WasmPlugin {
-    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) sandbox: Sandbox,
     pub(super) digest: Digest,
     pub(super) manifest: Manifest,
 }
@@ -43,8 +48,30 @@ impl WasmPlugin {
     /// # Errors
     /// It failed to describe itself, or what it says can't be used.
     pub async fn described_anew(&self) -> Result<Self, LoadError> {
-        let manifest = describe::describe(&self.sandbox).await?;
-        Ok(Self { sandbox: Arc::clone(&self.sandbox), digest: self.digest, manifest })
+        let sandbox = self.sandbox.under(Arc::clone(&self.sandbox.config));
+        let manifest = describe::describe(&sandbox).await?;
+        Ok(Self { sandbox, digest: self.digest, manifest })
+    }
+
+    /// The same component under another table of the same plugin: with its grants, limits and settings. What it keeps
+    /// stays. Whether the table pins this code was checked when the file was read.
+    ///
+    /// The lists are the old ones. They may depend on what the table grants and sets, so ask it anew.
+    #[must_use]
+    pub fn reconfigured(&self, config: Arc<PluginConfig>) -> Self {
+        let sandbox = self.sandbox.under(config);
+        Self { sandbox, digest: self.digest, manifest: self.manifest.clone() }
+    }
+
+    /// Lets go of the code when `after` has passed, even where somebody still has this plugin: a conversation that
+    /// waits for a person's answer. Later calls fail with [`CallError::Replaced`]. A call that began before ends by its
+    /// own limit on time; should it not, it is ended then. What shares the code isn't touched.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn retire(&self, after: Duration) {
+        let Limits { timeout, describe_timeout, cancel_grace, .. } = self.sandbox.config.limits;
+        self.sandbox.code.end(after, timeout.max(describe_timeout) + cancel_grace);
     }
 
     async fn call<A, G, T>(

@@ -1,6 +1,7 @@
 //! Small guests, written as text and wrapped by the contract's own types, and what the host makes of them.
 
 mod calls;
+mod generations;
 mod guest;
 mod reports;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use moongate_core::config::PluginConfig;
 use moongate_core::names::PluginId;
 
-use super::{Gauges, HostOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
+use super::{Gauges, HostOptions, LoadError, WASMTIME_VERSION, WasmHost, WasmPlugin};
 
 pub(crate) use guest::{Guest, component};
 
@@ -26,6 +27,19 @@ pub(super) fn config(dir: &Path, bytes: &[u8]) -> PluginConfig {
     PluginConfig::bare(PluginId::new("guest").unwrap(), source)
 }
 
+/// Reads and loads what stands in the file.
+pub(super) async fn load_file(
+    host: &WasmHost,
+    config: &Arc<PluginConfig>,
+) -> Result<Arc<WasmPlugin>, LoadError> {
+    host.load(Arc::clone(config), host.read(config).await?).await
+}
+
+/// What is in use while one plugin is loaded and nothing runs.
+pub(super) fn at_rest() -> Gauges {
+    Gauges { generations: 1, ..Gauges::default() }
+}
+
 /// Loads the guest with a table that `change` has changed.
 pub(super) async fn load(
     host: &WasmHost,
@@ -35,7 +49,7 @@ pub(super) async fn load(
 ) -> Arc<WasmPlugin> {
     let mut config = config(dir, &guest.build());
     change(&mut config);
-    host.load(Arc::new(config)).await.unwrap()
+    load_file(host, &Arc::new(config)).await.unwrap()
 }
 
 #[test]
@@ -52,5 +66,5 @@ async fn without_room_for_a_pool_plugins_serve_all_the_same() {
     assert!(host.loader.linker.engine().pooling_allocator_metrics().is_none());
     let plugin = load(&host, dir.path(), &Guest::default(), |_| {}).await;
     assert_eq!(plugin.manifest.tools.len(), 1);
-    assert_eq!(host.gauges(), Gauges::default());
+    assert_eq!(host.gauges(), at_rest());
 }

@@ -7,7 +7,7 @@ use moongate_core::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::*;
-use crate::host::tests::{Guest, config, host};
+use crate::host::tests::{Guest, config, host, load_file};
 
 /// The files of the cache, with what tells whether they were written anew.
 fn entries(dir: &Path) -> Vec<(PathBuf, u64)> {
@@ -20,15 +20,15 @@ async fn the_second_load_takes_what_the_first_one_compiled() {
     let dir = TempDir::new().unwrap();
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     let (one, two) = (host(dir.path()), host(dir.path()));
-    one.load(Arc::clone(&config)).await.unwrap();
+    load_file(&one, &config).await.unwrap();
     let first = entries(dir.path());
     assert_eq!(first.len(), 1);
     assert_eq!(fs::metadata(&first[0].0).unwrap().mode() & 0o777, 0o600);
-    one.load(Arc::clone(&config)).await.unwrap();
-    two.load(Arc::clone(&config)).await.unwrap();
+    load_file(&one, &config).await.unwrap();
+    load_file(&two, &config).await.unwrap();
     assert_eq!(entries(dir.path()), first);
     // A host that starts later finds it too.
-    assert!(host(dir.path()).load(config).await.is_ok());
+    assert!(load_file(&host(dir.path()), &config).await.is_ok());
     assert_eq!(entries(dir.path()), first);
 }
 
@@ -37,7 +37,7 @@ async fn hosts_that_compile_the_same_at_once_dont_disturb_each_other() {
     let dir = TempDir::new().unwrap();
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     let hosts: Vec<_> = (0..4).map(|_| host(dir.path())).collect();
-    let loads = hosts.iter().map(|host| host.load(Arc::clone(&config)));
+    let loads = hosts.iter().map(|host| load_file(host, &config));
     for plugin in futures_util::future::join_all(loads).await {
         assert_eq!(plugin.unwrap().manifest().tools.len(), 1);
     }
@@ -48,13 +48,13 @@ async fn hosts_that_compile_the_same_at_once_dont_disturb_each_other() {
 async fn an_entry_that_cant_be_used_is_made_anew() {
     let dir = TempDir::new().unwrap();
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
-    host(dir.path()).load(Arc::clone(&config)).await.unwrap();
+    load_file(&host(dir.path()), &config).await.unwrap();
     let (entry, _) = entries(dir.path()).remove(0);
     let whole = fs::read(&entry).unwrap();
     for broken in [&b""[..], b"nonsense", &whole[..whole.len() / 2]] {
         fs::remove_file(&entry).unwrap();
         fs::write(&entry, broken).unwrap();
-        host(dir.path()).load(Arc::clone(&config)).await.unwrap();
+        load_file(&host(dir.path()), &config).await.unwrap();
         assert_eq!(fs::read(&entry).unwrap().len(), whole.len());
     }
     // A single bit, anywhere: the engine itself wouldn't notice in most places.
@@ -62,12 +62,12 @@ async fn an_entry_that_cant_be_used_is_made_anew() {
         let mut flipped = whole.clone();
         flipped[at] ^= 4;
         fs::write(&entry, flipped).unwrap();
-        host(dir.path()).load(Arc::clone(&config)).await.unwrap();
+        load_file(&host(dir.path()), &config).await.unwrap();
         assert!(fs::read(&entry).unwrap() == whole, "byte {at}");
     }
     // An entry that others may write isn't trusted.
     fs::set_permissions(&entry, fs::Permissions::from_mode(0o666)).unwrap();
-    host(dir.path()).load(config).await.unwrap();
+    load_file(&host(dir.path()), &config).await.unwrap();
     assert_eq!(fs::metadata(&entry).unwrap().mode() & 0o777, 0o600);
 }
 
@@ -82,7 +82,7 @@ async fn a_folder_that_isnt_ours_alone_isnt_used() {
     let host = host(dir.path());
     assert!(matches!(host.cache_problem(), Some(CacheError::Writable { .. })));
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
-    assert!(host.load(config).await.is_ok());
+    assert!(load_file(&host, &config).await.is_ok());
     assert_eq!(entries(dir.path()), []);
 
     let link = dir.path().join("link");

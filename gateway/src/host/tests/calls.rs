@@ -10,8 +10,8 @@ use moongate_core::config::{DirGrant, DirMode, PluginConfig};
 use moongate_core::names::{Principal, ToolName};
 use tempfile::TempDir;
 
-use super::{Guest, host, load};
-use crate::host::{Gauges, HostOptions, Inbox, WasmHost, WasmPlugin};
+use super::{Guest, at_rest, host, load, load_file};
+use crate::host::{HostOptions, Inbox, WasmHost, WasmPlugin};
 
 async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
     let context = Arc::new(CallContext::internal(Principal::Local));
@@ -28,7 +28,7 @@ async fn called(guest: Guest, change: impl FnOnce(&mut PluginConfig)) -> Result<
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &guest, change).await;
     let result = call(&plugin).await;
-    assert_eq!(host.gauges(), Gauges::default());
+    assert_eq!(host.gauges(), at_rest());
     result
 }
 
@@ -94,7 +94,7 @@ async fn a_call_ends_when_its_caller_has_lost_interest() {
     let given_up =
         tokio::time::timeout(Duration::from_millis(20), plugin.call_tool(context, &name, "{}")).await;
     assert!(given_up.is_err());
-    assert_eq!(host.gauges(), Gauges::default());
+    assert_eq!(host.gauges(), at_rest());
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ async fn more_calls_than_the_pool_holds_are_told_that_the_gateway_is_busy() {
     let late = calls.iter().filter(|result| matches!(result, Err(CallError::Timeout(_)))).count();
     // Room for the four calls that the gate lets in, and some to spare.
     assert!(late >= 4 && busy > 0 && late + busy == 20, "{late} {busy}");
-    assert_eq!(host.gauges(), Gauges::default());
+    assert_eq!(host.gauges(), at_rest());
 }
 
 #[tokio::test]
@@ -274,7 +274,7 @@ async fn a_guest_that_watches_for_it_and_goes_on_all_the_same_is_gone_after_the_
         });
         assert_eq!(result.unwrap_err(), CallError::Cancelled);
         assert!(begun.elapsed() >= grace, "it had no grace of {grace:?}");
-        assert_eq!(host.gauges(), Gauges::default());
+        assert_eq!(host.gauges(), at_rest());
     }
 }
 
@@ -297,7 +297,7 @@ async fn a_granted_directory_that_is_gone_is_told_without_its_place() {
     let said = "the granted directory `/notes` can't be opened";
     assert_eq!(call(&plugin).await.unwrap_err(), CallError::Internal(said.to_owned()));
     // Whoever loads it is the operator, who needs to know which one it is.
-    let error = host.load(Arc::clone(&plugin.sandbox.config)).await.unwrap_err();
+    let error = load_file(&host, &plugin.sandbox.config).await.unwrap_err();
     assert!(error.to_string().contains(&granted.display().to_string()), "{error}");
 }
 

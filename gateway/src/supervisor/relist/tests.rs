@@ -67,7 +67,7 @@ impl Bench {
         let mut config = PluginConfig::bare(PluginId::new("guest").unwrap(), source);
         config.allow.state = StateGrant::Own;
         let config = Arc::new(config);
-        let wasm = host.load(Arc::clone(&config)).await.unwrap();
+        let wasm = host.load(Arc::clone(&config), host.read(&config).await.unwrap()).await.unwrap();
         let plugin: Arc<dyn Plugin> = Arc::<WasmPlugin>::clone(&wasm);
         let loaded = Loaded { wasm, member: Member::new(plugin, config).unwrap() };
         let built = Catalog::build(1, vec![loaded.member.clone()], None);
