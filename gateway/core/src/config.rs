@@ -18,8 +18,9 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::names::{Digest, PluginId, PublicName, StoreName};
+use crate::names::{Digest, PluginId, PublicName};
 
+mod admin;
 mod environment;
 mod expand;
 mod files;
@@ -28,6 +29,7 @@ mod grants;
 mod http;
 pub mod keys;
 mod limits;
+mod live;
 mod load;
 pub mod overlap;
 mod plugin;
@@ -38,7 +40,11 @@ pub mod schema;
 mod secret;
 mod settings;
 
+pub use admin::AdminConfig;
 pub use environment::{Environment, ProcessEnvironment};
+pub use grants::{ClientFeature, DirGrant, DirMode, Grants, StateGrant};
+pub use limits::Limits;
+pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};
 pub use problem::{Problem, Severity, Source};
 pub use render::{Style, render};
@@ -50,6 +56,16 @@ pub struct Config {
     pub file: PathBuf,
     /// The HTTP endpoint.
     pub http: HttpConfig,
+    /// The listener for operators; none: there is none.
+    pub admin: Option<AdminConfig>,
+    /// How changed files are noticed.
+    pub watch: WatchConfig,
+    /// When a change of the configuration that grants more comes into force.
+    pub wider_grants: WiderGrants,
+    /// Whether a plugin that can't be used keeps the gateway from starting.
+    pub require_all: bool,
+    /// How long calls that run may go on when the gateway stops.
+    pub stop_grace: Duration,
     /// Where compiled code is kept; private to the gateway.
     pub cache: PathBuf,
     /// Where plugins' state is kept; none: in memory.
@@ -124,6 +140,8 @@ pub struct PluginConfig {
     pub source_place: Range<usize>,
     /// The only content that is accepted.
     pub sha256: Option<Digest>,
+    /// Whether a changed file is taken by itself.
+    pub reload: Reload,
     /// What stands before `_` in public names; empty: nothing.
     pub prefix: String,
     /// Which tools are offered, and under which name.
@@ -151,6 +169,7 @@ impl PluginConfig {
             source,
             source_place: 0..0,
             sha256: None,
+            reload: Reload::default(),
             tools: Exposure::default(),
             uris: Vec::new(),
             portable_schemas: false,
@@ -169,6 +188,7 @@ impl PluginConfig {
             source,
             source_place: _,
             sha256,
+            reload,
             prefix,
             tools,
             uris,
@@ -180,6 +200,7 @@ impl PluginConfig {
         *id == other.id
             && *source == other.source
             && *sha256 == other.sha256
+            && *reload == other.reload
             && *prefix == other.prefix
             && *tools == other.tools
             && *uris == other.uris
@@ -200,163 +221,6 @@ pub struct Exposure {
     pub deny: BTreeSet<String>,
     /// These under another public name.
     pub rename: BTreeMap<String, PublicName>,
-}
-
-/// What a plugin may reach. Nothing is allowed by default.
-#[derive(Debug, Clone, Default)]
-pub struct Grants {
-    /// Directories.
-    pub dirs: Vec<DirGrant>,
-    /// Environment variables, with the values they have.
-    pub env: Vec<(String, String)>,
-    /// What it may ask of the person or the model: `elicitation`, `sampling`, `roots`.
-    pub client: BTreeSet<ClientFeature>,
-    /// Whether it may add to the server's instructions.
-    pub instructions: bool,
-    /// Addresses that it may send requests to, as they were written. Without effect so far.
-    pub http: Vec<String>,
-    /// Where it may keep state from one call to the next.
-    pub state: StateGrant,
-}
-
-impl Grants {
-    fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { dirs, env, client, instructions, http, state } = self;
-        dirs.len() == other.dirs.len()
-            && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
-            && *env == other.env
-            && *client == other.client
-            && *instructions == other.instructions
-            && *http == other.http
-            && *state == other.state
-    }
-}
-
-/// Where a plugin may keep state from one call to the next.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum StateGrant {
-    /// Nowhere.
-    #[default]
-    Refused,
-    /// In a store of its own, under the name of its table.
-    Own,
-    /// In the store of that name, which others may share.
-    Shared(StoreName),
-}
-
-/// A directory that a plugin may use. No two of a plugin have the same path inside the sandbox, nor does one lie
-/// inside another: which of the two a path means would be up to the plugin's language.
-#[derive(Debug, Clone)]
-pub struct DirGrant {
-    /// Where in the file the grant stands, in bytes.
-    pub place: Range<usize>,
-    /// The directory on this machine, canonical.
-    pub host: PathBuf,
-    /// The same as the file names it, absolute: the links in it may point elsewhere by the next reload.
-    pub named: PathBuf,
-    /// Its path inside the sandbox: absolute, without `.`, `..` and a `/` at the end.
-    pub guest: String,
-    /// Whether it may be changed.
-    pub mode: DirMode,
-}
-
-impl DirGrant {
-    fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { place: _, host, named, guest, mode } = self;
-        *host == other.host && *named == other.named && *guest == other.guest && *mode == other.mode
-    }
-}
-
-/// Whether a directory may be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DirMode {
-    /// Only read.
-    ReadOnly,
-    /// Read and written.
-    ReadWrite,
-}
-
-/// Something that a plugin may ask of the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ClientFeature {
-    /// Ask the person.
-    Elicitation,
-    /// Ask the model.
-    Sampling,
-    /// Ask for the directories in use.
-    Roots,
-}
-
-impl ClientFeature {
-    /// The first word of MCP's capability for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Elicitation => "elicitation",
-            Self::Sampling => "sampling",
-            Self::Roots => "roots",
-        }
-    }
-}
-
-/// How much a plugin may use: for one call, unless said otherwise.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Time from the start of the call to its answer.
-    pub timeout: Duration,
-    /// Processor time.
-    pub cpu_time: Duration,
-    /// Linear memory, all of the instance's memories together.
-    pub memory: ByteSize,
-    /// Elements of all tables together.
-    pub table_elements: u32,
-    /// Handles held at once: streams, files, stores.
-    pub handles: u32,
-    /// What crosses between plugin and gateway at once: a result, a log line, a list.
-    pub transfer: ByteSize,
-    /// Log lines, and as many progress reports; more are dropped and counted.
-    pub log_lines: u32,
-    /// What it prints to stdout and stderr; more is dropped and counted.
-    pub output: ByteSize,
-    /// How many calls run at once.
-    pub concurrency: u32,
-    /// How many calls may wait for one that runs.
-    pub queue: u32,
-    /// What it may keep from one call to the next: the bytes of all keys and values, and 64 more for each key.
-    pub state: ByteSize,
-    /// How long a call that watches for it may go on after its caller has lost interest.
-    pub cancel_grace: Duration,
-    /// The component's file.
-    pub component: ByteSize,
-    /// How long it may take to describe itself when it is loaded.
-    pub describe_timeout: Duration,
-    /// Items of each kind in its lists.
-    pub items: u32,
-    /// The text of one JSON Schema.
-    pub schema: ByteSize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_secs(30),
-            cpu_time: Duration::from_secs(10),
-            memory: ByteSize::mib(64),
-            table_elements: 100_000, // Python and JavaScript runtimes need tens of thousands
-            handles: 1_000,
-            transfer: ByteSize::mib(8),
-            log_lines: 1_000,
-            output: ByteSize::kib(64),
-            concurrency: 16,
-            queue: 256,
-            state: ByteSize::mib(1),
-            cancel_grace: Duration::from_millis(250),
-            component: ByteSize::mib(64), // a Python component is 18 MiB
-            describe_timeout: Duration::from_secs(10),
-            items: 1_000,
-            schema: ByteSize::kib(256),
-        }
-    }
 }
 
 /// A text that is never printed.

@@ -34,7 +34,8 @@ fn missing(usual: &[PathBuf]) -> Loaded {
     let problem = Problem::error(format!("there is no configuration at {}", places.join(" or ")))
         .hint("name one with `--config`, or with the variable MOONGATE_CONFIG");
     let source = Source { path: PathBuf::from(NAME), text: String::new() };
-    Loaded { source, config: None, problems: vec![problem] }
+    let files = usual.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+    Loaded { source, config: None, problems: vec![problem], files }
 }
 
 /// Reads the configuration and loads the plugins, says what is wrong, and gives what can be used: nothing, if the

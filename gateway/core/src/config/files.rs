@@ -25,7 +25,8 @@ impl Reading<'_> {
         None
     }
 
-    /// The path of a component that is there and can be read.
+    /// The path of a component. Whether it is there and can be read turns out when it is loaded; it is said here
+    /// only where other mistakes keep that from happening, so that all are said at once.
     pub(super) fn component(&mut self, text: &Text) -> Option<PathBuf> {
         if let Some((scheme, _)) = text.text.split_once("://") {
             let problem = Problem::error(format!(
@@ -41,6 +42,7 @@ impl Reading<'_> {
             return None;
         }
         let path = self.path(text)?;
+        self.files.insert(path.clone());
         let problem = match fs::metadata(&path) {
             Ok(found) if found.is_dir() => {
                 Problem::error(format!("the component {} is a directory", quoted(&text.text)))
@@ -49,14 +51,24 @@ impl Reading<'_> {
             Ok(found) if !found.is_file() => {
                 Problem::error(format!("the component {} is no regular file", quoted(&text.text)))
             }
-            Ok(_) => match fs::File::open(&path) {
-                Ok(_) => return Some(path),
-                Err(error) => unreadable("the component", &text.text, &path, &error),
-            },
-            Err(error) => unreadable("the component", &text.text, &path, &error),
+            Ok(_) => {
+                if let Err(error) = fs::File::open(&path) {
+                    self.leave_to_loading(text, &path, &error);
+                }
+                return Some(path);
+            }
+            Err(error) => {
+                self.leave_to_loading(text, &path, &error);
+                return Some(path);
+            }
         };
         self.note(problem.at(text.place.clone()));
         None
+    }
+
+    fn leave_to_loading(&mut self, text: &Text, path: &Path, error: &io::Error) {
+        let problem = unreadable("the component", &text.text, path, error);
+        self.left_to_loading.push(problem.at(text.place.clone()));
     }
 
     /// A directory that is there, with every symbolic link followed.
@@ -68,6 +80,7 @@ impl Reading<'_> {
                 .hint("grant the directory that it is in, or a directory of its own"),
             Err(error) => unreadable("the directory", &text.text, &path, &error),
         };
+        self.files.insert(path);
         self.note(problem.at(text.place.clone()));
         None
     }
@@ -78,6 +91,7 @@ impl Reading<'_> {
         let path = self.path(&text)?;
         if path.exists() && !path.is_dir() {
             let problem = Problem::error(format!("{} is no directory", quoted(&text.text)));
+            self.files.insert(path);
             self.note(problem.at(text.place).hint("name a directory; it is made when it isn't there"));
             return None;
         }
@@ -85,8 +99,7 @@ impl Reading<'_> {
     }
 
     /// Where plugins' state is kept.
-    pub(super) fn state(&mut self, gateway: Option<&Table<'_>>) -> Option<PathBuf> {
-        let gateway = gateway?;
+    pub(super) fn state(&mut self, gateway: &Table<'_>) -> Option<PathBuf> {
         let path = self.own_directory(gateway, "state")?;
         let problem =
             Problem::warning("lasting state isn't available in this version: `state` has no effect");
@@ -96,8 +109,8 @@ impl Reading<'_> {
     }
 
     /// Where compiled code is kept.
-    pub(super) fn cache(&mut self, gateway: Option<&Table<'_>>) -> PathBuf {
-        let written = gateway.and_then(|gateway| self.own_directory(gateway, "cache"));
+    pub(super) fn cache(&mut self, gateway: &Table<'_>) -> PathBuf {
+        let written = self.own_directory(gateway, "cache");
         let variable = |name: &str| {
             let value = self.environment.variable(name).ok().filter(|value| !value.is_empty());
             value.map(PathBuf::from).filter(|path| path.is_absolute())

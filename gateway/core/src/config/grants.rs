@@ -1,11 +1,110 @@
 //! `[plugins.<id>.allow]`: what a plugin may reach.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::PathBuf;
 
+use super::Secret;
 use super::problem::{Problem, quoted};
 use super::reading::{NameOrBoolean, Reading, Table, Text};
-use super::{ClientFeature, DirGrant, DirMode, Grants, Secret, StateGrant};
 use crate::names::StoreName;
+
+/// What a plugin may reach. Nothing is allowed by default.
+#[derive(Debug, Clone, Default)]
+pub struct Grants {
+    /// Directories.
+    pub dirs: Vec<DirGrant>,
+    /// Environment variables, with the values they have.
+    pub env: Vec<(String, String)>,
+    /// What it may ask of the person or the model: `elicitation`, `sampling`, `roots`.
+    pub client: BTreeSet<ClientFeature>,
+    /// Whether it may add to the server's instructions.
+    pub instructions: bool,
+    /// Addresses that it may send requests to, as they were written. Without effect so far.
+    pub http: Vec<String>,
+    /// Where it may keep state from one call to the next.
+    pub state: StateGrant,
+}
+
+impl Grants {
+    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { dirs, env, client, instructions, http, state } = self;
+        dirs.len() == other.dirs.len()
+            && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
+            && *env == other.env
+            && *client == other.client
+            && *instructions == other.instructions
+            && *http == other.http
+            && *state == other.state
+    }
+}
+
+/// Where a plugin may keep state from one call to the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StateGrant {
+    /// Nowhere.
+    #[default]
+    Refused,
+    /// In a store of its own, under the name of its table.
+    Own,
+    /// In the store of that name, which others may share.
+    Shared(StoreName),
+}
+
+/// A directory that a plugin may use. No two of a plugin have the same path inside the sandbox, nor does one lie
+/// inside another: which of the two a path means would be up to the plugin's language.
+#[derive(Debug, Clone)]
+pub struct DirGrant {
+    /// Where in the file the grant stands, in bytes.
+    pub place: Range<usize>,
+    /// The directory on this machine, canonical.
+    pub host: PathBuf,
+    /// The same as the file names it, absolute: the links in it may point elsewhere by the next reload.
+    pub named: PathBuf,
+    /// Its path inside the sandbox: absolute, without `.`, `..` and a `/` at the end.
+    pub guest: String,
+    /// Whether it may be changed.
+    pub mode: DirMode,
+}
+
+impl DirGrant {
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { place: _, host, named, guest, mode } = self;
+        *host == other.host && *named == other.named && *guest == other.guest && *mode == other.mode
+    }
+}
+
+/// Whether a directory may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirMode {
+    /// Only read.
+    ReadOnly,
+    /// Read and written.
+    ReadWrite,
+}
+
+/// Something that a plugin may ask of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClientFeature {
+    /// Ask the person.
+    Elicitation,
+    /// Ask the model.
+    Sampling,
+    /// Ask for the directories in use.
+    Roots,
+}
+
+impl ClientFeature {
+    /// The first word of MCP's capability for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+}
 
 impl Reading<'_> {
     /// Reads the grants.

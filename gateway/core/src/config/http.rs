@@ -14,6 +14,13 @@ use super::{HttpConfig, Secret, Token};
 /// Shorter tokens can be guessed, in characters.
 const SHORT_TOKEN: usize = 16;
 
+/// Which listener an address is for.
+#[derive(Clone, Copy)]
+pub(super) enum Listener {
+    Http,
+    Admin,
+}
+
 impl Default for HttpConfig {
     fn default() -> Self {
         Self {
@@ -37,7 +44,7 @@ impl Reading<'_> {
         let usual = HttpConfig::default();
         let Some(table) = self.table(root, "http") else { return usual };
         let written = self.text(&table, "listen");
-        let listen = written.as_ref().and_then(|text| self.address(text));
+        let listen = written.as_ref().and_then(|text| self.address(text, Listener::Http));
         let http = HttpConfig {
             listen: listen.unwrap_or(usual.listen),
             tokens: self.table(&table, "auth").map(|auth| self.tokens(&auth)).unwrap_or_default(),
@@ -71,18 +78,24 @@ impl Reading<'_> {
         tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
     }
 
-    fn address(&mut self, text: &Text) -> Option<SocketAddr> {
+    /// An address to listen on.
+    pub(super) fn address(&mut self, text: &Text, listener: Listener) -> Option<SocketAddr> {
         let error = match text.text.parse() {
             Ok(address) => return Some(address),
             Err(_) => Problem::error(format!("{} is no address to listen on", quoted(&text.text))),
         };
-        let port = text.text.rsplit(':').next().filter(|port| port.parse::<u16>().is_ok()).unwrap_or("8931");
-        let hint = if text.text.parse::<IpAddr>().is_ok() {
-            format!("add the port: \"{}\"", with_port(&text.text))
-        } else {
-            format!(
+        let usual = match listener {
+            Listener::Http => "8931",
+            Listener::Admin => "8932",
+        };
+        let port = text.text.rsplit(':').next().filter(|port| port.parse::<u16>().is_ok()).unwrap_or(usual);
+        let hint = match (text.text.parse::<IpAddr>(), listener) {
+            (Ok(IpAddr::V4(address)), _) => format!("add the port: \"{address}:{usual}\""),
+            (Ok(IpAddr::V6(address)), _) => format!("add the port: \"[{address}]:{usual}\""),
+            (Err(_), Listener::Http) => format!(
                 "write an IP address and a port: \"127.0.0.1:{port}\", or \"0.0.0.0:{port}\" for all of this machine's addresses"
-            )
+            ),
+            (Err(_), Listener::Admin) => format!("write an IP address and a port: \"127.0.0.1:{port}\""),
         };
         self.note(error.at(text.place.clone()).hint(hint));
         None
@@ -170,10 +183,6 @@ impl Reading<'_> {
         };
         self.note(problem.at(place.clone()).hint("`openssl rand -hex 32` prints a good one"));
     }
-}
-
-fn with_port(address: &str) -> String {
-    if address.contains(':') { format!("[{address}]:8931") } else { format!("{address}:8931") }
 }
 
 /// A host name or address as the `Host` header has it, without a port; or what to write instead.

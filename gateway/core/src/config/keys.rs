@@ -17,6 +17,11 @@ pub static ROOT: &[Key] = &[
     required("version", Kind::Version, "The version of this format: 1."),
     key("gateway", Kind::Table(GATEWAY), "The gateway itself."),
     key("http", Kind::Table(HTTP), "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`."),
+    key(
+        "admin",
+        Kind::Table(ADMIN),
+        "The listener for operators: health, metrics, status and reloads. Without this table there is none.",
+    ),
     key("defaults", Kind::Table(DEFAULTS), "What holds for every plugin that doesn't say otherwise."),
     key(
         "plugins",
@@ -26,7 +31,8 @@ pub static ROOT: &[Key] = &[
     ),
 ];
 
-static GATEWAY: &[Key] = &[
+/// The gateway itself.
+pub static GATEWAY: &[Key] = &[
     optional(
         "concurrency",
         Kind::Integer(Number { most: 10_000, ..Number::positive("nothing could ever run") }),
@@ -57,7 +63,48 @@ static GATEWAY: &[Key] = &[
         Kind::Text("a path"),
         "The directory for plugins' state. Without effect in this version: state is kept in memory.",
     ),
+    optional(
+        "watch",
+        Kind::Boolean,
+        "true",
+        "Whether changes of this file, of components and of secrets' files come into force by themselves. Without \
+         it the gateway looks at them when it gets SIGHUP or is asked to at the admin listener.",
+    ),
+    optional(
+        "poll",
+        Kind::Duration(Number { most: 3_600, ..Number::positive("nothing else would be done") }),
+        "\"5s\"",
+        "How often every file is looked at while `watch` is on, from 100ms to an hour. Most changes are noticed at \
+         once; this is for file systems that don't tell of changes.",
+    ),
+    optional(
+        "wider_grants",
+        Kind::Word(&["live", "wait"]),
+        "\"live\"",
+        "When a change of this file that grants a plugin more comes into force. `live`: at once; `wait`: when the \
+         gateway gets SIGHUP or is asked to reload at the admin listener.",
+    ),
+    optional(
+        "require_all",
+        Kind::Boolean,
+        "false",
+        "Whether a plugin that can't be used keeps the gateway from starting. Without it the others serve.",
+    ),
+    optional(
+        "stop_grace",
+        Kind::Duration(Number { most: 3_600, ..Number::any() }),
+        "\"30s\"",
+        "How long calls that run may go on when the gateway stops.",
+    ),
 ];
+
+static ADMIN: &[Key] = &[optional(
+    "listen",
+    Kind::Text("an address such as \"127.0.0.1:8932\""),
+    "\"127.0.0.1:8932\"",
+    "The IP address and port to listen on: a loopback address, because nobody is asked for a token. Port 0 takes a \
+     free one.",
+)];
 
 static HTTP: &[Key] = &[
     optional(
@@ -151,6 +198,13 @@ static PLUGIN: &[Key] = &[
         "sha256",
         Kind::Text("64 hexadecimal digits"),
         "The SHA-256 digest of the only content that is accepted.",
+    ),
+    optional(
+        "reload",
+        Kind::Word(&["live", "pinned"]),
+        "\"live\"",
+        "When a changed component is taken. `live`: as soon as it is noticed; `pinned`: when the gateway gets SIGHUP \
+         or is asked to reload at the admin listener.",
     ),
     key(
         "prefix",

@@ -1,7 +1,70 @@
 //! `[defaults.limits]` and `[plugins.<id>.limits]`.
 
-use super::Limits;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
 use super::reading::{Reading, Table};
+
+/// How much a plugin may use: for one call, unless said otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Time from the start of the call to its answer.
+    pub timeout: Duration,
+    /// Processor time.
+    pub cpu_time: Duration,
+    /// Linear memory, all of the instance's memories together.
+    pub memory: ByteSize,
+    /// Elements of all tables together.
+    pub table_elements: u32,
+    /// Handles held at once: streams, files, stores.
+    pub handles: u32,
+    /// What crosses between plugin and gateway at once: a result, a log line, a list.
+    pub transfer: ByteSize,
+    /// Log lines, and as many progress reports; more are dropped and counted.
+    pub log_lines: u32,
+    /// What it prints to stdout and stderr; more is dropped and counted.
+    pub output: ByteSize,
+    /// How many calls run at once.
+    pub concurrency: u32,
+    /// How many calls may wait for one that runs.
+    pub queue: u32,
+    /// What it may keep from one call to the next: the bytes of all keys and values, and 64 more for each key.
+    pub state: ByteSize,
+    /// How long a call that watches for it may go on after its caller has lost interest.
+    pub cancel_grace: Duration,
+    /// The component's file.
+    pub component: ByteSize,
+    /// How long it may take to describe itself when it is loaded.
+    pub describe_timeout: Duration,
+    /// Items of each kind in its lists.
+    pub items: u32,
+    /// The text of one JSON Schema.
+    pub schema: ByteSize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            cpu_time: Duration::from_secs(10),
+            memory: ByteSize::mib(64),
+            table_elements: 100_000, // Python and JavaScript runtimes need tens of thousands
+            handles: 1_000,
+            transfer: ByteSize::mib(8),
+            log_lines: 1_000,
+            output: ByteSize::kib(64),
+            concurrency: 16,
+            queue: 256,
+            state: ByteSize::mib(1),
+            cancel_grace: Duration::from_millis(250),
+            component: ByteSize::mib(64), // a Python component is 18 MiB
+            describe_timeout: Duration::from_secs(10),
+            items: 1_000,
+            schema: ByteSize::kib(256),
+        }
+    }
+}
 
 impl Reading<'_> {
     /// Reads limits; what the table doesn't say is as in `base`.

@@ -1,15 +1,17 @@
 //! From the file to a [`Config`], with all that is wrong on the way.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
 use super::environment::Environment;
 use super::files;
-use super::keys::ROOT;
+use super::keys::{GATEWAY, ROOT};
 use super::overlap;
 use super::problem::{Problem, Source};
 use super::reading::{Reading, Table};
@@ -21,6 +23,9 @@ const LONGEST: u64 = 4 * 1024 * 1024;
 /// How many calls run at once, of all plugins together.
 const CONCURRENCY: u32 = 64;
 
+/// How long calls that run may go on when the gateway stops.
+const STOP_GRACE: Duration = Duration::from_secs(30);
+
 /// What became of a file.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -30,6 +35,9 @@ pub struct Loaded {
     pub config: Option<Config>,
     /// All that is wrong, in the order of the file.
     pub problems: Vec<Problem>,
+    /// Every file that was looked at, absolute, there or not: the configuration, components, secrets; and
+    /// directories that couldn't be used. When one of them changes, reading again may come to something else.
+    pub files: BTreeSet<PathBuf>,
 }
 
 /// Reads `file`, and the files and variables that it names.
@@ -45,7 +53,7 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
                 _ => problem,
             };
             let source = Source { path: file.to_owned(), text: String::new() };
-            Loaded { source, config: None, problems: vec![problem] }
+            Loaded { source, config: None, problems: vec![problem], files: BTreeSet::from([absolute(file)]) }
         }
     }
 }
@@ -53,13 +61,17 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
 /// Reads `text` as if `file` held it.
 #[must_use]
 pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
-    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let source = Source { path: file.to_owned(), text };
-    let Resolved { config, mut problems, plain_secrets } = resolve(absolute, &source.text, environment);
+    let Resolved { config, mut problems, plain_secrets, files } =
+        resolve(absolute(file), &source.text, environment);
     let source = Source { text: blot_out(source.text, &plain_secrets), ..source };
     problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
     let config = if problems.iter().any(Problem::is_error) { None } else { config };
-    Loaded { source, config, problems }
+    Loaded { source, config, problems, files }
+}
+
+fn absolute(file: &Path) -> PathBuf {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
 }
 
 fn read(file: &Path) -> io::Result<String> {
@@ -84,41 +96,37 @@ struct Resolved {
     config: Option<Config>,
     problems: Vec<Problem>,
     plain_secrets: Vec<std::ops::Range<usize>>,
+    files: BTreeSet<PathBuf>,
+}
+
+impl Resolved {
+    /// Reading ended early.
+    fn nothing(file: PathBuf, problems: Vec<Problem>) -> Self {
+        Self { config: None, problems, plain_secrets: Vec::new(), files: BTreeSet::from([file]) }
+    }
 }
 
 fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved {
     let (parsed, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        return Resolved { config: None, problems: syntax(&errors), plain_secrets: Vec::new() };
+        return Resolved::nothing(file, syntax(&errors));
     }
     let mut reading = Reading::new(&file, text, environment);
     let root = Table::root(parsed.get_ref(), ROOT);
     if !reading.version(&root) {
         // Keys of another version would all look wrong.
-        return Resolved { config: None, problems: reading.problems, plain_secrets: Vec::new() };
+        let problems = reading.problems;
+        return Resolved::nothing(file, problems);
     }
     reading.check_keys(&root);
-    let gateway = reading.table(&root, "gateway");
-    let cache = reading.cache(gateway.as_ref());
-    let state = reading.state(gateway.as_ref());
-    let concurrency = gateway.as_ref().map(|gateway| reading.integer(gateway, "concurrency", CONCURRENCY));
-    let page_size = gateway.as_ref().and_then(|gateway| reading.page_size(gateway));
-    let sealing_key = gateway.as_ref().and_then(|gateway| reading.sealing_key(gateway));
-    let defaults = reading.defaults(&root);
-    let config = Config {
-        http: reading.http(&root),
-        cache,
-        state,
-        concurrency: concurrency.unwrap_or(CONCURRENCY),
-        page_size,
-        sealing_key,
-        plugins: reading.plugins(&root, &defaults).into_iter().map(Arc::new).collect(),
-        secret_files: std::mem::take(&mut reading.secret_files),
-        file,
-    };
+    let config = reading.config(&root, file);
     reading.keep_back(&config);
     reading.problems.extend(overlap::check(&config));
-    Resolved { config: Some(config), problems: reading.problems, plain_secrets: reading.plain_secrets }
+    if reading.problems.iter().any(Problem::is_error) {
+        reading.problems.append(&mut reading.left_to_loading);
+    }
+    let Reading { problems, plain_secrets, files, .. } = reading;
+    Resolved { config: Some(config), problems, plain_secrets, files }
 }
 
 /// What the parser found.
@@ -150,6 +158,30 @@ fn blot_out(mut text: String, secrets: &[std::ops::Range<usize>]) -> String {
 }
 
 impl Reading<'_> {
+    /// Reads all tables.
+    fn config(&mut self, root: &Table<'_>, file: PathBuf) -> Config {
+        let nothing = DeTable::new();
+        let gateway = self.table(root, "gateway").unwrap_or_else(|| Table::root(&nothing, GATEWAY));
+        let http = self.http(root);
+        let defaults = self.defaults(root);
+        Config {
+            admin: self.admin(root, &http),
+            http,
+            watch: self.watch(&gateway),
+            wider_grants: self.wider_grants(&gateway),
+            require_all: self.boolean(&gateway, "require_all", false),
+            stop_grace: self.duration(&gateway, "stop_grace", STOP_GRACE),
+            cache: self.cache(&gateway),
+            state: self.state(&gateway),
+            concurrency: self.integer(&gateway, "concurrency", CONCURRENCY),
+            page_size: self.page_size(&gateway),
+            sealing_key: self.sealing_key(&gateway),
+            plugins: self.plugins(root, &defaults).into_iter().map(Arc::new).collect(),
+            secret_files: std::mem::take(&mut self.secret_files),
+            file,
+        }
+    }
+
     /// Notes settings and variables by which a plugin would learn a secret of the gateway itself.
     fn keep_back(&mut self, config: &Config) {
         for (place, given) in std::mem::take(&mut self.handed_out) {

@@ -3,6 +3,7 @@
 //! Everything that is wrong is noted and reading goes on. Where a value is wrong its default stands in for it; that
 //! is never seen, because a file with an error becomes no configuration.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,10 @@ pub(super) struct Reading<'a> {
     pub(super) problems: Vec<Problem>,
     /// The files that secrets were read from.
     pub(super) secret_files: Vec<PathBuf>,
+    /// Every file that was looked at, and every directory that couldn't be used.
+    pub(super) files: BTreeSet<PathBuf>,
+    /// What the plugins' loading will say, but only where the rest of the file is right.
+    pub(super) left_to_loading: Vec<Problem>,
     /// What plugins are given of variables, files and settings, and where that is said.
     pub(super) handed_out: Vec<(Range<usize>, Secret)>,
     /// Where a secret stands in the file itself, though it shouldn't.
@@ -137,6 +142,8 @@ impl<'a> Reading<'a> {
             base,
             problems: Vec::new(),
             secret_files: Vec::new(),
+            files: BTreeSet::from([file.to_owned()]),
+            left_to_loading: Vec::new(),
             handed_out: Vec::new(),
             plain_secrets: Vec::new(),
         }

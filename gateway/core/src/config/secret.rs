@@ -74,6 +74,7 @@ impl Reading<'_> {
     fn secret_file(&mut self, text: &Text) -> Option<Secret> {
         let path = self.path(text)?;
         self.secret_files.push(path.clone());
+        self.files.insert(path.clone());
         let problem = match read(&path) {
             Ok(secret) if secret.is_empty() => {
                 Problem::error(format!("the secret file {} is empty", quoted(&text.text)))

@@ -152,3 +152,21 @@ fn the_gateways_own_process_is_no_file_to_be_granted() {
         }
     }
 }
+
+#[test]
+fn a_component_that_is_not_there_yet_is_guarded_where_it_will_be() {
+    let place = place();
+    fs::remove_file(place.path().join("plugins/time.wasm")).unwrap();
+    let is_guarded = |dir: &str| {
+        let said = said(place.path(), &grant(dir, "rw"));
+        said.iter().any(|said| said.contains("the component of the plugin `time`"))
+    };
+    assert!(is_guarded("plugins") && !is_guarded("notes"));
+    // The folder that it will be in is a link: whoever can change what it points at can put the component there.
+    fs::remove_dir(place.path().join("plugins")).unwrap();
+    symlink("other", place.path().join("plugins")).unwrap();
+    assert!(is_guarded("other") && is_guarded("plugins") && !is_guarded("notes"));
+    // A link to nothing.
+    symlink("../notes/old/time.wasm", place.path().join("other/time.wasm")).unwrap();
+    assert!(is_guarded("notes") && is_guarded("notes/old"));
+}
