@@ -19,6 +19,7 @@ use crate::call::{
 use crate::manifest::Manifest;
 use crate::names::{Digest, PluginId, Principal, PromptName, PublicName, ResourceUri, ToolName};
 
+mod admit;
 mod annotated;
 mod build;
 mod claims;
@@ -34,6 +35,7 @@ mod shown;
 
 use claims::Claims;
 
+pub use admit::Candidate;
 pub use annotated::HeaderArgument;
 pub use build::Build;
 pub use conflict::{Conflict, Instead, Refused, Restart, Subject};

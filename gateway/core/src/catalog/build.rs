@@ -1,16 +1,13 @@
-//! From plugins to a catalog: who goes first, what collides, and which name means what.
+//! From plugins to a catalog: lists, and which name means what.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::Problem;
 use crate::names::{Digest, PublicName};
 
-use super::claims::{Claims, Overlap, Settled};
-use super::{
-    Catalog, Conflict, Instead, Member, PromptEntry, Refused, ResourceEntry, Restart, Subject, TemplateEntry,
-    ToolEntry,
-};
+use super::admit::{self, Table};
+use super::{Candidate, Catalog, Member, PromptEntry, Refused, ResourceEntry, TemplateEntry, ToolEntry};
 
 /// A catalog, and what the operator should know about how it came to be.
 #[derive(Debug)]
@@ -24,45 +21,27 @@ pub struct Build {
 }
 
 impl Catalog {
-    /// Puts `members`, in the order of `gateway.toml`, together.
-    ///
-    /// Where two conflict, the one that stands in `previous` goes on: first the plugins that didn't change since,
-    /// then those that did, then the new ones, each in the order of the file. The other is refused whole. If it was
-    /// in `previous` with a configuration that says the same, it is served as it was then: a change that can't be
-    /// used takes nothing away.
+    /// Puts `members` together as [`Self::join`] does. One that was in `previous` with a configuration that says the
+    /// same goes on as it was then, where it is in conflict as it is now.
     #[must_use]
     pub fn build(generation: u64, members: Vec<Member>, previous: Option<&Self>) -> Build {
-        let mut order: Vec<usize> = (0..members.len()).collect();
-        order.sort_by_key(|at| rank(&members[*at], previous)); // stable: the order of the file within a rank
-        // Also those of plugins that are refused: an unknown name in `rename` may be why.
-        let warnings = members.iter().flat_map(Member::warnings).collect();
-        let mut table = Table { members, warnings, ..Table::default() };
-        let mut refused = Vec::new();
-        for at in order {
-            let Err(conflicts) = table.admit(at) else { continue };
-            let (plugin, place) = (table.members[at].id().clone(), table.members[at].config().place.clone());
-            let mut instead = Instead::Nothing;
-            if let Some(before) = before(&table.members[at], previous) {
-                table.members[at] = before;
-                if table.admit(at).is_ok() {
-                    instead = Instead::Before;
-                }
-            }
-            refused.push((at, Refused { plugin, place, conflicts, instead }));
-        }
-        refused.sort_by_key(|(at, _)| *at);
-        let refused = refused.into_iter().map(|(_, refused)| refused).collect();
-        let (catalog, warnings) = table.finish(generation);
-        Build { catalog, refused, warnings }
+        let with_before = |member: Member| Candidate { before: before(&member, previous), member };
+        Self::join(generation, members.into_iter().map(with_before).collect(), previous)
     }
-}
 
-/// Who goes first.
-fn rank(member: &Member, previous: Option<&Catalog>) -> u8 {
-    match previous.and_then(|catalog| catalog.member(member.id())) {
-        Some(before) if before.is(member) => 0,
-        Some(_) => 1,
-        None => 2,
+    /// Puts plugins, in the order of `gateway.toml`, together.
+    ///
+    /// Where two conflict, the one that stands in `previous` goes on: first the plugins that didn't change since,
+    /// then those that did, then the new ones, each in the order of the file. The other is refused whole, and is
+    /// served as it was before, if it was: a change that can't be used takes nothing away, neither from the plugin
+    /// that changed nor from another that serves.
+    #[must_use]
+    pub fn join(generation: u64, candidates: Vec<Candidate>, previous: Option<&Self>) -> Build {
+        let (table, refused) = admit::settle(&candidates, previous);
+        // Also those of plugins that are refused: an unknown name in `rename` may be why.
+        let warnings = candidates.iter().flat_map(|candidate| candidate.member.warnings()).collect();
+        let (catalog, warnings) = Listing { table, warnings }.finish(generation);
+        Build { catalog, refused, warnings }
     }
 }
 
@@ -72,65 +51,20 @@ fn before(member: &Member, previous: Option<&Catalog>) -> Option<Member> {
     if before.is(member) { None } else { before.moved_to(Arc::clone(member.config())) }
 }
 
-/// Who has which name, while plugins are admitted one after the other.
-#[derive(Default)]
-struct Table {
-    members: Vec<Member>,
-    admitted: Vec<usize>,
-    tools: HashMap<PublicName, usize>,
-    prompts: HashMap<PublicName, usize>,
-    claims: Claims,
+/// A catalog in the making: it is known who serves.
+struct Listing {
+    table: Table,
     warnings: Vec<Problem>,
 }
 
-impl Table {
-    /// Gives the plugin at `at` its names, or none of them.
-    fn admit(&mut self, at: usize) -> Result<(), Vec<Conflict>> {
-        let member = &self.members[at];
-        let mut found = BTreeMap::<(usize, Subject), Vec<String>>::new();
-        for tool in &member.offer().tools {
-            if let Some(rival) = self.tools.get(&tool.public) {
-                found.entry((*rival, Subject::Tool)).or_default().push(tool.public.to_string());
-            }
-        }
-        for prompt in &member.offer().prompts {
-            if let Some(rival) = self.prompts.get(&prompt.public) {
-                found.entry((*rival, Subject::Prompt)).or_default().push(prompt.public.to_string());
-            }
-        }
-        let overlaps = self.claims.overlaps(member, &self.members);
-        for Overlap { rival, text, settled } in &overlaps {
-            if *settled == Settled::Not {
-                found.entry((*rival, Subject::Resource)).or_default().push(text.clone());
-            }
-        }
-        if !found.is_empty() {
-            return Err(found
-                .into_iter()
-                .map(|((rival, subject), names)| self.conflict(at, rival, subject, names))
-                .collect());
-        }
-        let Self { members, admitted, tools, prompts, claims, .. } = self;
-        tools.extend(members[at].offer().tools.iter().map(|tool| (tool.public.clone(), at)));
-        prompts.extend(members[at].offer().prompts.iter().map(|prompt| (prompt.public.clone(), at)));
-        claims.take(at, &members[at], &overlaps);
-        admitted.push(at);
-        Ok(())
-    }
-
-    fn conflict(&self, at: usize, rival: usize, subject: Subject, names: Vec<String>) -> Conflict {
-        let with = &self.members[rival];
-        let restart = if at < rival { Restart::TurnsItRound } else { Restart::ChangesNothing };
-        Conflict { with: with.id().clone(), with_place: with.config().place.clone(), subject, names, restart }
-    }
-
+impl Listing {
     /// Lists what the admitted plugins offer.
     fn finish(mut self, generation: u64) -> (Catalog, Vec<Problem>) {
-        self.admitted.sort_unstable();
-        let admitted = std::mem::take(&mut self.admitted);
-        self.claims.renumber(|at| admitted.binary_search(&at).expect("claims belong to admitted plugins"));
+        let admitted: Vec<usize> = self.table.admitted.iter().copied().collect();
+        let place = |at| admitted.binary_search(&at).expect("claims belong to admitted plugins");
+        self.table.claims.renumber(place);
         let members: Vec<Arc<Member>> =
-            admitted.iter().map(|at| Arc::new(self.members[*at].clone())).collect();
+            admitted.iter().map(|at| Arc::new(self.table.members[*at].clone())).collect();
         let mut tools = Vec::new();
         let mut prompts = Vec::new();
         let mut resources = Vec::new();
@@ -176,7 +110,7 @@ impl Table {
             prompts,
             resources,
             templates,
-            claims: self.claims,
+            claims: self.table.claims,
             digests,
         };
         (catalog, self.warnings)
@@ -184,7 +118,7 @@ impl Table {
 
     /// Is it still the plugin's own, or did the configuration grant it to another?
     fn keeps(&mut self, owner: usize, member: &Member, text: &str) -> bool {
-        let keeps = self.claims.holds(owner, text);
+        let keeps = self.table.claims.holds(owner, text);
         if !keeps {
             let id = member.id();
             let message =

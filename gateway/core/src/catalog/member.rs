@@ -101,6 +101,43 @@ impl Member {
         self.config.says_the_same_as(&config).then(|| Self { config, ..self.clone() })
     }
 
+    /// The same offer under the same configuration, answered by `plugin`: the same plugin with the same manifest,
+    /// but for example other code. None where it says something else of itself: its offer must be made anew then.
+    #[must_use]
+    pub fn with_plugin(&self, plugin: Arc<dyn Plugin>) -> Option<Self> {
+        let is_same = plugin.id() == self.id() && plugin.manifest() == self.plugin.manifest();
+        is_same.then(|| Self { plugin, ..self.clone() })
+    }
+
+    /// The same offer, answered by `plugin`, which runs with the grants, limits and settings of `config`. What
+    /// decides over names and lists stays as it was: prefix, tools, URIs, the form of schemas. So a plugin can go on
+    /// that can't have the names that `config` gives it, without being allowed what it no longer is.
+    ///
+    /// None where `plugin` or `config` is another plugin's, or `plugin` says something else of itself.
+    #[must_use]
+    pub fn regranted(&self, plugin: Arc<dyn Plugin>, config: &PluginConfig) -> Option<Self> {
+        if *self.id() != config.id {
+            return None;
+        }
+        let PluginConfig {
+            id: _,
+            place: _,
+            source: _,
+            source_place: _,
+            sha256: _,
+            reload: _,
+            prefix,
+            tools,
+            uris,
+            portable_schemas,
+            allow: _,
+            limits: _,
+            config: _,
+        } = (*self.config).clone();
+        let config = Arc::new(PluginConfig { prefix, tools, uris, portable_schemas, ..config.clone() });
+        Some(Self { config, ..self.with_plugin(plugin)? })
+    }
+
     /// The key of its table.
     #[must_use]
     pub fn id(&self) -> &PluginId {

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+mod candidates;
+
 use super::fake::{Fake, catalog};
 use super::*;
 use crate::config::PluginConfig;
