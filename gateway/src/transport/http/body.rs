@@ -42,7 +42,7 @@ pub(super) struct Accepted {
 ///
 /// # Errors
 /// It is no plain JSON.
-pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let (Some(content_type), None) = (types.next(), types.next()) else { return Err(Refusal::ContentType) };
     if !content_type.to_str().is_ok_and(is_json) {
@@ -123,7 +123,7 @@ fn accepts(value: &str, types: &[&str]) -> bool {
 ///
 /// # Errors
 /// It is larger, takes too long, or breaks off.
-pub(super) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Refusal> {
+pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Refusal> {
     let mut stream = body.into_data_stream();
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > most as u64) {

@@ -29,7 +29,7 @@ const PREFLIGHT_AGE: &str = "600";
 
 /// Under which names the gateway may be called, and from which pages.
 #[derive(Debug)]
-pub(super) struct Origins {
+pub(crate) struct Origins {
     address: IpAddr,
     hosts: Vec<String>,
     origins: Vec<String>,
@@ -37,7 +37,7 @@ pub(super) struct Origins {
 
 impl Origins {
     /// `hosts` are lower case and without port, `origins` as browsers write them.
-    pub(super) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+    pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
         Self {
             address: address.ip(),
             hosts: hosts.to_vec(),
@@ -47,7 +47,7 @@ impl Origins {
 
     /// # Errors
     /// The request isn't addressed to us, or comes from a page that may not call.
-    pub(super) fn check(&self, head: &request::Parts) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, head: &request::Parts) -> Result<(), Refusal> {
         if !self.knows_host(head) {
             return Err(Refusal::Host);
         }

@@ -10,7 +10,7 @@ use crate::transport::http::PATH;
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// It isn't addressed to us.
     Host,
     /// It comes from a web page that may not call.
@@ -52,7 +52,7 @@ impl Refusal {
         }
     }
 
-    fn message(self) -> String {
+    pub(crate) fn message(self) -> String {
         match self {
             Self::Host => {
                 "the `Host` header names a host that this gateway isn't known under: add it to `allowed_hosts` under `[http]`".to_owned()
@@ -79,7 +79,12 @@ impl Refusal {
     pub(super) fn respond(self) -> Response {
         let mut body = Vec::new();
         write_error(&mut body, None, UnknownId::Omit, &ErrorObject::invalid_request(self.message()));
-        let mut response = Response::new(Body::from(body));
+        self.say(body)
+    }
+
+    /// The answer with this JSON text for a body.
+    pub(crate) fn say(self, json: Vec<u8>) -> Response {
+        let mut response = Response::new(Body::from(json));
         *response.status_mut() = self.status();
         let fields = response.headers_mut();
         fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -52,11 +52,11 @@ pub(super) struct Seat {
 
 /// The connection as its requests know it: they carry it along as an extension.
 #[derive(Debug, Clone)]
-pub(super) struct Occupant(Arc<Place>);
+pub(crate) struct Occupant(Arc<Place>);
 
 /// A request that is being answered: as long as this lives the connection isn't quiet.
 #[derive(Debug)]
-pub(super) struct Turn(Arc<Place>);
+pub(crate) struct Turn(Arc<Place>);
 
 impl Seats {
     /// That many.
@@ -139,7 +139,7 @@ impl Occupant {
     }
 
     /// A request is being answered from now on. Until then, while its body comes in, the connection counts as quiet.
-    pub(super) fn turn(&self) -> Turn {
+    pub(crate) fn turn(&self) -> Turn {
         self.0.doing().requests += 1;
         Turn(Arc::clone(&self.0))
     }
