@@ -11,6 +11,8 @@ pub mod host;
 pub mod supervisor;
 // How bytes come in and go out: stdio and HTTP.
 pub mod transport;
+// The operator's own listener: health, metrics, status, reloading.
+pub mod admin;
 // From a configuration to a running gateway and back to nothing.
 pub mod app;
 // The command line: one struct per verb. Nothing else prints.

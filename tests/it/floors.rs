@@ -32,7 +32,7 @@ const GATEWAY: Floors = Floors {
         Rule { word: "wasmtime", only_in: &["host"] },
         Rule { word: "wasmtime_wasi", only_in: &["host"] },
         Rule { word: "axum", only_in: &["transport", "admin"] },
-        Rule { word: "hyper", only_in: &["transport", "admin"] },
+        Rule { word: "hyper", only_in: &["transport", "admin", "cli"] },
         Rule { word: "notify", only_in: &["supervisor"] },
         Rule { word: "clap", only_in: &["cli"] },
         Rule { word: "anyhow", only_in: &["cli"] },

@@ -1,0 +1,366 @@
+//! The operator's listener over real sockets, told of by hand.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use moongate_core::names::Digest;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::supervisor::control::{Cause, Reloaded, Request};
+use crate::supervisor::status::{
+    ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Trouble, Waiting, Watching,
+};
+
+const JSON: &str = "Content-Type: application/json\r\n";
+
+fn at(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds)
+}
+
+fn plugin(id: &str, state: PluginState) -> PluginStatus {
+    PluginStatus {
+        id: id.parse().unwrap(),
+        source: PathBuf::from(format!("/plugins/{id}.wasm")),
+        state,
+        digest: Some(Digest::of(id.as_bytes())),
+        since: Some(at(1)),
+        offers: Offers { tools: 2, ..Offers::default() },
+        waiting: None,
+    }
+}
+
+fn trouble(reason: &str) -> Trouble {
+    Trouble { reason: reason.to_owned(), hint: Some("build it anew".to_owned()), retry_at: Some(at(60)) }
+}
+
+fn status() -> Status {
+    let waiting = plugin("time", PluginState::Serving);
+    let waiting = PluginStatus { waiting: Some(Waiting::Grants(vec!["env `LANG`".to_owned()])), ..waiting };
+    let failed = plugin("bad", PluginState::Failed(trouble("it is no component")));
+    let failed = PluginStatus { digest: None, since: None, offers: Offers::default(), ..failed };
+    Status {
+        generation: 3,
+        config: ConfigStatus {
+            file: PathBuf::from("/etc/moongate/gateway.toml"),
+            since: at(0),
+            rejected: None,
+            needs_restart: vec!["http.listen".to_owned()],
+        },
+        plugins: vec![waiting, plugin("notes", PluginState::Degraded(trouble("it is truncated"))), failed],
+        watching: Watching::Polling("too many files are watched".to_owned()),
+        settled: true,
+        reloads: Reloads { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
+        history: VecDeque::from([Reload {
+            at: at(2),
+            took: Duration::from_millis(1234),
+            plugin: Some("notes".parse().unwrap()),
+            outcome: Err("plugin `notes` can't be loaded: it is truncated".to_owned()),
+        }]),
+    }
+}
+
+struct Desk {
+    address: SocketAddr,
+    opener: Opener,
+    draining: CancellationToken,
+    stop: CancellationToken,
+    served: JoinHandle<()>,
+}
+
+/// A listener of a gateway that is starting.
+async fn start() -> Desk {
+    let bound = Admin::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let (address, opener) = (bound.address(), bound.opener());
+    let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
+    let served = tokio::spawn(bound.serve(stop.clone()));
+    Desk { address, opener, draining, stop, served }
+}
+
+impl Desk {
+    /// The gateway has started.
+    fn open(&self, status: Status) -> mpsc::Receiver<Request> {
+        let (requests, asked) = mpsc::channel(1);
+        let (_, status) = watch::channel(Arc::new(status));
+        self.opener.open(Admin {
+            status,
+            reloader: Reloader::new(requests),
+            metrics: Box::new(|| "# EOF\n".to_owned()),
+            draining: self.draining.clone(),
+        });
+        asked
+    }
+
+    /// Sends a request with these header lines.
+    async fn send(&self, verb: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let host =
+            if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
+        let length = body.len();
+        let request = format!(
+            "{verb} {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        );
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        Answer {
+            status: head[9..12].parse().unwrap(),
+            head: head.to_ascii_lowercase(),
+            body: body.to_owned(),
+        }
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, "", "").await
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+#[tokio::test]
+async fn it_lives_before_it_is_ready_and_after_it_stops_being_so() {
+    let desk = start().await;
+    for path in ["/livez", "/healthz"] {
+        let answer = desk.get(path).await;
+        assert_eq!((answer.status, &*answer.body), (200, "alive\n"), "{path}");
+    }
+    let loading = desk.get("/readyz").await;
+    assert_eq!(
+        (loading.status, &*loading.body),
+        (503, "[-] load: the plugins are being loaded\nnot ready\n")
+    );
+    for (verb, path, headers, body) in
+        [("GET", "/status.json", "", ""), ("GET", "/metrics", "", ""), ("POST", "/reload", JSON, "{}")]
+    {
+        let answer = desk.send(verb, path, headers, body).await;
+        assert_eq!(
+            (answer.status, answer.json()),
+            (503, json!({ "error": "the gateway is starting" })),
+            "{path}"
+        );
+    }
+    let _asked = desk.open(status());
+    let ready = desk.get("/readyz").await;
+    assert_eq!((ready.status, &*ready.body), (200, "ready\n"));
+    desk.draining.cancel();
+    let draining = desk.get("/readyz").await;
+    assert_eq!(draining.status, 503);
+    assert_eq!(draining.body, "[-] requests: not taken any more, the gateway is stopping\nnot ready\n");
+    assert_eq!(desk.get("/livez").await.status, 200);
+    desk.stop.cancel();
+    desk.served.await.unwrap();
+    assert!(TcpStream::connect(desk.address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_plugin_in_trouble_is_told_of_and_makes_nothing_unready() {
+    let desk = start().await;
+    let _asked = desk.open(status());
+    let answer = desk.get("/readyz?verbose").await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.body,
+        "[+] load: done\n\
+         [+] requests: taken\n\
+         [!] configuration: a restart is needed for http.listen\n\
+         [+] plugin time: serving\n\
+         [!] plugin notes: degraded, an earlier version serves: it is truncated\n\
+         [!] plugin bad: failed: it is no component\n\
+         ready\n"
+    );
+}
+
+#[tokio::test]
+async fn status_is_a_document_with_every_field() {
+    let desk = start().await;
+    let _asked = desk.open(status());
+    let answer = desk.get("/status.json").await;
+    assert!(answer.head.contains("\r\ncontent-type: application/json"), "{answer:?}");
+    let mut document = answer.json();
+    assert_eq!(document["pid"], std::process::id());
+    assert_eq!(document["version"], env!("CARGO_PKG_VERSION"));
+    let started = document["started"].as_str().unwrap();
+    assert!(started.len() == "2027-01-15T08:00:00.000Z".len() && started.ends_with('Z'), "{started}");
+    assert!(document["uptime_seconds"].is_u64());
+    for process in ["pid", "version", "started", "uptime_seconds"] {
+        document.as_object_mut().unwrap().remove(process);
+    }
+    let offers = |tools| json!({ "tools": tools, "resources": 0, "templates": 0, "prompts": 0 });
+    let trouble =
+        |reason| json!({ "reason": reason, "hint": "build it anew", "retry_at": "2027-01-15T08:01:00.000Z" });
+    let expected = json!({
+        "ready": true,
+        "generation": 3,
+        "settled": true,
+        "config": {
+            "file": "/etc/moongate/gateway.toml",
+            "since": "2027-01-15T08:00:00.000Z",
+            "rejected": null,
+            "needs_restart": ["http.listen"],
+        },
+        "watching": { "by": "polling", "reason": "too many files are watched" },
+        "plugins": [
+            {
+                "id": "time",
+                "source": "/plugins/time.wasm",
+                "state": "serving",
+                "sha256": Digest::of(b"time").to_string(),
+                "since": "2027-01-15T08:00:01.000Z",
+                "offers": offers(2),
+                "trouble": null,
+                "waiting": { "sha256": null, "grants": ["env `LANG`"] },
+            },
+            {
+                "id": "notes",
+                "source": "/plugins/notes.wasm",
+                "state": "degraded",
+                "sha256": Digest::of(b"notes").to_string(),
+                "since": "2027-01-15T08:00:01.000Z",
+                "offers": offers(2),
+                "trouble": trouble("it is truncated"),
+                "waiting": null,
+            },
+            {
+                "id": "bad",
+                "source": "/plugins/bad.wasm",
+                "state": "failed",
+                "sha256": null,
+                "since": null,
+                "offers": offers(0),
+                "trouble": trouble("it is no component"),
+                "waiting": null,
+            },
+        ],
+        "reloads": { "replaced": 1, "unchanged": 2, "failed": 3, "configured": 4, "rejected": 5 },
+        "history": [{
+            "at": "2027-01-15T08:00:02.000Z",
+            "took_seconds": 1.234,
+            "plugin": "notes",
+            "ok": false,
+            "outcome": "plugin `notes` can't be loaded: it is truncated",
+        }],
+    });
+    assert_eq!(document, expected, "{document:#}");
+}
+
+#[tokio::test]
+async fn a_reload_is_answered_when_it_is_done_and_says_what_came_of_it() {
+    let desk = start().await;
+    let mut asked = desk.open(status());
+    let supervisor = tokio::spawn(async move {
+        let Request { cause, done } = asked.recv().await.unwrap();
+        assert_eq!(cause, Cause::Admin);
+        let changed = vec!["plugin `time` was replaced".to_owned()];
+        done.send(Reloaded { changed, failed: vec!["plugin `bad` can't be loaded".to_owned()] }).unwrap();
+    });
+    let answer = desk.send("POST", "/reload", JSON, "{}").await;
+    let expected =
+        json!({ "changed": ["plugin `time` was replaced"], "failed": ["plugin `bad` can't be loaded"] });
+    assert_eq!((answer.status, answer.json()), (200, expected));
+    supervisor.await.unwrap();
+    let stopped = desk.send("POST", "/reload", JSON, "{}").await;
+    assert_eq!((stopped.status, stopped.json()), (503, json!({ "error": "the gateway is stopping" })));
+}
+
+#[tokio::test]
+async fn what_a_web_page_could_send_is_refused_and_asks_for_nothing() {
+    let desk = start().await;
+    let mut asked = desk.open(status());
+    let port = desk.address.port();
+    let long = format!("{{\"x\":\"{}\"}}", "x".repeat(70_000));
+    for (headers, body, status) in [
+        ("Host: evil.example.com\r\n".to_owned() + JSON, "{}", 403),
+        (format!("Host: evil.example.com:{port}\r\n{JSON}"), "{}", 403),
+        (format!("Origin: https://evil.example.com\r\n{JSON}"), "{}", 403),
+        (format!("Origin: null\r\n{JSON}"), "{}", 403),
+        (format!("Origin: http://localhost:3000\r\n{JSON}"), "{}", 403),
+        (format!("Origin: https://127.0.0.1:{port}\r\n{JSON}"), "{}", 403),
+        (String::new(), "{}", 415),
+        ("Content-Type: text/plain\r\n".to_owned(), "{}", 415),
+        ("Content-Type: application/x-www-form-urlencoded\r\n".to_owned(), "{}", 415),
+        (JSON.to_owned(), "", 400),
+        (JSON.to_owned(), "[]", 400),
+        (JSON.to_owned(), "{\"plugin\":\"time\"}", 400),
+        (JSON.to_owned(), &long, 413),
+    ] {
+        let answer = desk.send("POST", "/reload", &headers, body).await;
+        assert_eq!(answer.status, status, "{headers:?}: {answer:?}");
+        assert!(answer.json()["error"].is_string(), "{answer:?}");
+        assert!(!answer.head.contains("access-control"), "{answer:?}");
+    }
+    assert!(asked.try_recv().is_err(), "a reload was asked for");
+    for headers in ["Host: evil.example.com\r\n", "Origin: http://localhost:3000\r\n"] {
+        assert_eq!(desk.send("GET", "/status.json", headers, "").await.status, 403, "{headers}");
+    }
+    for headers in [
+        format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"),
+        format!("Origin: http://127.0.0.1:{port}\r\n"),
+        "Host: localhost\r\n".to_owned(),
+        format!("Host: [::1]:{port}\r\n"),
+    ] {
+        assert_eq!(desk.send("GET", "/status.json", &headers, "").await.status, 200, "{headers}");
+    }
+}
+
+#[tokio::test]
+async fn paths_and_verbs_that_there_are_not_are_answered_with_those_that_there_are() {
+    let desk = start().await;
+    let _asked = desk.open(status());
+    let nowhere = desk.get("/").await;
+    assert_eq!(nowhere.status, 404);
+    for path in ["/livez", "/readyz", "/metrics", "/status.json", "POST /reload"] {
+        assert!(nowhere.json()["error"].as_str().unwrap().contains(path), "{nowhere:?}");
+    }
+    for (verb, path, allow) in [
+        ("GET", "/reload", "post"),
+        ("OPTIONS", "/reload", "post"),
+        ("POST", "/status.json", "get, head"),
+        ("DELETE", "/livez", "get, head"),
+    ] {
+        let answer = desk.send(verb, path, "", "").await;
+        assert_eq!(answer.status, 405, "{verb} {path}");
+        assert!(answer.head.contains(&format!("\r\nallow: {allow}")), "{answer:?}");
+    }
+    for path in ["/livez", "/readyz", "/metrics", "/status.json"] {
+        let (get, head) = (desk.get(path).await, desk.send("HEAD", path, "", "").await);
+        assert_eq!((get.status, head.status, &*head.body), (200, 200, ""), "{path}");
+        assert!(get.head.contains("\r\ncache-control: no-store"), "{get:?}");
+        assert!(get.head.contains("\r\nx-content-type-options: nosniff"), "{get:?}");
+        assert!(head.head.contains(&format!("content-length: {}", get.body.len())), "{head:?}");
+    }
+}
+
+#[tokio::test]
+async fn it_listens_where_only_this_machine_reaches_it() {
+    for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
+        let error = Admin::bind(address.parse().unwrap()).await.unwrap_err();
+        assert!(matches!(error, AdminError::Open(_)), "{error}");
+        assert!(error.hint().contains("127.0.0.1"));
+    }
+    let desk = start().await;
+    let error = Admin::bind(desk.address).await.unwrap_err();
+    assert!(error.hint().contains("`[admin]`"), "{}", error.hint());
+}
+
+#[test]
+fn no_moment_is_too_early_or_too_late_to_be_written() {
+    assert_eq!(time(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
+    assert_eq!(time(UNIX_EPOCH + Duration::from_secs(1 << 40)), "9999-12-31T23:59:59.000Z");
+}
