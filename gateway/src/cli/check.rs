@@ -22,7 +22,7 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let Loaded { source, config, mut problems } = configuration::read(common.config.as_deref());
+        let Loaded { source, config, mut problems, .. } = configuration::read(common.config.as_deref());
         let mut totals = None;
         if let Some(config) = config {
             let supervisor = Supervisor::start(&config).await?;

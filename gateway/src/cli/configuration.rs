@@ -41,7 +41,7 @@ fn missing(usual: &[PathBuf]) -> Loaded {
 /// Reads the configuration and loads the plugins, says what is wrong, and gives what can be used: nothing, if the
 /// configuration can't.
 pub(super) async fn load(common: &Common) -> Result<Option<Supervisor>> {
-    let Loaded { source, config, mut problems } = read(common.config.as_deref());
+    let Loaded { source, config, mut problems, .. } = read(common.config.as_deref());
     let supervisor = match config {
         Some(config) => Some(Supervisor::start(&config).await?),
         None => None,

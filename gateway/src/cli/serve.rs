@@ -46,7 +46,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 impl Serve {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let Loaded { source, config, mut problems } = configuration::read(common.config.as_deref());
+        let Loaded { source, config, mut problems, .. } = configuration::read(common.config.as_deref());
         let Some(config) = config else {
             print::problems(&problems, &source);
             return Ok(Exit::Configuration);
