@@ -47,3 +47,30 @@ fn a_code_cache_that_starts_empty_is_filled_once() {
     assert!(start().wait().unwrap().success());
     assert_eq!(files(), filled);
 }
+
+#[test]
+fn a_code_cache_that_was_damaged_is_made_anew() {
+    let workspace = Workspace::with_plugin("time");
+    let cache = workspace.path().join("cache");
+    let list = || {
+        let output = workspace.command(&["list"]).env("MOONGATE_CACHE_DIR", &cache).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let entry = || {
+        let entries: Vec<_> = fs::read_dir(&cache).unwrap().flatten().map(|entry| entry.path()).collect();
+        let [entry] = &entries[..] else { panic!("{entries:?}") };
+        entry.clone()
+    };
+    list();
+    let whole = fs::read(entry()).unwrap();
+    let flipped =
+        whole.iter().enumerate().map(|(at, byte)| if at == whole.len() / 2 { byte ^ 1 } else { *byte });
+    for damaged in [Vec::new(), whole[..whole.len() / 2].to_vec(), flipped.collect()] {
+        fs::write(entry(), damaged).unwrap();
+        list();
+        assert!(fs::read(entry()).unwrap() == whole, "it isn't what it was");
+    }
+    // What is left of a gateway that was killed while it wrote does no harm.
+    fs::write(cache.join("0123.cwasm.tmp"), &whole[..1000]).unwrap();
+    list();
+}

@@ -3,7 +3,9 @@
 //! A file of the cache is machine code that this process will run, so the folder must belong to us alone: mode 0700
 //! or at least not writable by others, no symbolic link. Several gateways share it; a file is written under another
 //! name, made durable and renamed, never changed afterwards, because it stays mapped while its component lives. Its name
-//! ends with the digest of its own content, so that a disk that forgot a bit is noticed before the code runs.
+//! ends with the digest of its own content, so that a disk that forgot a bit is noticed before the code runs. What
+//! wasn't used for long goes, and so does the oldest where there is too much: a plugin that is built all day leaves
+//! an entry each time.
 //! Where the folder can't be used, code is compiled at each start; nothing else changes.
 
 use std::fs::{self, DirBuilder, File};
@@ -19,9 +21,11 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 /// Entries that nobody used for so long are removed.
-const KEEP: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+const KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// So many bytes are kept, of those that were used last: hundreds of usual plugins, or some very large ones.
+const MOST: u64 = 1 << 30;
 /// An entry's time of use is noted at most this often.
-const NOTE: Duration = Duration::from_secs(24 * 60 * 60);
+const NOTE: Duration = Duration::from_secs(60 * 60);
 /// A file that was being written so long ago will never be finished.
 const UNFINISHED: Duration = Duration::from_secs(60 * 60);
 
@@ -67,10 +71,10 @@ impl Cache {
         if !meta.is_dir() {
             return Err(CacheError::NoFolder(dir.to_owned()));
         }
-        if meta.uid() != rustix::process::geteuid().as_raw() {
+        if !is_ours(meta.uid()) {
             return Err(CacheError::Foreign(dir.to_owned()));
         }
-        if meta.mode() & 0o022 != 0 {
+        if others_may_write(meta.mode()) {
             return Err(CacheError::Writable { dir: dir.to_owned(), mode: meta.mode() & 0o777 });
         }
         let cache = Self { dir: dir.to_owned() };
@@ -89,8 +93,8 @@ impl Cache {
     /// The code in the file of that name, if it can be used.
     fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);
-        let meta = fs::symlink_metadata(&path).ok()?;
-        if !meta.is_file() || meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
+        let meta = fs::symlink_metadata(&path).ok()?; // another gateway may have removed it
+        if !meta.is_file() || !is_ours(meta.uid()) || others_may_write(meta.mode()) {
             tracing::warn!("`{}` isn't ours alone and isn't used", path.display());
             return None;
         }
@@ -124,25 +128,43 @@ impl Cache {
         let unfinished = path.with_extension(format!("{chance:016x}.tmp"));
         write(&unfinished, code)?;
         fs::rename(&unfinished, &path).inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
-        self::load(engine, &path)
+        let component = self::load(engine, &path)?;
+        self.prune();
+        Ok(component)
     }
 
-    /// Removes what nobody uses any more. Removing a file that another gateway has mapped does it no harm.
+    /// Removes what nobody uses any more. Removing a file that a gateway has mapped does it no harm.
     fn prune(&self) {
-        let Ok(entries) = fs::read_dir(&self.dir) else { return };
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let keep = match path.extension().and_then(|extension| extension.to_str()) {
-                Some("cwasm") => KEEP,
-                Some("tmp") => UNFINISHED,
-                _ => continue,
-            };
-            let age = entry.metadata().and_then(|meta| meta.modified()).map(age);
-            if age.is_ok_and(|age| age > keep) {
-                let _ = fs::remove_file(&path);
+        let Ok(files) = fs::read_dir(&self.dir) else { return };
+        let mut entries = Vec::new();
+        for file in files.flatten() {
+            let path = file.path();
+            let Ok(meta) = file.metadata() else { continue };
+            let idle = meta.modified().map(age).unwrap_or_default();
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("cwasm") => entries.push((idle, meta.len(), path)),
+                Some("tmp") if idle > UNFINISHED => drop(fs::remove_file(&path)),
+                _ => {}
+            }
+        }
+        entries.sort();
+        let mut together = 0;
+        for (at, (idle, size, path)) in entries.iter().enumerate() {
+            together += size;
+            // The newest stays however large it is: it was written or used just now.
+            if *idle > KEEP || together > MOST && at > 0 {
+                let _ = fs::remove_file(path);
             }
         }
     }
+}
+
+fn is_ours(owner: u32) -> bool {
+    owner == rustix::process::geteuid().as_raw()
+}
+
+fn others_may_write(mode: u32) -> bool {
+    mode & 0o022 != 0
 }
 
 /// How the names begin under which code is kept: with the component's digest, and with that of everything that the

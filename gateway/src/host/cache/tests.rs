@@ -65,10 +65,27 @@ async fn an_entry_that_cant_be_used_is_made_anew() {
         load_file(&host(dir.path()), &config).await.unwrap();
         assert!(fs::read(&entry).unwrap() == whole, "byte {at}");
     }
-    // An entry that others may write isn't trusted.
+}
+
+#[tokio::test]
+async fn an_entry_that_isnt_ours_alone_isnt_trusted() {
+    let dir = TempDir::new().unwrap();
+    let config = Arc::new(config(dir.path(), &Guest::default().build()));
+    load_file(&host(dir.path()), &config).await.unwrap();
+    let (entry, _) = entries(dir.path()).remove(0);
+    // One that others may write.
     fs::set_permissions(&entry, fs::Permissions::from_mode(0o666)).unwrap();
     load_file(&host(dir.path()), &config).await.unwrap();
     assert_eq!(fs::metadata(&entry).unwrap().mode() & 0o777, 0o600);
+    // A link, even to what would be right.
+    let elsewhere = dir.path().join("elsewhere.cwasm");
+    fs::rename(&entry, &elsewhere).unwrap();
+    symlink(&elsewhere, &entry).unwrap();
+    load_file(&host(dir.path()), &config).await.unwrap();
+    assert!(fs::symlink_metadata(&entry).unwrap().is_file());
+    // Another user's; only root could put one there.
+    let me = fs::metadata(&entry).unwrap().uid();
+    assert!(is_ours(me) && !is_ours(me + 1));
 }
 
 #[tokio::test]
@@ -100,11 +117,69 @@ fn a_new_folder_is_ours_alone_and_old_entries_go() {
     let cache = Cache::open(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
     for (name, days, stays) in
-        [("old.cwasm", 61, false), ("new.cwasm", 59, true), ("x.tmp", 1, false), ("other", 99, true)]
+        [("old.cwasm", 31, false), ("new.cwasm", 29, true), ("x.tmp", 1, false), ("other", 99, true)]
     {
-        let file = File::create(path.join(name)).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
+        file(&path.join(name), days, 0);
         cache.prune();
         assert_eq!(path.join(name).exists(), stays, "{name}");
     }
+    // One that is being written.
+    File::create(path.join("y.tmp")).unwrap();
+    cache.prune();
+    assert!(path.join("y.tmp").exists());
+}
+
+/// A file that was used so many days ago, and has so many bytes without taking room.
+fn file(path: &Path, days: u64, size: u64) {
+    let file = File::create(path).unwrap();
+    file.set_len(size).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
+}
+
+#[test]
+fn where_there_is_too_much_what_was_used_last_stays() {
+    let dir = TempDir::new().unwrap();
+    let cache = Cache::open(&dir.path().join("cache")).unwrap();
+    let at = |name: &str| dir.path().join("cache").join(name);
+    for (name, days, size) in [("a.cwasm", 3, MOST / 2), ("b.cwasm", 2, MOST / 4), ("c.cwasm", 1, MOST / 4)] {
+        file(&at(name), days, size);
+    }
+    cache.prune();
+    assert_eq!(["a.cwasm", "b.cwasm", "c.cwasm"].map(|name| at(name).exists()), [true; 3]);
+    file(&at("d.cwasm"), 0, 1);
+    cache.prune();
+    let left = ["a.cwasm", "b.cwasm", "c.cwasm", "d.cwasm"].map(|name| at(name).exists());
+    assert_eq!(left, [false, true, true, true]);
+    // One that is larger than all that is kept is kept alone.
+    file(&at("e.cwasm"), 0, 2 * MOST);
+    fs::remove_file(at("d.cwasm")).unwrap();
+    cache.prune();
+    assert_eq!(["b.cwasm", "c.cwasm", "e.cwasm"].map(|name| at(name).exists()), [false, false, true]);
+}
+
+#[tokio::test]
+async fn keeping_one_more_makes_room() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let old = dir.path().join("cache/old.cwasm");
+    file(&old, 31, 1);
+    load_file(&host, &Arc::new(config(dir.path(), &Guest::default().build()))).await.unwrap();
+    assert!(!old.exists() && entries(dir.path()).len() == 1);
+}
+
+#[tokio::test]
+async fn an_entry_that_is_used_stays() {
+    let dir = TempDir::new().unwrap();
+    let config = Arc::new(config(dir.path(), &Guest::default().build()));
+    load_file(&host(dir.path()), &config).await.unwrap();
+    let (entry, inode) = entries(dir.path()).remove(0);
+    File::options()
+        .write(true)
+        .open(&entry)
+        .unwrap()
+        .set_modified(SystemTime::now() - Duration::from_secs(29 * 24 * 60 * 60))
+        .unwrap();
+    load_file(&host(dir.path()), &config).await.unwrap();
+    assert_eq!(entries(dir.path()), [(entry.clone(), inode)]);
+    assert!(fs::metadata(&entry).unwrap().modified().map(age).unwrap() < NOTE);
 }
