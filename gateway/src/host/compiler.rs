@@ -125,12 +125,13 @@ impl Abort {
     }
 
     /// Starts the process, unless nobody wants its result any more.
-    fn start(&self) -> io::Result<Pipes> {
+    fn start(&self, command: &mut Command) -> io::Result<Pipes> {
         let mut compiling = self.lock();
         if compiling.aborted {
             return Err(io::Error::other("nobody waits for it any more"));
         }
-        let process = compiling.process.insert(start()?);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let process = compiling.process.insert(command.spawn()?);
         let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("it has no pipes"));
@@ -176,7 +177,8 @@ pub(super) fn compile(engine: &Engine, component: &[u8], abort: &Abort) -> Resul
         return compile_here(engine, component).map_err(|error| broken(&format!("{error:#}")));
     }
     let failed = |error: io::Error| LoadError::Internal(format!("no process for compiling: {error}"));
-    let Pipes { mut stdin, stdout, stderr } = abort.start().map_err(failed)?;
+    let Pipes { mut stdin, stdout, stderr } =
+        program().and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
     // It reads all before it answers, so neither waits for the other. If it ends earlier, its status says why.
     let _ = stdin.write_all(component);
     drop(stdin);
@@ -189,16 +191,12 @@ pub(super) fn compile(engine: &Engine, component: &[u8], abort: &Abort) -> Resul
 }
 
 /// This program once more, even if its file was replaced since.
-fn start() -> io::Result<Child> {
+fn program() -> io::Result<Command> {
     let running = PathBuf::from("/proc/self/exe");
     let program = if running.exists() { running } else { std::env::current_exe()? };
-    Command::new(program)
-        .arg(ASKED)
-        .env_clear() // it needs none, and some are secrets
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    let mut command = Command::new(program);
+    command.arg(ASKED).env_clear(); // it needs none, and some are secrets
+    Ok(command)
 }
 
 /// Why there is no code.

@@ -34,3 +34,22 @@ fn the_engine_that_compiles_makes_code_for_the_one_that_runs() {
     };
     assert_eq!(hash(&engine::compiling().unwrap()), hash(&engine::engine(4).unwrap()));
 }
+
+#[test]
+fn who_gives_up_waiting_ends_the_process() {
+    let abort = Abort::default();
+    let guard = abort.when_dropped();
+    // It ends when its stdin does, or when it is told to.
+    let Pipes { stdin, mut stdout, stderr: _ } = abort.start(&mut Command::new("cat")).unwrap();
+    drop(guard);
+    let mut said = Vec::new();
+    stdout.read_to_end(&mut said).unwrap();
+    let status = abort.wait().unwrap();
+    assert_eq!((said, status.signal()), (Vec::new(), Some(Signal::KILL.as_raw())));
+    drop(stdin);
+    // Too late, and too early.
+    abort.now();
+    assert!(abort.start(&mut Command::new("cat")).is_err());
+    let message = reason(status, "", ALLOWED).to_string();
+    assert_eq!(message, "the process that compiled the component was killed");
+}

@@ -8,8 +8,8 @@ use moongate_core::config::PluginConfig;
 use moongate_core::names::Digest;
 use tempfile::TempDir;
 
-use crate::host::LoadError;
 use crate::host::tests::{Guest, component, config, host, load, load_file};
+use crate::host::{Candidate, LoadError, WasmHost};
 
 /// What loading these bytes comes to.
 async fn refused(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> LoadError {
@@ -178,4 +178,47 @@ async fn what_a_plugin_says_of_itself_is_checked() {
     let [tool] = &plugin.manifest().tools[..] else { panic!("{:?}", plugin.manifest()) };
     assert_eq!(tool.input_schema.get(), r#"{"type":"object","properties":{}}"#);
     assert_eq!(plugin.manifest().info.name, "guest");
+}
+
+/// A file that can be taken, and what the table says of it.
+async fn candidate(host: &WasmHost, config: &Arc<PluginConfig>, guest: &Guest) -> Candidate {
+    std::fs::write(&config.source, guest.build()).unwrap();
+    host.read(config).await.unwrap()
+}
+
+#[tokio::test]
+async fn whoever_gives_up_while_another_is_compiled_has_nothing_compiled() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let config = Arc::new(config(dir.path(), b""));
+    let turn = Arc::clone(&host.loader.compiling).lock_owned().await;
+    let given_up = candidate(&host, &config, &Guest::default()).await;
+    let waiting = candidate(&host, &config, &Guest::that("nop")).await;
+    {
+        let mut load = std::pin::pin!(host.load(Arc::clone(&config), given_up));
+        tokio::select! {
+            biased;
+            loaded = &mut load => panic!("it was compiled out of turn: {loaded:?}"),
+            () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
+        }
+    }
+    let waiting = host.load(Arc::clone(&config), waiting);
+    let (loaded, ()) = tokio::join!(waiting, async { drop(turn) });
+    loaded.unwrap();
+    assert_eq!(std::fs::read_dir(dir.path().join("cache")).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn what_another_try_could_mend_is_told_from_what_it_couldnt() {
+    for (bytes, is_final) in [
+        (b"nonsense".to_vec(), true),
+        (wat("(component)"), true),
+        (Guest { schema: "true", ..Guest::default() }.build(), false),
+        (Guest { describe: "unreachable", ..Guest::default() }.build(), false),
+    ] {
+        let error = refused(&bytes, |_| {}).await;
+        assert_eq!(error.is_final(), is_final, "{error}");
+    }
+    let error = refused(&Guest::default().build(), |config| config.source.set_file_name("none")).await;
+    assert!(!error.is_final());
 }

