@@ -14,7 +14,7 @@ use moongate_core::changes::Updates;
 use moongate_core::config::{Config, PluginConfig, Problem};
 use moongate_core::dispatch::Dispatcher;
 use moongate_core::gate::Gate;
-use tokio::sync::watch;
+use tokio::sync;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::host::{Gauges, HostError, HostOptions, Inbox, LoadError, WasmHost, WasmPlugin};
@@ -22,6 +22,7 @@ use crate::host::{Gauges, HostError, HostOptions, Inbox, LoadError, WasmHost, Wa
 pub mod control;
 mod relist;
 pub mod status;
+pub mod watch;
 
 use relist::{Loaded, Relisting};
 
@@ -34,7 +35,7 @@ const LOADED_AT_ONCE: usize = 4;
 pub struct Supervisor {
     host: WasmHost,
     gate: Arc<Gate>,
-    catalog: watch::Sender<Arc<Catalog>>,
+    catalog: sync::watch::Sender<Arc<Catalog>>,
     updates: Arc<Updates>,
     problems: Vec<Problem>,
     configured: usize,
@@ -88,7 +89,7 @@ impl Supervisor {
         problems.extend(warnings.iter().cloned());
         problems.extend(conflicting.iter().flat_map(Refused::problems));
         problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
-        let (catalog, _) = watch::channel(Arc::new(catalog));
+        let (catalog, _) = sync::watch::channel(Arc::new(catalog));
         let updates: Arc<Updates> = Arc::default();
         let relisting = Relisting::new(loaded, warnings, catalog.clone(), Arc::clone(&updates));
         let relisting = tokio::spawn(relisting.run(inbox));
@@ -105,7 +106,7 @@ impl Supervisor {
 
     /// What is served, now and later.
     #[must_use]
-    pub fn catalog(&self) -> watch::Receiver<Arc<Catalog>> {
+    pub fn catalog(&self) -> sync::watch::Receiver<Arc<Catalog>> {
         self.catalog.subscribe()
     }
 
