@@ -1,0 +1,261 @@
+//! Small plugins, made from text in milliseconds: each version has other bytes, and its tools say which one it is.
+//!
+//! For tests and benchmarks of reloading, which need many versions of one plugin. A plugin is a core module in
+//! WebAssembly's text format, wrapped in the contract's types. What its functions give back lies ready in its memory
+//! (see `memory`); the binary beside this library writes one to a file, for programs that do not link to it.
+
+mod memory;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, WorldId};
+
+use crate::memory::Memory;
+
+/// The tool that every plugin has unless it is told other names.
+pub const TOOL: &str = "version";
+
+/// What a function of the plugin does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Behaviour {
+    /// It answers.
+    #[default]
+    Answers,
+    /// It crashes.
+    Traps,
+    /// It loops for ever.
+    NeverEnds,
+}
+
+impl Behaviour {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Answers => "",
+            Self::Traps => "unreachable",
+            Self::NeverEnds => "(loop $again (br $again))",
+        }
+    }
+}
+
+/// A plugin to be made. Each of its tools takes nothing and answers with the text `v` and the version's number.
+#[derive(Debug, Clone)]
+pub struct Plugin {
+    version: u32,
+    tools: Vec<String>,
+    describe: Behaviour,
+    list: Behaviour,
+    rounds: u32,
+    functions: u32,
+    padding: usize,
+}
+
+impl Plugin {
+    /// A plugin with the tool [`TOOL`]. All versions offer the same lists.
+    #[must_use]
+    pub fn version(version: u32) -> Self {
+        Self {
+            version,
+            tools: vec![TOOL.to_owned()],
+            describe: Behaviour::Answers,
+            list: Behaviour::Answers,
+            rounds: 0,
+            functions: 0,
+            padding: 0,
+        }
+    }
+
+    /// Has one more tool.
+    #[must_use]
+    pub fn tool(mut self, name: impl Into<String>) -> Self {
+        self.tools.push(name.into());
+        self
+    }
+
+    /// What `lifecycle.describe` does.
+    #[must_use]
+    pub fn describe(mut self, behaviour: Behaviour) -> Self {
+        self.describe = behaviour;
+        self
+    }
+
+    /// What `tools.list-tools` does.
+    #[must_use]
+    pub fn list(mut self, behaviour: Behaviour) -> Self {
+        self.list = behaviour;
+        self
+    }
+
+    /// Each call goes round a loop so often before it answers: a million take about a millisecond.
+    #[must_use]
+    pub fn rounds(mut self, rounds: u32) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// Has so many functions more, which nothing calls; each is about a kilobyte of code to be compiled.
+    #[must_use]
+    pub fn functions(mut self, functions: u32) -> Self {
+        self.functions = functions;
+        self
+    }
+
+    /// Ends with so many bytes that mean nothing.
+    #[must_use]
+    pub fn padding(mut self, bytes: usize) -> Self {
+        self.padding = bytes;
+        self
+    }
+
+    /// The component.
+    ///
+    /// # Panics
+    /// The contract isn't where this crate was built, or a tool's name makes no text.
+    #[must_use]
+    pub fn build(&self) -> Vec<u8> {
+        static CONTRACT: OnceLock<(Resolve, WorldId)> = OnceLock::new();
+        let (resolve, world) = CONTRACT.get_or_init(contract);
+        let mut module = wat::parse_str(self.core()).expect("the text above is a module");
+        embed_component_metadata(&mut module, resolve, *world, StringEncoding::UTF8)
+            .expect("the world is the contract's");
+        let encoder = ComponentEncoder::default().module(&module).expect("the module has its types");
+        let mut component = encoder.validate(true).encode().expect("the module does what its types say");
+        pad(&mut component, self.padding);
+        component
+    }
+
+    /// The core module.
+    fn core(&self) -> String {
+        let mut memory = Memory::default();
+        let info = self.info(&mut memory);
+        let list = self.listed(&mut memory);
+        let answer = self.answer(&mut memory);
+        let data = memory.text();
+        let (describe_code, list_code, rounds) = (self.describe.code(), self.list.code(), self.rounds);
+        let mut text = format!(
+            r#"(module
+            (memory (export "memory") 4)
+            (global $free (mut i32) (i32.const 131072))
+            {data}
+            ;; Room is only ever taken: an instance lives for one call.
+            (func (export "cabi_realloc") (param i32 i32) (param $align i32) (param $size i32) (result i32)
+                (local $at i32)
+                (local.set $at (i32.and
+                    (i32.add (global.get $free) (i32.sub (local.get $align) (i32.const 1)))
+                    (i32.sub (i32.const 0) (local.get $align))))
+                (global.set $free (i32.add (local.get $at) (local.get $size)))
+                (local.get $at))
+            (func (export "moongate:plugin/lifecycle@0.1.0#describe") (result i32)
+                {describe_code}
+                (i32.const {info}))
+            (func (export "moongate:plugin/tools@0.1.0#list-tools") (result i32)
+                {list_code}
+                (i32.const {list}))
+            (func (export "moongate:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32) (result i32)
+                (local $left i32)
+                (local.set $left (i32.const {rounds}))
+                (block $done (loop $again
+                    (br_if $done (i32.eqz (local.get $left)))
+                    (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+                    (br $again)))
+                (i32.const {answer}))
+            "#
+        );
+        for number in 0..self.functions {
+            text.push_str(&function(number, self.version));
+        }
+        text.push(')');
+        text
+    }
+
+    /// `plugin-info`: name and version; all else is absent.
+    fn info(&self, memory: &mut Memory) -> u32 {
+        let (name, name_length) = memory.string("generated");
+        let (version, version_length) = memory.string(&self.version.to_string());
+        memory.record(&[name, name_length, version, version_length], 28)
+    }
+
+    /// `ok` of a list of tools.
+    fn listed(&self, memory: &mut Memory) -> u32 {
+        const TOOL_WORDS: usize = 31;
+        let (schema, schema_length) = memory.string(r#"{"type":"object"}"#);
+        let mut all = Vec::new();
+        for tool in &self.tools {
+            let (name, name_length) = memory.string(tool);
+            // Name, no title, no description, schema; the rest is absent.
+            all.extend([name, name_length, 0, 0, 0, 0, 0, 0, schema, schema_length]);
+            all.resize(all.len().next_multiple_of(TOOL_WORDS), 0);
+        }
+        let tools = memory.record(&all, all.len());
+        memory.record(&[0, tools, self.tools.len() as u32], 16)
+    }
+
+    /// `ok` of `done` of one text.
+    fn answer(&self, memory: &mut Memory) -> u32 {
+        let (text, length) = memory.string(&format!("v{}", self.version));
+        let content = memory.record(&[0, 0, text, length], 64);
+        memory.record(&[0, 0, content, 1], 32)
+    }
+}
+
+/// The contract, and a world in it that has what these plugins export.
+fn contract() -> (Resolve, WorldId) {
+    const WORLD: &str = "package moongate:generated; world generated {
+        export moongate:plugin/lifecycle@0.1.0; export moongate:plugin/tools@0.1.0; }";
+    let mut resolve = Resolve::default();
+    resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")).expect("the contract is there");
+    let package = resolve.push_str("generated.wit", WORLD).expect("the world is well formed");
+    let world = resolve.select_world(&[package], None).expect("there is one world");
+    (resolve, world)
+}
+
+/// About a kilobyte of code that is unlike that of other numbers and versions.
+fn function(number: u32, version: u32) -> String {
+    const STEPS: u32 = 28;
+    let mut text = format!("(func $f{number} (param $a i32) (param $b i32) (result i32)\n");
+    let mut chance = number.wrapping_mul(0x9e37_79b9) ^ version.wrapping_mul(0x85eb_ca6b) | 1;
+    for step in 0..STEPS {
+        chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (odd, at) = (chance >> 4, 1024 + (chance >> 20) * 4);
+        let line = match (chance >> 28) % 4 {
+            0 => {
+                format!("(local.set $a (i32.xor (i32.mul (local.get $a) (i32.const {odd})) (local.get $b)))")
+            }
+            1 => {
+                format!("(i32.store (i32.const {at}) (i32.add (local.get $a) (i32.load (i32.const {odd}))))")
+            }
+            2 => format!(
+                "(if (i32.gt_u (local.get $b) (i32.const {odd})) (then (local.set $b (i32.rotl (local.get $a) (i32.const {step})))))"
+            ),
+            _ => format!(
+                "(local.set $b (i32.add (i32.load (i32.and (local.get $b) (i32.const 65532))) (i32.const {odd})))"
+            ),
+        };
+        // Each step is followed by a loop whose bound is only known when it runs.
+        let _ = writeln!(
+            text,
+            "{line} (loop $l{step} (local.set $a (i32.shr_u (local.get $a) (i32.const 1))) (br_if $l{step} (i32.gt_u (local.get $a) (i32.const {odd}))))"
+        );
+    }
+    text.push_str("(i32.add (local.get $a) (local.get $b)))\n");
+    text
+}
+
+/// Adds a custom section of so many bytes.
+fn pad(component: &mut Vec<u8>, bytes: usize) {
+    const NAME: &[u8] = b"\x07padding";
+    if bytes == 0 {
+        return;
+    }
+    component.push(0);
+    let mut rest = NAME.len() + bytes;
+    while rest >= 0x80 {
+        component.push((rest & 0x7f) as u8 | 0x80);
+        rest >>= 7;
+    }
+    component.push(rest as u8);
+    component.extend_from_slice(NAME);
+    component.resize(component.len() + bytes, b'.');
+}

@@ -1,0 +1,27 @@
+//! Writes a generated plugin to a file, for programs that don't want to link to the library.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use moongate_generated::Plugin;
+
+const USAGE: &str = "Usage: moongate-generated <file> [--version N] [--functions N] [--tool NAME]…";
+
+fn main() -> Result<()> {
+    let mut words = std::env::args().skip(1);
+    let file = words.next().filter(|word| !word.starts_with('-')).context(USAGE)?;
+    let (mut version, mut functions, mut tools) = (1, 0, Vec::new());
+    while let Some(word) = words.next() {
+        let value = words.next().with_context(|| format!("`{word}` needs a value\n{USAGE}"))?;
+        let number = || value.parse().with_context(|| format!("`{word} {value}`: a number is wanted"));
+        match word.as_str() {
+            "--version" => version = number()?,
+            "--functions" => functions = number()?,
+            "--tool" => tools.push(value),
+            other => bail!("unknown option `{other}`\n{USAGE}"),
+        }
+    }
+    let plugin = Plugin::version(version).functions(functions);
+    let plugin = tools.into_iter().fold(plugin, Plugin::tool);
+    fs::write(&file, plugin.build()).with_context(|| format!("`{file}` can't be written"))
+}
