@@ -9,6 +9,8 @@ use super::problem::{Problem, quoted};
 use super::reading::{NameOrBoolean, Reading, Table, Text};
 use crate::names::StoreName;
 
+mod wider;
+
 /// What a plugin may reach. Nothing is allowed by default.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {

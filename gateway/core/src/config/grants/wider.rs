@@ -1,0 +1,96 @@
+//! What new grants allow that others don't, in words for the operator.
+
+use std::path::Path;
+
+use super::super::problem::visible;
+use super::{DirGrant, DirMode, Grants, StateGrant};
+
+impl Grants {
+    /// What these allow that `before` doesn't, a phrase each, such as `env LANG`. What a variable holds doesn't count
+    /// as a grant: only that it may be read.
+    #[must_use]
+    pub fn wider_than(&self, before: &Self) -> Vec<String> {
+        // Whatever is added must be named here.
+        let Self { dirs, env, client, instructions, http, state } = self;
+        let mut wider: Vec<String> = dirs.iter().filter_map(|dir| dir.wider_than(&before.dirs)).collect();
+        let known = |name: &str| before.env.iter().any(|(other, _)| other == name);
+        wider.extend(env.iter().filter(|(name, _)| !known(name)).map(|(name, _)| format!("env {name}")));
+        wider.extend(http.iter().filter(|url| !before.http.contains(url)).map(|url| format!("http {url}")));
+        wider.extend(client.difference(&before.client).map(|feature| format!("client {}", feature.as_str())));
+        wider.extend(state.wider_than(&before.state));
+        if *instructions && !before.instructions {
+            wider.push("instructions".to_owned());
+        }
+        wider.iter().map(|phrase| visible(phrase).into_owned()).collect()
+    }
+
+    /// All that these allow, a phrase each: what a new plugin is granted.
+    #[must_use]
+    pub fn all(&self) -> Vec<String> {
+        self.wider_than(&Self::default())
+    }
+}
+
+impl DirGrant {
+    /// What it allows that none of `before` does.
+    fn wider_than(&self, before: &[Self]) -> Option<String> {
+        let Self { place: _, host, named: _, guest, mode } = self;
+        let covering = |other: &&Self| host.starts_with(&other.host);
+        if before.iter().filter(covering).any(|other| mode.is_within(other.mode)) {
+            return None;
+        }
+        let here = shown(host);
+        let same_path = before.iter().find(|other| other.guest == *guest);
+        Some(match same_path {
+            Some(other) if other.host == *host => {
+                format!("dirs {guest} = {here}: {} instead of {}", mode.as_str(), other.mode.as_str())
+            }
+            Some(other) => format!(
+                "dirs {guest} = {here} ({}) instead of {} ({})",
+                mode.as_str(),
+                shown(&other.host),
+                other.mode.as_str()
+            ),
+            None => format!("dirs {guest} = {here} ({})", mode.as_str()),
+        })
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+impl DirMode {
+    /// Does `other` allow all that this does?
+    fn is_within(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::ReadOnly, _) | (Self::ReadWrite, Self::ReadWrite) => true,
+            (Self::ReadWrite, Self::ReadOnly) => false,
+        }
+    }
+
+    /// As it is written in the file.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "ro",
+            Self::ReadWrite => "rw",
+        }
+    }
+}
+
+impl StateGrant {
+    /// Another store is another grant: it may hold what others keep.
+    fn wider_than(&self, before: &Self) -> Option<String> {
+        if self == before {
+            return None;
+        }
+        match self {
+            Self::Refused => None,
+            Self::Own => Some("state".to_owned()),
+            Self::Shared(name) => Some(format!("state {name}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
