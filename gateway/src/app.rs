@@ -11,21 +11,26 @@ use std::time::Duration;
 use moongate_core::config::Config;
 use moongate_core::mcp::{CacheScope, Identity, NoRandomness, ProtocolOptions, SealingKey};
 use moongate_core::server::{Server, ServerOptions};
-use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::host::{Gauges, HostError};
+use crate::host::HostError;
 use crate::supervisor::Supervisor;
+use crate::transport::Ending;
 use crate::transport::http::{BindError, Bound};
+use crate::transport::stdio;
 use crate::transport::stdio::fds::{Restore, Stdio};
-use crate::transport::stdio::{self, Served};
 
+mod reload;
+mod service;
 mod signals;
+mod stop;
 
-pub use signals::Signals;
+pub use service::{Service, Teller};
+pub use signals::{Hangups, Signals, Stops};
+pub use stop::{Abandoned, Reason, Stopped};
 
-/// How long requests over HTTP may go on after the gateway was asked to stop: as long as a call may take by default.
-const GRACE: Duration = Duration::from_secs(30);
+use stop::Parts;
 
 /// Where to serve.
 #[derive(Debug, Default)]
@@ -66,26 +71,18 @@ impl StartError {
     }
 }
 
-/// How a gateway stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
-    /// Every request was answered.
-    Clean,
-    /// So many requests took too long and were dropped.
-    Dropped(usize),
-    /// Nobody wanted to wait.
-    AtOnce,
-}
-
 /// A running gateway. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct App {
     supervisor: Supervisor,
     server: Arc<Server>,
     address: Option<SocketAddr>,
-    stop: CancellationToken,
-    http: Option<JoinHandle<usize>>,
-    stdio: Option<JoinHandle<Served>>,
+    /// Set when the gateway stops, before it does anything else about it.
+    draining: CancellationToken,
+    ending: Ending,
+    parts: Parts,
+    reloading: Option<AbortOnDropHandle<()>>,
+    grace: Duration,
     _restore: Option<Restore>,
 }
 
@@ -106,18 +103,28 @@ impl App {
         let address = bound.as_ref().map(Bound::address);
         let supervisor = Supervisor::start(config).await?;
         let server = server(config, &supervisor)?;
-        let stop = CancellationToken::new();
+        let ending = Ending::default();
         let http = bound.map(|bound| {
-            let (server, http, stop) = (Arc::clone(&server), config.http.clone(), stop.clone());
-            tokio::spawn(async move { bound.serve(server, &http, stop, GRACE).await })
+            let (server, http, ending) = (Arc::clone(&server), config.http.clone(), ending.clone());
+            tokio::spawn(async move { bound.serve(server, &http, ending).await })
         });
         let mut restore = None;
         let stdio = stdio.map(|streams| {
             let Stdio { input, output, restore: after } = streams;
             restore = Some(after);
-            tokio::spawn(stdio::serve(Arc::clone(&server), input, output, stop.clone()))
+            tokio::spawn(stdio::serve(Arc::clone(&server), input, output, ending.clone()))
         });
-        Ok(Self { supervisor, server, address, stop, http, stdio, _restore: restore })
+        Ok(Self {
+            supervisor,
+            server,
+            address,
+            draining: CancellationToken::new(),
+            ending,
+            parts: Parts::new(http, stdio),
+            reloading: None,
+            grace: config.stop_grace,
+            _restore: restore,
+        })
     }
 
     /// Where the HTTP endpoint listens.
@@ -132,52 +139,17 @@ impl App {
         &self.supervisor
     }
 
-    /// Waits until the peer over stdio has gone, which is what the process lives for where there is one.
-    pub async fn ended(&mut self) {
-        match &mut self.stdio {
-            Some(stdio) => {
-                let ended = joined(stdio.await);
-                self.stdio = None;
-                if let Some(Served { ended, abandoned }) = ended {
-                    tracing::debug!(?ended, abandoned, "the peer over stdio has gone");
-                }
-            }
-            None => std::future::pending().await,
-        }
+    /// How long calls may go on when the gateway stops.
+    fn grace(&self) -> Duration {
+        self.grace
     }
 
-    /// Takes no more requests, and lets those that run end: for thirty seconds at most, and not after `hurry`.
-    pub async fn stop(mut self, hurry: impl Future) -> Stopped {
-        self.server.stop();
-        self.stop.cancel();
-        let (http, stdio) = (self.http.take(), self.stdio.take());
-        let abort: Vec<_> = http
-            .iter()
-            .map(JoinHandle::abort_handle)
-            .chain(stdio.iter().map(JoinHandle::abort_handle))
-            .collect();
-        let all = async {
-            let over_http = match http {
-                Some(http) => joined(http.await).unwrap_or(0),
-                None => 0,
-            };
-            let over_stdio = match stdio {
-                Some(stdio) => joined(stdio.await).map_or(0, |served| served.abandoned),
-                None => 0,
-            };
-            over_http + over_stdio
-        };
-        let stopped = tokio::select! {
-            dropped = all => if dropped == 0 { Stopped::Clean } else { Stopped::Dropped(dropped) },
-            _ = hurry => {
-                abort.iter().for_each(tokio::task::AbortHandle::abort);
-                Stopped::AtOnce
-            }
-        };
-        // Anything but zero after a clean stop is a leak.
-        let Gauges { calls, generations: _, instances, memories, tables, stacks } = self.supervisor.gauges();
-        tracing::debug!(calls, instances, memories, tables, stacks, "what the pool still holds");
-        stopped
+    /// Waits until the peer over stdio has gone, which is what the process lives for where there is one.
+    pub async fn ended(&self) {
+        match self.parts.stdio {
+            Some(_) => self.ending.gone.cancelled().await,
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -202,20 +174,11 @@ fn server(config: &Config, supervisor: &Supervisor) -> Result<Arc<Server>, NoRan
     Ok(Server::new(supervisor.dispatcher(), options))
 }
 
-/// What a task came to; none if it panicked or was dropped.
-fn joined<T>(joined: Result<T, JoinError>) -> Option<T> {
-    match joined {
-        Ok(value) => Some(value),
-        Err(error) => {
-            tracing::error!(%error, "a part of the gateway failed");
-            None
-        }
-    }
-}
-
 impl Drop for App {
     fn drop(&mut self) {
-        self.stop.cancel();
+        self.draining.cancel();
+        self.ending.stop.cancel();
+        self.ending.over.cancel();
     }
 }
 

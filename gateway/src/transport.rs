@@ -11,9 +11,21 @@ use moongate_core::names::Principal;
 use moongate_core::server::{
     Get, Headers, HttpAnswer, HttpReply, LineReply, Post, Server, StdioConnection, Visitor,
 };
+use tokio_util::sync::CancellationToken;
 
 pub mod http;
 pub mod stdio;
+
+/// How a transport comes to its end. Whoever starts it holds the clock.
+#[derive(Debug, Clone, Default)]
+pub struct Ending {
+    /// Set when nothing new is to be taken any more; what runs goes on.
+    pub stop: CancellationToken,
+    /// Set when time is up: what still runs is dropped.
+    pub over: CancellationToken,
+    /// Set by the transport whose only peer has gone; what runs goes on until time is up.
+    pub gone: CancellationToken,
+}
 
 /// What answers the messages that a transport brings.
 pub trait Protocol: Send + Sync + 'static {

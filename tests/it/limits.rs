@@ -81,6 +81,7 @@ const ELSEWHERE: &[&str] = &[
     "ask_name",
     "ask_in_rounds",
     "report_and_hang",
+    "report_and_wait",
     "protocol_error_invalid_params",
     "protocol_error_not_found",
     "protocol_error_internal",

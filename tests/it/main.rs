@@ -50,3 +50,5 @@ mod stateless;
 mod streams;
 /// One message a line, nothing else on stdout.
 mod stdio;
+/// How the gateway ends.
+mod stopping;

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Busy, CallError};
@@ -29,6 +29,8 @@ pub struct Gate {
     all: Arc<Semaphore>,
     waiting: Arc<AtomicU32>,
     lanes: Mutex<HashMap<PluginId, Arc<Lane>>>,
+    /// Told whenever a call has ended or waits no longer.
+    ended: Arc<Notify>,
 }
 
 /// The right to run one call; given back when it is dropped.
@@ -53,6 +55,7 @@ pub struct Load {
 struct Lane {
     slots: Arc<Semaphore>,
     state: Mutex<LaneState>,
+    ended: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +98,7 @@ impl Gate {
             all: Arc::new(Semaphore::new(total as usize)),
             waiting: Arc::default(),
             lanes: Mutex::default(),
+            ended: Arc::default(),
         }
     }
 
@@ -138,8 +142,9 @@ impl Gate {
             () = cancel.cancelled() => return Err(CallError::Cancelled),
             permits = permits => permits,
         };
-        drop(waiting);
-        Ok(CallPermit::new(lane, Some(slot), all))
+        let permit = CallPermit::new(lane, Some(slot), all);
+        drop(waiting); // now, so that the call is counted at every moment
+        Ok(permit)
     }
 
     /// The calls of one plugin.
@@ -152,6 +157,18 @@ impl Gate {
     #[must_use]
     pub fn loads(&self) -> Vec<(PluginId, Load)> {
         self.lanes().iter().map(|(id, lane)| (id.clone(), lane.load())).collect()
+    }
+
+    /// Waits until no call runs or waits, whoever it was for.
+    pub async fn idle(&self) {
+        loop {
+            let mut ended = std::pin::pin!(self.ended.notified());
+            ended.as_mut().enable(); // before looking: what ends meanwhile isn't missed
+            if self.loads().iter().all(|(_, load)| *load == Load::default()) {
+                return;
+            }
+            ended.await;
+        }
     }
 
     /// Forgets plugins that `keep` doesn't want and that have no calls.
@@ -167,7 +184,7 @@ impl Gate {
         let mut lanes = self.lanes();
         match lanes.get(plugin) {
             Some(lane) => Arc::clone(lane),
-            None => Arc::clone(lanes.entry(plugin.clone()).or_insert_with(|| Arc::new(Lane::new()))),
+            None => Arc::clone(lanes.entry(plugin.clone()).or_insert_with(|| Arc::new(Lane::new(Arc::clone(&self.ended))))),
         }
     }
 
@@ -215,6 +232,8 @@ impl Drop for CallPermit {
             slot.forget();
             state.size -= 1;
         }
+        drop(state);
+        self.lane.ended.notify_waiters();
     }
 }
 
@@ -227,8 +246,8 @@ impl fmt::Debug for CallPermit {
 // === impl Lane ===
 
 impl Lane {
-    fn new() -> Self {
-        Self { slots: Arc::new(Semaphore::new(0)), state: Mutex::default() }
+    fn new(ended: Arc<Notify>) -> Self {
+        Self { slots: Arc::new(Semaphore::new(0)), state: Mutex::default(), ended }
     }
 
     fn state(&self) -> MutexGuard<'_, LaneState> {
@@ -275,7 +294,9 @@ impl Drop for Waiting {
             Stage::Plugin => state.queued -= 1,
             Stage::Gateway => state.held -= 1,
         }
+        drop(state);
         self.all.fetch_sub(1, Ordering::Relaxed);
+        self.lane.ended.notify_waiters();
     }
 }
 

@@ -55,6 +55,17 @@ pub struct ServerOptions {
     pub close_streams_after: Option<std::time::Duration>,
 }
 
+/// Who uses an endpoint at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Handshake sessions over HTTP.
+    pub sessions: usize,
+    /// Open streams of changes of stateless revisions (2026-07-28, `subscriptions/listen`), on all transports.
+    pub listening: usize,
+    /// Connected clients of 2024-11-05.
+    pub visitors: usize,
+}
+
 /// One endpoint over one catalog, for every transport.
 #[derive(Debug)]
 pub struct Server {
@@ -95,10 +106,21 @@ impl Server {
         self.stop.cancel();
     }
 
-    /// How many handshake sessions are open over HTTP.
+    /// Time is up: tells what still runs in sessions, and for clients of 2024-11-05, that nobody waits any more. It has
+    /// its plugin's grace from now on, or as long as the process lives.
+    pub fn give_up(&self) {
+        self.sessions.cancel_all();
+        self.visits.close_all();
+    }
+
+    /// Who is there.
     #[must_use]
-    pub fn sessions(&self) -> usize {
-        self.sessions.count()
+    pub fn gauges(&self) -> Gauges {
+        Gauges {
+            sessions: self.sessions.count(),
+            listening: self.listens.count(),
+            visitors: self.visits.count(),
+        }
     }
 }
 

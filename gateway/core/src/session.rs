@@ -271,6 +271,11 @@ impl Sessions {
         true
     }
 
+    /// Tells everything that runs in any of them that nobody waits any more.
+    pub fn cancel_all(&self) {
+        self.lock().values().for_each(|session| session.in_flight.cancel_all());
+    }
+
     /// How many are open.
     #[must_use]
     pub fn count(&self) -> usize {

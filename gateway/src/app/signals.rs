@@ -1,35 +1,59 @@
-//! The signals that ask the process to end.
+//! What the system asks of the process: to end, or to look at everything anew.
+//!
+//! From the moment that they are taken over, signals end nothing by themselves; one that comes before anybody waits
+//! for it is remembered, and several of a kind are one.
 
 use std::io;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGINT and SIGTERM, from when this was made on.
+/// All signals that mean something, from when this was made on.
 #[derive(Debug)]
 pub struct Signals {
+    /// Those that ask for the end.
+    pub stops: Stops,
+    /// The one that asks for a reload.
+    pub hangups: Hangups,
+}
+
+/// SIGINT and SIGTERM.
+#[derive(Debug)]
+pub struct Stops {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
     terminate: Signal,
 }
 
+/// SIGHUP.
+#[derive(Debug)]
+pub struct Hangups {
+    #[cfg(unix)]
+    hangup: Signal,
+}
+
 impl Signals {
-    /// Takes the signals over: they end nothing by themselves any more.
+    /// Takes the signals over.
     ///
     /// # Errors
     /// The system refuses.
     pub fn listen() -> io::Result<Self> {
         #[cfg(unix)]
         return Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
+            stops: Stops {
+                interrupt: signal(SignalKind::interrupt())?,
+                terminate: signal(SignalKind::terminate())?,
+            },
+            hangups: Hangups { hangup: signal(SignalKind::hangup())? },
         });
         #[cfg(not(unix))]
-        Ok(Self {})
+        Ok(Self { stops: Stops {}, hangups: Hangups {} })
     }
+}
 
-    /// The name of the next one.
+impl Stops {
+    /// The name of the next one. Cancel-safe.
     pub async fn next(&mut self) -> &'static str {
         #[cfg(unix)]
         return tokio::select! {
@@ -41,5 +65,16 @@ impl Signals {
             Ok(()) => "Ctrl-C",
             Err(_) => std::future::pending().await,
         }
+    }
+}
+
+impl Hangups {
+    /// Waits for the next one. Cancel-safe.
+    pub async fn next(&mut self) {
+        #[cfg(unix)]
+        if self.hangup.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
     }
 }

@@ -28,7 +28,7 @@ async fn it_listens_until_it_is_stopped() {
     let app = App::start(&config(&folder), over_http("127.0.0.1:0")).await.unwrap();
     let address = app.address().unwrap();
     assert!(TcpStream::connect(address).await.is_ok());
-    assert_eq!(app.stop(std::future::pending::<()>()).await, Stopped::Clean);
+    assert_eq!(app.stop(Reason::Asked, std::future::pending::<()>()).await, Stopped::Clean);
     assert!(TcpStream::connect(address).await.is_err());
 }
 
@@ -56,7 +56,7 @@ async fn it_ends_with_its_peer_over_stdio() {
     let (mut to, input) = duplex(1024);
     let (output, from) = duplex(1024);
     let stdio = Some(Stdio::of(Box::new(input), Box::new(output)));
-    let mut app = App::start(&config(&folder), Options { http: None, stdio }).await.unwrap();
+    let app = App::start(&config(&folder), Options { http: None, stdio }).await.unwrap();
     assert_eq!(app.address(), None);
     to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
     let mut line = String::new();
@@ -64,5 +64,5 @@ async fn it_ends_with_its_peer_over_stdio() {
     assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
     drop(to);
     app.ended().await;
-    assert_eq!(app.stop(std::future::pending::<()>()).await, Stopped::Clean);
+    assert_eq!(app.stop(Reason::PeerGone, std::future::pending::<()>()).await, Stopped::Clean);
 }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use moongate_core::config::{Config, Loaded};
 
-use crate::app::{App, Options, Signals, StartError, Stopped};
+use crate::app::{App, Options, Reason, Service, Signals, StartError, Stopped};
 use crate::cli::{Common, Exit, check, configuration, print, version};
 use crate::supervisor::Totals;
 use crate::transport::http::PATH;
@@ -51,15 +51,17 @@ impl Serve {
             print::problems(&problems, &source);
             return Ok(Exit::Configuration);
         };
-        let mut signals = Signals::listen().context("signals can't be taken over")?;
+        let Signals { mut stops, hangups } = Signals::listen().context("signals can't be taken over")?;
+        let service = Service::find();
+        service.loading(config.plugins.len()).await;
         let started = tokio::select! {
             started = App::start(&config, self.options(&config)) => started,
-            signal = signals.next() => {
+            signal = stops.next() => {
                 tracing::info!(signal, "stopped before it served");
                 return Ok(Exit::Success);
             }
         };
-        let mut app = match started {
+        let app = match started {
             Ok(app) => app,
             Err(error) => {
                 print::error(&error.to_string(), error.hint().as_deref());
@@ -72,17 +74,24 @@ impl Serve {
         problems.extend_from_slice(app.supervisor().problems());
         print::problems(&problems, &source);
         print::note(&self.banner(&config, &app, common.config.as_deref()));
-        tokio::select! {
-            () = app.ended() => {}
-            signal = signals.next() => tracing::info!(signal, "stopping; once more to stop at once"),
-        }
-        match app.stop(signals.next()).await {
-            Stopped::Clean => tracing::info!("stopped"),
-            Stopped::Dropped(requests) => {
-                tracing::warn!(requests, "stopped; some requests took too long and were dropped");
+        service.ready(app.supervisor().catalog()).await;
+        let _hangups = hangups;
+        let reason = tokio::select! {
+            () = app.ended() => Reason::PeerGone,
+            signal = stops.next() => {
+                tracing::info!(signal, "stopping; once more to stop at once");
+                Reason::Asked
             }
-            Stopped::AtOnce => tracing::warn!("stopped at once; requests that ran were dropped"),
+        };
+        service.stopping().await;
+        match app.stop(reason, stops.next()).await {
+            Stopped::Clean => tracing::info!("stopped"),
+            Stopped::TimeUp(left) => {
+                tracing::warn!(requests = left.requests, calls = %left, "stopped; what took too long was abandoned");
+            }
+            Stopped::AtOnce(left) => tracing::warn!(calls = %left, "stopped at once; what ran was abandoned"),
         }
+        service.finish().await;
         Ok(Exit::Success)
     }
 

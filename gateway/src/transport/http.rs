@@ -7,9 +7,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::any;
 use moongate_core::config::HttpConfig;
-use tokio_util::sync::CancellationToken;
 
-use crate::transport::Protocol;
+use crate::transport::{Ending, Protocol};
 
 mod auth;
 pub(crate) mod body;
@@ -51,14 +50,13 @@ impl Bound {
         self.0.address()
     }
 
-    /// Serves until `stop` is cancelled, then lets requests end for `grace`; connections on which nothing happens are
-    /// closed before. Gives how many connections were still busy after that and were dropped.
+    /// Serves until it is to stop, then lets requests end until time is up; connections on which nothing happens are
+    /// closed before. Gives how many connections were still busy then and were dropped.
     pub async fn serve<P: Protocol>(
         self,
         protocol: Arc<P>,
         config: &HttpConfig,
-        stop: CancellationToken,
-        grace: Duration,
+        ending: Ending,
     ) -> usize {
         let endpoint = Arc::new(Endpoint::new(protocol, config, self.address()));
         let mut router = Router::new().route(PATH, any(endpoint::mcp::<P>));
@@ -67,8 +65,8 @@ impl Bound {
             router = router.route(legacy::MESSAGES, any(legacy::messages::<P>));
         }
         let router = router.fallback(endpoint::elsewhere::<P>).with_state(endpoint);
-        let over = async { tokio::time::sleep(grace).await }; // which begins when it is first asked
-        self.0.serve(router, CONNECTIONS, stop, over).await
+        let Ending { stop, over, .. } = ending;
+        self.0.serve(router, CONNECTIONS, stop, over.cancelled_owned()).await
     }
 }
 

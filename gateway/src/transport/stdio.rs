@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -13,18 +14,17 @@ use moongate_core::server::{LineReply, Said};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::transport::Protocol;
+use crate::transport::{Ending, Protocol};
 
 pub mod fds;
 mod lines;
 mod writer;
 
 use lines::{Frame, Lines};
-use writer::Answer;
+use writer::{Answer, Taken};
 
 /// The longest line, in bytes: as the TypeScript SDK has it.
 pub const MAX_LINE: usize = 10 * 1024 * 1024;
@@ -33,14 +33,14 @@ pub const MAX_LINE: usize = 10 * 1024 * 1024;
 /// no longer read after so many, and memory stays bounded; plugins answer "busy" long before.
 const IN_FLIGHT: usize = 1024;
 
-/// How long calls may go on after the peer has closed its side: hosts kill a server that outlives them by more.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a peer that has closed its side may read nothing while its answers wait: then it never will.
+const STUCK: Duration = Duration::from_secs(2);
 
 /// How long calls may go on, whatever grace they have, once they were told that nobody waits any more: guests that watch
 /// for it put things in order.
 const TIDY: Duration = Duration::from_millis(500);
 
-/// How long the last answers may take to be written.
+/// How long the last answers may take to be written, also when time is up.
 const FLUSH: Duration = Duration::from_secs(1);
 
 /// Why serving came to an end. None is a failure: hosts end a server in each of these ways.
@@ -63,10 +63,8 @@ pub struct Served {
     pub abandoned: usize,
 }
 
-/// Serves one peer until it closes a side or `stop` is cancelled.
-///
-/// Running calls get two seconds from then on; what hasn't ended is dropped.
-pub async fn serve<P, R, W>(protocol: Arc<P>, input: R, output: W, stop: CancellationToken) -> Served
+/// Serves one peer until it closes a side or everything is to stop. Then calls go on until time is up.
+pub async fn serve<P, R, W>(protocol: Arc<P>, input: R, output: W, ending: Ending) -> Served
 where
     P: Protocol,
     R: AsyncRead + Send + Unpin,
@@ -83,10 +81,16 @@ where
         permits: Arc::new(Semaphore::new(IN_FLIGHT)),
         answers: sender,
         calls: JoinSet::new(),
+        taken: Taken::default(),
     };
-    let mut writer = tokio::spawn(writer::run(receiver, output));
-    let ended = peer.read(Lines::new(input, MAX_LINE), &mut writer, &stop).await;
-    let abandoned = peer.finish(writer, ended).await;
+    let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.taken)));
+    let gone = ending.gone.clone().drop_guard(); // whatever happens below
+    let ended = peer.read(Lines::new(input, MAX_LINE), &mut writer, &ending).await;
+    match ended {
+        Ended::Eof | Ended::Closed => drop(gone),
+        Ended::Stopped => drop(gone.disarm()),
+    }
+    let abandoned = peer.finish(writer, ended, &ending).await;
     Served { ended, abandoned }
 }
 
@@ -97,6 +101,7 @@ struct Peer<P: Protocol> {
     permits: Arc<Semaphore>,
     answers: mpsc::Sender<Answer>,
     calls: JoinSet<()>,
+    taken: Taken,
     _news: AbortOnDropHandle<()>,
 }
 
@@ -108,17 +113,19 @@ impl<P: Protocol> Peer<P> {
         &mut self,
         mut lines: Lines<R>,
         writer: &mut Writer,
-        stop: &CancellationToken,
+        Ending { stop, .. }: &Ending,
     ) -> Ended {
+        let taken = Arc::clone(&self.taken);
         loop {
             while let Some(frame) = lines.take() {
-                let taken = tokio::select! {
+                let handled = tokio::select! {
                     biased;
-                    taken = self.frame(frame) => taken,
+                    handled = self.frame(frame) => handled,
                     _ = &mut *writer => return Ended::Closed,
                     () = stop.cancelled() => return Ended::Stopped,
+                    () = stuck(&mut lines, &taken) => return Ended::Eof,
                 };
-                if taken.is_none() {
+                if handled.is_none() {
                     return Ended::Closed;
                 }
             }
@@ -193,7 +200,7 @@ impl<P: Protocol> Peer<P> {
     }
 
     /// Lets running calls end, drops those that don't, and writes what is left. Gives how many were dropped.
-    async fn finish(mut self, mut writer: Writer, ended: Ended) -> usize {
+    async fn finish(mut self, mut writer: Writer, ended: Ended, Ending { over, .. }: &Ending) -> usize {
         let wanted = match ended {
             Ended::Eof | Ended::Stopped => true,
             Ended::Closed => false,
@@ -207,13 +214,19 @@ impl<P: Protocol> Peer<P> {
                 }
             };
             tokio::select! {
-                _ = timeout(GRACE, all) => {}
+                () = all => {}
+                () = over.cancelled() => {}
                 _ = &mut writer => return self.abandon().await, // polled to its end: not to be polled again
             }
         }
         let abandoned = self.abandon().await;
-        if wanted && timeout(FLUSH, writer).await.is_err() {
-            tracing::debug!("the last answers were not read");
+        if wanted {
+            tokio::select! {
+                _ = writer => {}
+                _ = async { tokio::join!(over.cancelled(), sleep(FLUSH)) } => {
+                    tracing::debug!("the last answers were not read");
+                }
+            }
         }
         abandoned
     }
@@ -233,6 +246,19 @@ impl<P: Protocol> Peer<P> {
         // A guest gives way at its next epoch tick; should one not, the process doesn't wait for it.
         let _ = timeout(FLUSH - TIDY, self.calls.shutdown()).await;
         left
+    }
+}
+
+/// Waits until the peer has closed its side and then until it has read nothing for long.
+async fn stuck<R: AsyncRead + Unpin>(lines: &mut Lines<R>, taken: &Taken) {
+    lines.ended().await;
+    let mut before = None;
+    loop {
+        let now = taken.load(Ordering::Relaxed);
+        if before.replace(now) == Some(now) {
+            return;
+        }
+        sleep(STUCK).await;
     }
 }
 

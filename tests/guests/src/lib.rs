@@ -92,6 +92,16 @@ impl Zoo {
         std::thread::sleep(Duration::from_secs(365 * 24 * 60 * 60));
     }
 
+    /// Reports progress, then waits until a file is there. For calls that end when a test says so.
+    #[tool]
+    fn report_and_wait(&self, path: &str) -> String {
+        progress::report(0.0, 1.0);
+        while !std::fs::exists(path).is_ok_and(|there| there) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        format!("{path} is there")
+    }
+
     /// Takes memory until there is no more, and returns how much it got. For the limit of memory.
     #[tool]
     fn grow_memory(&self) -> String {

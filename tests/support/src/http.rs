@@ -7,12 +7,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ExitStatus, Stdio as Pipe};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::judge::Judge;
-use crate::{Workspace, hello, request, stateless};
+use crate::{Workspace, hello, request, signal, stateless};
 
 mod stream;
 
@@ -27,6 +27,7 @@ pub struct Http {
     child: Child,
     address: SocketAddr,
     log: Arc<Mutex<String>>,
+    reader: Option<thread::JoinHandle<()>>,
     judge: Arc<Judge>,
 }
 
@@ -106,13 +107,13 @@ impl Http {
         };
         let log = Arc::new(Mutex::new(seen));
         let kept = Arc::clone(&log);
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut line = String::new();
             while stderr.read_line(&mut line).is_ok_and(|length| length > 0) {
                 kept.lock().expect("no test panics while it holds this").push_str(&std::mem::take(&mut line));
             }
         });
-        Self { child, address, log, judge: Arc::default() }
+        Self { child, address, log, reader: Some(reader), judge: Arc::default() }
     }
 
     /// Where it listens.
@@ -131,6 +132,19 @@ impl Http {
     #[must_use]
     pub fn log(&self) -> String {
         self.log.lock().expect("no test panics while it holds this").clone()
+    }
+
+    /// Waits until it has logged something that holds `text`.
+    ///
+    /// # Panics
+    /// It doesn't.
+    #[track_caller]
+    pub fn logged(&self, text: &str) {
+        let begun = Instant::now();
+        while !self.log().contains(text) {
+            assert!(begun.elapsed() < PATIENCE, "`{text}` wasn't logged: {}", self.log());
+            thread::yield_now();
+        }
     }
 
     /// Sends one request on a connection of its own.
@@ -212,10 +226,21 @@ impl Http {
     /// # Panics
     /// It can't be signalled.
     #[must_use]
-    pub fn terminate(mut self) -> (ExitStatus, String) {
-        let status = std::process::Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
-        assert!(status.expect("`kill` exists").success());
+    pub fn terminate(self) -> (ExitStatus, String) {
+        signal(self.pid(), "TERM");
+        self.ended()
+    }
+
+    /// Waits until the process has ended.
+    ///
+    /// # Panics
+    /// It can't be waited for.
+    #[must_use]
+    pub fn ended(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("the gateway was started");
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the log was read");
+        }
         (status, self.log())
     }
 }

@@ -66,3 +66,13 @@ pub fn text(response: &Value) -> &str {
     };
     block["text"].as_str().unwrap_or_else(|| panic!("no text block: {response}"))
 }
+
+/// Sends a process a signal, such as `TERM`.
+///
+/// # Panics
+/// There is no such process.
+#[track_caller]
+pub fn signal(pid: u32, name: &str) {
+    let status = std::process::Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    assert!(status.expect("`kill` exists").success(), "SIG{name} wasn't sent to {pid}");
+}

@@ -11,7 +11,7 @@ use std::time::Duration;
 use moongate_mcp_schema::Conversation;
 use serde_json::{Value, json};
 
-use crate::{Workspace, hello, request};
+use crate::{Workspace, hello, request, signal};
 
 /// How long a test waits for something that should happen: long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -176,6 +176,19 @@ impl Stdio {
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("no message in {PATIENCE:?}"),
         }
+    }
+
+    /// Asks the process to end, with stdin still open: the messages that were left, how it ended, and what it logged.
+    ///
+    /// # Panics
+    /// It can't be signalled.
+    #[track_caller]
+    pub fn terminate(mut self) -> (Vec<Value>, ExitStatus, String) {
+        signal(self.pid(), "TERM");
+        let stdin = self.stdin.take();
+        let ended = self.finish();
+        drop(stdin);
+        ended
     }
 
     /// Closes stdin and waits for the end: the messages that were left, how it ended, and what it logged.

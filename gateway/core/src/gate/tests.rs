@@ -152,3 +152,24 @@ async fn plugins_with_calls_are_not_forgotten() {
     gate.retain(|_| false);
     assert_eq!(gate.loads(), []);
 }
+
+#[tokio::test(start_paused = true)]
+async fn it_is_idle_once_nothing_runs_and_nothing_waits() {
+    let gate = Arc::new(Gate::new(10));
+    gate.idle().await;
+    let first = admit(&gate, "a", 1).await.unwrap();
+    let second = ask(&gate, "a", 1).await;
+    let third = ask(&gate, "b", 1).await;
+    let idle = Arc::clone(&gate);
+    let mut idle = tokio::spawn(async move { idle.idle().await });
+    let mut is_idle = async || timeout(Duration::from_secs(60), &mut idle).await.is_ok();
+    drop(first);
+    let second = second.await.unwrap().unwrap();
+    assert!(!is_idle().await, "one waited, and runs now");
+    drop(second);
+    assert!(!is_idle().await, "another plugin's call runs");
+    drop(third.await.unwrap().unwrap());
+    assert!(is_idle().await);
+    let _again = admit(&gate, "a", 1).await.unwrap();
+    assert!(timeout(Duration::from_secs(60), gate.idle()).await.is_err());
+}

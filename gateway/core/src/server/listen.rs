@@ -51,6 +51,11 @@ impl Listens {
         all.insert(principal.clone(), count + 1);
         Some(Open { all: Arc::clone(&self.0), principal: principal.clone() })
     }
+
+    /// How many are open in all.
+    pub(super) fn count(&self) -> usize {
+        lock(&self.0).values().sum()
+    }
 }
 
 impl Drop for Open {

@@ -94,7 +94,7 @@ impl Protocol for Fake {
 struct Gateway {
     fake: Arc<Fake>,
     address: SocketAddr,
-    stop: CancellationToken,
+    ending: Ending,
     served: JoinHandle<usize>,
 }
 
@@ -116,11 +116,10 @@ fn config() -> HttpConfig {
 async fn start(config: HttpConfig) -> Gateway {
     let fake = Arc::new(Fake::default());
     let bound = Bound::new(config.listen).await.unwrap();
-    let (address, stop) = (bound.address(), CancellationToken::new());
-    let (protocol, until) = (Arc::clone(&fake), stop.clone());
-    let served =
-        tokio::spawn(async move { bound.serve(protocol, &config, until, Duration::from_millis(50)).await });
-    Gateway { fake, address, stop, served }
+    let (address, ending) = (bound.address(), Ending::default());
+    let (protocol, until) = (Arc::clone(&fake), ending.clone());
+    let served = tokio::spawn(async move { bound.serve(protocol, &config, until).await });
+    Gateway { fake, address, ending, served }
 }
 
 /// What came back.
@@ -346,10 +345,12 @@ async fn stopping_closes_idle_connections_and_drops_calls_that_do_not_end() {
     let mut busy = TcpStream::connect(gateway.address).await.unwrap();
     busy.write_all(post("", "\"wait\"").as_bytes()).await.unwrap();
     gateway.fake.waiting.notified().await;
-    gateway.stop.cancel();
-    assert_eq!(gateway.served.await.unwrap(), 1);
+    gateway.ending.stop.cancel();
     assert_eq!(idle.read(&mut [0; 16]).await.unwrap(), 0);
-    assert!(TcpStream::connect(gateway.address).await.is_err());
+    while TcpStream::connect(gateway.address).await.is_ok() {}
+    assert!(!gateway.served.is_finished(), "its call has time");
+    gateway.ending.over.cancel();
+    assert_eq!(gateway.served.await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -387,10 +388,9 @@ async fn stopping_waits_for_no_request_that_never_comes() {
     let fake = Arc::new(Fake::default());
     let config = config();
     let bound = Bound::new(config.listen).await.unwrap();
-    let (address, stop) = (bound.address(), CancellationToken::new());
-    let until = stop.clone();
-    let day = Duration::from_secs(24 * 60 * 60);
-    let served = tokio::spawn(async move { bound.serve(fake, &config, until, day).await });
+    let (address, ending) = (bound.address(), Ending::default());
+    let until = ending.clone();
+    let served = tokio::spawn(async move { bound.serve(fake, &config, until).await });
     let mut streams = Vec::new();
     let whole = post("", "123456789");
     for bytes in [&whole[..20], &whole[..whole.len() - 5]] {
@@ -400,6 +400,6 @@ async fn stopping_waits_for_no_request_that_never_comes() {
         stream.write_all(bytes.as_bytes()).await.unwrap();
         streams.push(stream);
     }
-    stop.cancel();
+    ending.stop.cancel();
     assert_eq!(served.await.unwrap(), 0);
 }

@@ -4,11 +4,14 @@
 
 use std::io;
 
-use bytes::BytesMut;
+use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// How much is read at once, in bytes: what a pipe holds on Linux.
 const CHUNK: usize = 64 * 1024;
+
+/// How far to read ahead for the end of the input, in bytes: as much as a pipe may hold.
+const AHEAD: usize = 1024 * 1024;
 
 /// A buffer that grew beyond this for one long line isn't kept.
 const KEEP: usize = 1024 * 1024;
@@ -79,11 +82,30 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.buffer.reserve(CHUNK);
         if self.input.read_buf(&mut self.buffer).await? == 0 {
             if self.state == State::Skipping {
-                self.buffer.clear();
+                // Behind the rest of that line others may stand, if they weren't taken yet.
+                let end = memchr::memchr(b'\n', &self.buffer).map_or(self.buffer.len(), |at| at + 1);
+                self.buffer.advance(end);
+                self.searched = 0;
             }
             self.state = State::Ended;
         }
         Ok(true)
+    }
+
+    /// Waits until the input has ended, though not all of it was taken. Reads no further ahead than what a peer that has
+    /// closed its side can have left.
+    ///
+    /// Dropping the future loses nothing.
+    pub(super) async fn ended(&mut self) {
+        while self.state != State::Ended {
+            if self.buffer.len() >= AHEAD {
+                std::future::pending::<()>().await;
+            }
+            if let Err(error) = self.fill().await {
+                tracing::warn!(%error, "reading stdin failed");
+                return;
+            }
+        }
     }
 
     /// No line end in the buffer: is it too long already, or the last line?

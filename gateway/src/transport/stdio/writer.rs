@@ -1,6 +1,8 @@
 //! Writes answers, all that are ready in one go. Used by `stdio` only.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -22,8 +24,15 @@ pub(super) struct Answer {
     pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
+/// How many bytes the peer has taken so far.
+pub(super) type Taken = Arc<AtomicU64>;
+
 /// Writes until all senders are gone, or the peer is.
-pub(super) async fn run<W>(mut answers: mpsc::Receiver<Answer>, mut output: W) -> io::Result<()>
+pub(super) async fn run<W>(
+    mut answers: mpsc::Receiver<Answer>,
+    mut output: W,
+    taken: Taken,
+) -> io::Result<()>
 where
     W: AsyncWrite + Unpin,
 {
@@ -40,18 +49,30 @@ where
             }
             buffer.push(b'\n');
             if buffer.len() >= FULL {
-                write(&mut output, &mut buffer).await?;
+                write(&mut output, &mut buffer, &taken).await?;
                 permits.clear();
             }
         }
-        write(&mut output, &mut buffer).await?;
+        write(&mut output, &mut buffer, &taken).await?;
         permits.clear();
     }
     output.shutdown().await
 }
 
-async fn write<W: AsyncWrite + Unpin>(output: &mut W, buffer: &mut Vec<u8>) -> io::Result<()> {
-    output.write_all(buffer).await?;
+async fn write<W: AsyncWrite + Unpin>(
+    output: &mut W,
+    buffer: &mut Vec<u8>,
+    taken: &AtomicU64,
+) -> io::Result<()> {
+    let mut rest = buffer.as_slice();
+    while !rest.is_empty() {
+        let count = output.write(rest).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        taken.fetch_add(count as u64, Ordering::Relaxed);
+        rest = &rest[count..];
+    }
     output.flush().await?;
     buffer.clear();
     if buffer.capacity() > KEEP {

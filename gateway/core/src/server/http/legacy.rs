@@ -59,6 +59,16 @@ impl Visits {
         Self { open: Mutex::default(), most: most.min(MOST) }
     }
 
+    /// How many are connected.
+    pub(in crate::server) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Tells everything that runs for any of them that nobody waits any more.
+    pub(in crate::server) fn close_all(&self) {
+        self.lock().values().for_each(|visit| visit.connection.close());
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Visit>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

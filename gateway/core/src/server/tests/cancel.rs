@@ -104,3 +104,19 @@ async fn whoever_cancelled_hears_nothing_that_is_said_later() {
     assert!(line(&server, &connection, cancel).await.is_none());
     assert_eq!(messages.next().await, None);
 }
+
+#[tokio::test]
+async fn when_time_is_up_a_call_is_told_though_its_connection_is_long_gone() {
+    let (begun, tidied) = (CancellationToken::new(), CancellationToken::new());
+    let server = tidy(&begun, &tidied);
+    let headers = session(&server).await;
+    assert_eq!(server.gauges(), Gauges { sessions: 1, listening: 0, visitors: 0 });
+    let body = call(1, "a_run");
+    tokio::select! {
+        _ = post(&server, &headers, &body) => panic!("answered"),
+        () = begun.cancelled() => {} // and the connection is gone
+    }
+    assert!(!tidied.is_cancelled(), "it goes on in its session");
+    server.give_up();
+    tidied.cancelled().await;
+}

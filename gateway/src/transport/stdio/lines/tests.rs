@@ -69,3 +69,28 @@ async fn a_long_line_is_not_kept_while_it_is_skipped() {
     assert_eq!(reports, 1);
     assert!(lines.buffer.capacity() < 4 * CHUNK, "{}", lines.buffer.capacity());
 }
+
+#[tokio::test]
+async fn the_end_is_seen_ahead_and_every_line_before_it_is_still_there() {
+    for (bytes, most, expected) in [
+        (&b"one\ntwo\nthree"[..], 5, &["one", "two", "three"][..]),
+        (b"much too long\none\ntwo\n", 5, &["<too long>", "one", "two"]),
+        (b"much too long", 5, &["<too long>"]),
+    ] {
+        let mut lines = Lines::new(Pieces { bytes, size: 8 }, most);
+        let mut taken = Vec::new();
+        loop {
+            while let Some(frame) = lines.take() {
+                taken.push(match frame {
+                    Frame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
+                    Frame::TooLong => "<too long>".to_owned(),
+                });
+                lines.ended().await;
+            }
+            if !lines.fill().await.unwrap() {
+                break;
+            }
+        }
+        assert_eq!(taken, expected);
+    }
+}

@@ -1,0 +1,28 @@
+//! SIGHUP: the operator asks the gateway to look at everything anew.
+
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::app::{App, Hangups, Teller};
+use crate::supervisor::control::{Cause, Ended, Reloaded, Reloader};
+
+impl App {
+    /// Reloads at each hangup from now on, until the gateway stops; those that come during a reload are one more.
+    pub fn reload_on(&mut self, mut hangups: Hangups, reloader: Reloader, teller: Teller) {
+        let task = tokio::spawn(async move {
+            loop {
+                hangups.next().await;
+                teller.reloading().await;
+                let reloaded = reloader.reload(Cause::Signal).await;
+                teller.reloaded().await;
+                match reloaded {
+                    Ok(Reloaded { changed, failed }) => {
+                        let (changed, failed) = (changed.len(), failed.len());
+                        tracing::info!(signal = "SIGHUP", changed, failed, "reloaded");
+                    }
+                    Err(Ended) => return,
+                }
+            }
+        });
+        self.reloading = Some(AbortOnDropHandle::new(task));
+    }
+}
