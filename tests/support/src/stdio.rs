@@ -178,13 +178,19 @@ impl Stdio {
         }
     }
 
-    /// Asks the process to end, with stdin still open: the messages that were left, how it ended, and what it logged.
+    /// Asks the process to end and waits for it, with stdin still open.
     ///
     /// # Panics
     /// It can't be signalled.
     #[track_caller]
-    pub fn terminate(mut self) -> (Vec<Value>, ExitStatus, String) {
+    pub fn terminate(self) -> (Vec<Value>, ExitStatus, String) {
         signal(self.pid(), "TERM");
+        self.ended()
+    }
+
+    /// Waits for the end, with stdin still open: the messages that were left, how it ended, and what it logged.
+    #[track_caller]
+    pub fn ended(mut self) -> (Vec<Value>, ExitStatus, String) {
         let stdin = self.stdin.take();
         let ended = self.finish();
         drop(stdin);
