@@ -10,11 +10,14 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::telemetry::{LogFormat, Verbosity};
 
+mod ask;
 mod call;
 mod check;
 mod configuration;
+mod health;
 mod list;
 mod print;
+mod reload;
 mod serve;
 mod version;
 
@@ -27,6 +30,8 @@ pub enum Exit {
     Failure,
     /// The command line doesn't read; clap's own code.
     Usage,
+    /// No gateway answers.
+    Unreachable,
     /// The tool reported an error, or there is no such tool.
     Tool,
     /// The configuration or one of its plugins can't be used (`EX_CONFIG` of sysexits.h: a service manager
@@ -42,6 +47,7 @@ impl Exit {
             Self::Success => 0,
             Self::Failure => 1,
             Self::Usage => 2,
+            Self::Unreachable => 4,
             Self::Tool => 5,
             Self::Configuration => 78,
         }
@@ -65,6 +71,7 @@ Exit codes:
    0  done
    1  failed
    2  the command line is wrong
+   4  no gateway answers
    5  the tool reported an error, or there is no such tool
   78  the configuration or one of its plugins can't be used";
 
@@ -118,6 +125,8 @@ enum Verb {
     Check(check::Check),
     List(list::List),
     Call(call::Call),
+    Reload(reload::Reload),
+    Health(health::Health),
 }
 
 impl Cli {
@@ -141,7 +150,7 @@ impl Cli {
     pub fn verbosity(&self) -> Verbosity {
         let looks = match self.verb {
             Verb::Serve(_) => false,
-            Verb::Check(_) | Verb::List(_) | Verb::Call(_) => true,
+            Verb::Check(_) | Verb::List(_) | Verb::Call(_) | Verb::Reload(_) | Verb::Health(_) => true,
         };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -160,6 +169,8 @@ impl Cli {
             Verb::Check(check) => check.run(&common).await,
             Verb::List(list) => list.run(&common).await,
             Verb::Call(call) => call.run(&common).await,
+            Verb::Reload(reload) => reload.run(&common).await,
+            Verb::Health(health) => health.run(&common).await,
         };
         done.unwrap_or_else(|error| {
             fail(&error);

@@ -41,7 +41,7 @@ pub mod schema;
 mod secret;
 mod settings;
 
-pub use admin::AdminConfig;
+pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
 pub use grants::{ClientFeature, DirGrant, DirMode, Grants, StateGrant};
 pub use limits::Limits;

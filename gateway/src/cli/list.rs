@@ -7,18 +7,29 @@ use clap::{Args, ValueEnum};
 use moongate_core::catalog::Catalog;
 use serde_json::{Map, Value, json};
 
+use crate::cli::ask::Where;
 use crate::cli::{Common, Exit, Format, configuration, print};
+
+mod live;
+
+use live::Asked;
 
 /// List what the plugins offer
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   moongate list
-  moongate list tools --format json")]
+  moongate list tools --format json
+  moongate list plugins
+
+Plugins are listed as the running gateway has them, with their states, if the configuration has
+an `[admin]` listener and a gateway answers there; else they are loaded anew, as all else is.")]
 pub(super) struct List {
     /// What to list; everything if left out
     #[arg(value_name = "KIND")]
     kind: Option<Kind>,
+    #[command(flatten)]
+    place: Where,
     /// How to list it
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -65,6 +76,27 @@ impl Kind {
 
 impl List {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+        match self.kind {
+            Some(Kind::Plugins) => match live::ask(&self.place, common).await? {
+                Asked::Plugins(plugins) => {
+                    match self.format {
+                        Format::Json => print::json(&json!({ "plugins": plugins }))?,
+                        Format::Text => print::foreign(&live::text(&plugins))?,
+                    }
+                    return Ok(Exit::Success);
+                }
+                Asked::Nobody(why) => live::note(common, &format!("the plugins were loaded here: {why}")),
+                Asked::Silent(exit) => return Ok(exit),
+            },
+            _ if self.place.named().is_some() => {
+                print::error(
+                    "a running gateway tells of its plugins only",
+                    Some("`moongate list plugins --admin ADDR`"),
+                );
+                return Ok(Exit::Usage);
+            }
+            Some(_) | None => {}
+        }
         let Some(supervisor) = configuration::load(common).await? else {
             return Ok(Exit::Configuration);
         };

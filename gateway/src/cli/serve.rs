@@ -36,7 +36,7 @@ pub(super) struct Serve {
 }
 
 /// `IP:PORT`, or the port alone.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let text = text.strip_prefix("localhost").map_or(text.to_owned(), |port| format!("127.0.0.1{port}"));
     if let Ok(port) = text.trim_start_matches(':').parse() {
         return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));

@@ -2,9 +2,13 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use toml::de::DeTable;
+
 use super::HttpConfig;
+use super::environment::Environment;
 use super::http::Listener;
-use super::problem::{Problem, quoted};
+use super::keys::ROOT;
+use super::problem::{Problem, Source, quoted};
 use super::reading::{Reading, Table};
 
 /// The listener for operators: health, metrics, status, and asking for a reload.
@@ -29,6 +33,17 @@ impl AdminConfig {
         let (own, its) = (self.listen.ip().to_canonical(), http.ip().to_canonical());
         self.listen.port() != 0 && self.listen.port() == http.port() && (own == its || its.is_unspecified())
     }
+}
+
+/// The admin listener that a text asks for, whatever else is wrong with it; none: it asks for none that could be.
+///
+/// A gateway that runs goes on with the last configuration that could be used, and is found by the file that can't.
+#[must_use]
+pub fn admin_listener(source: &Source, environment: &dyn Environment) -> Option<AdminConfig> {
+    let (parsed, _) = DeTable::parse_recoverable(&source.text);
+    let mut reading = Reading::new(&source.path, &source.text, environment);
+    let admin = reading.admin(&Table::root(parsed.get_ref(), ROOT), &HttpConfig::default())?;
+    admin.listen.ip().to_canonical().is_loopback().then_some(admin)
 }
 
 impl Reading<'_> {

@@ -1,0 +1,52 @@
+//! `health`: asks the gateway that runs whether it serves. For health checks of containers, which have no curl.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use crate::admin::Route;
+use crate::cli::ask::Where;
+use crate::cli::{Common, Exit, Format, print};
+
+/// Ask the running gateway whether it serves
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate health
+  moongate health --details
+
+It ends with 0 if requests are taken, with 1 while the gateway starts or stops, and with 4 if
+none answers. A plugin that can't be used is told of with --details, and changes nothing of this.")]
+pub(super) struct Health {
+    #[command(flatten)]
+    place: Where,
+    /// Say what was looked at, each plugin too
+    #[arg(long)]
+    details: bool,
+    /// How to say it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+impl Health {
+    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+        let gateway = match self.place.gateway(common) {
+            Ok(gateway) => gateway,
+            Err(exit) => return Ok(exit),
+        };
+        let answer = match gateway.get(Route::Readyz, if self.details { "?verbose" } else { "" }).await {
+            Ok(answer) => answer,
+            Err(silence) => return Ok(silence.report()),
+        };
+        let mut lines: Vec<&str> = answer.body.lines().collect();
+        let sum = lines.pop();
+        if !matches!((sum, answer.is_ok), (Some("ready"), true) | (Some("not ready"), false)) {
+            return Err(answer.complaint());
+        }
+        match self.format {
+            Format::Json => print::json(&json!({ "ready": answer.is_ok, "checks": lines }))?,
+            Format::Text => print::foreign(&answer.body)?,
+        }
+        Ok(if answer.is_ok { Exit::Success } else { Exit::Failure })
+    }
+}

@@ -1,0 +1,145 @@
+//! `list plugins`, as the gateway that runs has them: with their states, and why one doesn't serve as it should.
+
+use std::path::Path;
+
+use anyhow::Result;
+use moongate_core::config::Loaded;
+use serde_json::Value;
+
+use crate::admin::Route;
+use crate::cli::ask::{Gateway, Silence, Where};
+use crate::cli::{Common, Exit, configuration, print};
+
+/// What became of the question.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// The plugins, as `/status.json` has them.
+    Plugins(Vec<Value>),
+    /// Nobody has told, for this reason: they can be loaded here.
+    Nobody(String),
+    /// The gateway that was named doesn't answer. It was said; the process ends with this.
+    Silent(Exit),
+}
+
+/// The answer of a gateway.
+struct Told {
+    plugins: Vec<Value>,
+    /// The configuration that it runs with.
+    file: String,
+}
+
+/// Asks the gateway that was named, or else the one of the configuration, and says beside whose plugins these are.
+///
+/// # Errors
+/// The gateway that was named answers with something else.
+pub(super) async fn ask(place: &Where, common: &Common) -> Result<Asked> {
+    if let Some(gateway) = place.named() {
+        return Ok(match status(gateway).await {
+            Ok(told) => Asked::Plugins(told?.plugins),
+            Err(silence) => Asked::Silent(silence.report()),
+        });
+    }
+    let loaded = configuration::read(common.config.as_deref());
+    let gateway = match Gateway::of(&loaded) {
+        Ok(gateway) => gateway,
+        Err(silence) => return Ok(Asked::Nobody(silence.to_string())),
+    };
+    match status(gateway).await {
+        Ok(Ok(Told { plugins, file })) => {
+            note(common, &format!("as the gateway at {} has them{}", gateway.address(), of(&file, &loaded)));
+            Ok(Asked::Plugins(plugins))
+        }
+        Ok(Err(error)) => Ok(Asked::Nobody(format!("at {}: {error}", gateway.address()))),
+        Err(silence) => Ok(Asked::Nobody(silence.to_string())),
+    }
+}
+
+/// Says something beside, unless only errors are wanted.
+pub(super) fn note(common: &Common, text: &str) {
+    if !common.quiet {
+        print::note(&format!("note: {text}\n"));
+    }
+}
+
+/// Another configuration than the one at hand is worth a word.
+fn of(file: &str, loaded: &Loaded) -> String {
+    let path = &loaded.source.path;
+    let same = match (path.canonicalize(), Path::new(file).canonicalize()) {
+        (Ok(here), Ok(there)) => here == there,
+        (Ok(_) | Err(_), _) => false,
+    };
+    if same { String::new() } else { format!(", which runs with `{file}`") }
+}
+
+async fn status(gateway: Gateway) -> Result<Result<Told>, Silence> {
+    let answer = gateway.get(Route::Status, "").await?;
+    Ok(answer.json().and_then(|mut document| {
+        let file = document["config"]["file"].as_str().map(str::to_owned);
+        match (document["plugins"].take(), file) {
+            (Value::Array(plugins), Some(file)) => Ok(Told { plugins, file }),
+            _ => Err(answer.complaint()),
+        }
+    }))
+}
+
+/// A table, and below a plugin what an operator should know of it.
+pub(super) fn text(plugins: &[Value]) -> String {
+    let rows: Vec<[String; 5]> = plugins.iter().map(row).collect();
+    let head = ["PLUGIN", "STATE", "CODE", "SINCE", "OFFERS"].map(str::to_owned);
+    let mut widths = [0; 5];
+    for cells in rows.iter().chain([&head]) {
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &[String; 5]| {
+        let cells = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    let mut text = line(&head);
+    for (plugin, cells) in plugins.iter().zip(&rows) {
+        text.push_str(&line(cells));
+        text.extend(remarks(plugin).iter().map(|remark| format!("  {remark}\n")));
+    }
+    text
+}
+
+fn row(plugin: &Value) -> [String; 5] {
+    let word = |key: &str| plugin[key].as_str().unwrap_or("-").to_owned();
+    let code = plugin["sha256"].as_str().and_then(|digest| digest.get(..12)).unwrap_or("-").to_owned();
+    [word("id"), word("state"), code, plugin["since"].as_str().map_or("-".to_owned(), moment), offers(plugin)]
+}
+
+/// `2026-01-02T03:04:05.678Z` as people write it.
+fn moment(time: &str) -> String {
+    let seconds = time.split('.').next().unwrap_or(time);
+    format!("{} UTC", seconds.trim_end_matches('Z').replace('T', " "))
+}
+
+fn offers(plugin: &Value) -> String {
+    let kinds =
+        [("tools", "tool"), ("resources", "resource"), ("templates", "template"), ("prompts", "prompt")];
+    let number = |key| plugin["offers"][key].as_u64().and_then(|number| usize::try_from(number).ok());
+    let some = kinds.iter().filter_map(|(key, one)| Some((number(key).filter(|number| *number > 0)?, one)));
+    let all: Vec<String> = some.map(|(number, one)| print::count(number, one)).collect();
+    if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+}
+
+fn remarks(plugin: &Value) -> Vec<String> {
+    let trouble = &plugin["trouble"];
+    let mut remarks: Vec<String> = trouble["reason"].as_str().map(str::to_owned).into_iter().collect();
+    remarks.extend(trouble["hint"].as_str().map(|hint| format!("hint: {hint}")));
+    remarks.extend(trouble["retry_at"].as_str().map(|at| format!("tried again at {}", moment(at))));
+    let waiting = &plugin["waiting"];
+    if let Some(digest) = waiting["sha256"].as_str().and_then(|digest| digest.get(..12)) {
+        remarks.push(format!("waits for `moongate reload`: other code, {digest}"));
+    }
+    if let Some(grants) = waiting["grants"].as_array() {
+        let grants: Vec<&str> = grants.iter().filter_map(Value::as_str).collect();
+        remarks.push(format!("waits for `moongate reload`: wider grants, {}", grants.join(", ")));
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! `reload`: asks the gateway that runs to look at everything anew.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::Value;
+
+use crate::admin::Route;
+use crate::cli::ask::Where;
+use crate::cli::{Common, Exit, Format, print};
+
+/// Ask the running gateway to read its configuration and all plugins anew, and wait until it has
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate reload
+  moongate reload --admin 127.0.0.1:8932 --format json
+
+It also takes into use what waits for the operator: other code of plugins with
+`reload = \"pinned\"`, and wider grants where `wider_grants = \"wait\"`.")]
+pub(super) struct Reload {
+    #[command(flatten)]
+    place: Where,
+    /// How to say what came of it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+impl Reload {
+    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+        let gateway = match self.place.gateway(common) {
+            Ok(gateway) => gateway,
+            Err(exit) => return Ok(exit),
+        };
+        let answer = match gateway.post(Route::Reload).await {
+            Ok(answer) => answer,
+            Err(silence) => return Ok(silence.report()),
+        };
+        let document = answer.json()?;
+        let (Some(changed), Some(failed), true) =
+            (lines(&document, "changed"), lines(&document, "failed"), answer.is_ok)
+        else {
+            return Err(answer.complaint());
+        };
+        match self.format {
+            Format::Json => print::json(&document)?,
+            Format::Text => print::foreign(&text(&changed, &failed))?,
+        }
+        Ok(if failed.is_empty() { Exit::Success } else { Exit::Failure })
+    }
+}
+
+fn lines<'a>(document: &'a Value, key: &str) -> Option<Vec<&'a str>> {
+    document[key].as_array()?.iter().map(Value::as_str).collect()
+}
+
+/// What came of it, a line each.
+fn text(changed: &[&str], failed: &[&str]) -> String {
+    if changed.is_empty() && failed.is_empty() {
+        return "nothing changed\n".to_owned();
+    }
+    let changed = changed.iter().map(|line| format!("changed  {line}\n"));
+    changed.chain(failed.iter().map(|line| format!("failed   {line}\n"))).collect()
+}
+
+#[cfg(test)]
+mod tests;

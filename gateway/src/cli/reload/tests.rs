@@ -1,0 +1,14 @@
+//! What people read of a reload.
+
+use super::*;
+
+#[test]
+fn each_thing_that_came_of_it_is_a_line() {
+    assert_eq!(text(&[], &[]), "nothing changed\n");
+    assert_eq!(
+        text(&["plugin `a` was replaced", "plugin `b` was added"], &["plugin `c` can't be loaded"]),
+        "changed  plugin `a` was replaced\n\
+         changed  plugin `b` was added\n\
+         failed   plugin `c` can't be loaded\n"
+    );
+}
