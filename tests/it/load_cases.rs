@@ -44,8 +44,15 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         ("import", wat(UNKNOWN_IMPORT), &["acme:rockets/launch@1.0.0"]),
         ("precompiled", precompiled(), &["precompiled"]),
         ("table", wat("(component (core module (table 10000000 funcref)))"), &["10000000", "100000"]),
+        ("name", long_name(), &["broken", "import name `____"]),
         ("bomb", nested(20_000), &["compiling", "of memory"]),
     ]
+}
+
+/// A component whose import has a name that is wrong, and longer than what a pipe holds.
+fn long_name() -> Vec<u8> {
+    let name = "_".repeat(90_000);
+    wat::parse_str(format!("(component (import \"{name}\" (func)))")).expect("a component in text form")
 }
 
 /// A component in a component in a component, and so on: small, but compiling it takes a dozen gigabytes.

@@ -24,6 +24,9 @@ use super::text;
 /// The argument that asks for this.
 const ASKED: &str = "compile-component-from-stdin";
 
+/// How much of what the process says on stderr is read: an error may quote names of the component at length.
+const SAID: u64 = 64 << 10;
+
 /// Does this program answer to it?
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
@@ -182,12 +185,27 @@ pub(super) fn compile(engine: &Engine, component: &[u8], abort: &Abort) -> Resul
     // It reads all before it answers, so neither waits for the other. If it ends earlier, its status says why.
     let _ = stdin.write_all(component);
     drop(stdin);
-    let (mut code, mut said) = (Vec::new(), String::new());
-    let most = Allowance::of(component).memory;
-    stdout.take(most).read_to_end(&mut code).map_err(failed)?;
-    stderr.take(64 << 10).read_to_string(&mut said).map_err(failed)?;
+    // Both outputs at once: it ends only when both can be written.
+    let (code, said) = std::thread::scope(|scope| {
+        let said = scope.spawn(|| some(stderr, SAID));
+        (some(stdout, Allowance::of(component).memory), said.join())
+    });
     let status = abort.wait().map_err(failed)?;
-    if status.success() { Ok(code) } else { Err(reason(status, &said, Allowance::of(component))) }
+    let said = said.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
+    let code = code.map_err(failed)?;
+    if status.success() {
+        Ok(code)
+    } else {
+        Err(reason(status, &String::from_utf8_lossy(&said), Allowance::of(component)))
+    }
+}
+
+/// Reads to the end, but keeps only so much.
+fn some(mut output: impl io::Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    output.by_ref().take(most).read_to_end(&mut kept)?;
+    io::copy(&mut output, &mut io::sink())?;
+    Ok(kept)
 }
 
 /// This program once more, even if its file was replaced since.
