@@ -27,7 +27,7 @@ pub enum Unreadable {
     Absent {
         /// What stands at the path is a link to this.
         link: Option<PathBuf>,
-        /// The folder that it would be in, if that isn't there either.
+        /// The first directory on the way to it that isn't there either.
         folder: Option<PathBuf>,
     },
     /// The gateway's user may not read it.
@@ -40,17 +40,26 @@ pub enum Unreadable {
 
 fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
     match (link, folder) {
-        (Some(to), _) => format!(": it is a link to `{}`, which isn't there", to.display()),
-        (None, Some(folder)) => format!(": there is no directory `{}`", folder.display()),
+        (Some(to), _) => format!(": it is a link to `{}`, which isn't there", shown(to)),
+        (None, Some(folder)) => format!(": there is no directory `{}`", shown(folder)),
         (None, None) => String::new(),
     }
+}
+
+/// A path without what can't be seen or moves a cursor.
+fn shown(path: &Path) -> String {
+    let mut shown = String::new();
+    for c in path.to_string_lossy().chars() {
+        if c.is_control() || text::is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
 }
 
 /// Why a plugin can't be loaded. The message doesn't name the plugin, [`LoadError::hint`] says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file can't be read.
-    #[error("`{}` {why}", path.display())]
+    #[error("`{}` {why}", shown(path))]
     Read {
         /// The file.
         path: PathBuf,
@@ -58,7 +67,7 @@ pub enum LoadError {
         why: Unreadable,
     },
     /// There is something else than a file.
-    #[error("`{}` is {}", path.display(), if *directory { "a directory" } else { "no regular file" })]
+    #[error("`{}` is {}", shown(path), if *directory { "a directory" } else { "no regular file" })]
     NoFile {
         /// Its path.
         path: PathBuf,
@@ -66,7 +75,7 @@ pub enum LoadError {
         directory: bool,
     },
     /// The file changes all the time.
-    #[error("`{}` is still being written", path.display())]
+    #[error("`{}` is still being written", shown(path))]
     Unsettled {
         /// The file.
         path: PathBuf,
@@ -271,9 +280,13 @@ fn absent_hint(path: &Path) -> String {
     let cargo = at.and_then(|at| Some((parts.get(at + 1)?, parts.get(at + 2)?)));
     match cargo.filter(|(target, _)| target.starts_with("wasm32-")) {
         Some((target, profile)) => {
-            let release = if profile == "release" { " --release" } else { "" };
+            let profile = match profile.as_ref() {
+                "debug" => String::new(),
+                "release" => " --release".to_owned(),
+                other => format!(" --profile {other}"),
+            };
             format!(
-                "build it with `cargo build --target {target}{release}`; its `Cargo.toml` needs `crate-type = [\"cdylib\"]` \
+                "build it with `cargo build --target {target}{profile}`; its `Cargo.toml` needs `crate-type = [\"cdylib\"]` \
                  under `[lib]`, and cargo writes `-` in a crate's name as `_`; {relative}"
             )
         }

@@ -194,7 +194,8 @@ fn unreadable(path: &Path, error: io::Error) -> Unreadable {
     match error.kind() {
         io::ErrorKind::NotFound => {
             let link = fs::read_link(path).ok();
-            let folder = path.parent().filter(|folder| !folder.exists()).map(Path::to_owned);
+            let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
+            let folder = missing.last().map(Path::to_owned);
             Unreadable::Absent { link, folder }
         }
         io::ErrorKind::PermissionDenied => Unreadable::Denied,

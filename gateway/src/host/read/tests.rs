@@ -129,8 +129,8 @@ async fn where_there_is_no_file_the_path_and_the_cause_are_named() {
     for (name, said, hint) in [
         ("gone.wasm", format!("`{}` isn't there", shown("gone.wasm")), "build or copy it there"),
         (
-            "no/x.wasm",
-            format!("`{}` isn't there: there is no directory `{}`", shown("no/x.wasm"), shown("no")),
+            "no/further/x.wasm",
+            format!("`{}` isn't there: there is no directory `{}`", shown("no/further/x.wasm"), shown("no")),
             "a relative `source` starts at the directory of `gateway.toml`",
         ),
         (
@@ -140,6 +140,11 @@ async fn where_there_is_no_file_the_path_and_the_cause_are_named() {
                 shown("link.wasm")
             ),
             "mend the link",
+        ),
+        (
+            "a\u{202e}b\u{1b}.wasm",
+            format!("`{}` isn't there", shown("a\\u{202e}b\\u{1b}.wasm")),
+            "build or copy it there",
         ),
         ("folder", format!("`{}` is a directory", shown("folder")), "the component's `.wasm` file"),
         ("pipe", format!("`{}` is no regular file", shown("pipe")), "the component's `.wasm` file"),
@@ -162,6 +167,8 @@ async fn where_cargo_would_have_written_the_file_its_pitfalls_are_named() {
     assert!(release.contains("`crate-type = [\"cdylib\"]`"), "{release}");
     let debug = hint("target/wasm32-wasip2/debug/my_plugin.wasm").await;
     assert!(debug.contains("`cargo build --target wasm32-wasip2`"), "{debug}");
+    let own = hint("target/wasm32-wasip2/small/my_plugin.wasm").await;
+    assert!(own.contains("`cargo build --target wasm32-wasip2 --profile small`"), "{own}");
     assert!(!hint("target/other/x.wasm").await.contains("cargo"));
 }
 
