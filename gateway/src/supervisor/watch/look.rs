@@ -108,7 +108,7 @@ impl Stamp {
             Self::File { modified: (_, 0), changed: (_, 0), .. } => Duration::from_secs(2),
             // The kernel's clock for files ticks a hundred times a second, or faster.
             Self::File { .. } | Self::NoFile | Self::NotThere | Self::Unreachable(_) => {
-                Duration::from_millis(20)
+                Duration::from_millis(10)
             }
         }
     }

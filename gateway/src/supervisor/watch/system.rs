@@ -170,3 +170,6 @@ fn change(kind: EventKind) -> Option<Change> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
