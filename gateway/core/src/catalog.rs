@@ -39,7 +39,7 @@ pub use admit::Candidate;
 pub use annotated::HeaderArgument;
 pub use build::Build;
 pub use conflict::{Conflict, Instead, Refused, Restart, Subject};
-pub use diff::{Diff, KindDiff};
+pub use diff::{Change, Diff, KindDiff, Part, Weaker};
 pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 pub use member::Member;
 pub use schema::{Misfit, Schema, SchemaError};

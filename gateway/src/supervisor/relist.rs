@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use moongate_core::catalog::{Build, Catalog, Diff, KindDiff, Member, Plugin};
+use moongate_core::catalog::{Build, Catalog, Diff, Member, Plugin};
 use moongate_core::changes::Updates;
 use moongate_core::config::Problem;
 use moongate_core::names::{PluginId, ResourceUri};
@@ -217,12 +217,10 @@ fn refuse(plugin: &PluginId, foreign: &BTreeSet<ResourceUri>) {
 }
 
 fn log(plugin: &PluginId, diff: &Diff) {
-    let Diff { tools, prompts, resources } = diff;
-    let count = |count: fn(&KindDiff) -> &Vec<String>| {
-        [tools, prompts, resources].into_iter().map(|kind| count(kind).len()).sum::<usize>()
-    };
-    let (added, removed, changed) = (count(|it| &it.added), count(|it| &it.removed), count(|it| &it.changed));
-    tracing::info!(%plugin, added, removed, changed, "it has new lists");
+    tracing::info!(%plugin, "it has new lists: {diff}");
+    for warning in diff.warnings() {
+        tracing::warn!(%plugin, "{warning}");
+    }
 }
 
 async fn until(time: Option<Instant>) {

@@ -373,6 +373,6 @@ fn see_prompt(public: &PublicName, prompt: &Prompt) -> Digest {
 
 /// The digest of plain values. Their `Debug` text names every field and quotes every string, so two values have the
 /// same only if they are equal; it is compared within one process only.
-fn see(value: &dyn Debug) -> Digest {
+pub(super) fn see(value: &dyn Debug) -> Digest {
     Digest::of(format!("{value:?}").as_bytes())
 }

@@ -289,8 +289,10 @@ fn digests_change_when_and_only_when_clients_would_see_a_change() {
     assert_ne!(old.digest(Kind::Resources), new.digest(Kind::Resources));
     assert_eq!(old.digest(Kind::Prompts), new.digest(Kind::Prompts));
     let diff = Diff::between(&old, &new);
-    assert_eq!((diff.tools.removed, diff.tools.changed), (vec!["a_y".to_owned()], vec!["a_x".to_owned()]));
-    assert_eq!(diff.resources.added, ["x://i/{p}"]);
+    assert_eq!(
+        diff.lines(),
+        ["removed tool: `a_y`", "changed tool: `a_x` (description)", "new resource: `x://i/{p}`"]
+    );
 
     let mut turned = plugins("one");
     turned.manifest.tools.reverse();

@@ -1,0 +1,174 @@
+//! The parts of listed items, compared one by one.
+//!
+//! They are compared by what `member::see` sees, because the digests are made of that too: where a digest differs, a
+//! part does.
+
+use std::fmt::Debug;
+
+use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool, ToolHints};
+
+use super::super::member::see;
+use super::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
+
+/// A part of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Whose it is: another plugin's, or another of the plugin's own things under the same public name.
+    Origin,
+    /// A resource's name.
+    Name,
+    /// The name for people.
+    Title,
+    /// The description.
+    Description,
+    /// The schema of a tool's arguments.
+    InputSchema,
+    /// The schema of a tool's structured result.
+    OutputSchema,
+    /// What a tool says that a call may do.
+    Hints,
+    /// A prompt's arguments.
+    Arguments,
+    /// A resource's media type.
+    MediaType,
+    /// A resource's size.
+    Size,
+    /// Pictures.
+    Icons,
+    /// Who should see it and how much it matters.
+    Annotations,
+    /// MCP's `_meta`.
+    Meta,
+    /// Members that no field stands for yet.
+    Others,
+}
+
+impl Part {
+    /// What it is called in the log.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Origin => "origin",
+            Self::Name => "name",
+            Self::Title => "title",
+            Self::Description => "description",
+            Self::InputSchema => "input schema",
+            Self::OutputSchema => "output schema",
+            Self::Hints => "hints",
+            Self::Arguments => "arguments",
+            Self::MediaType => "media type",
+            Self::Size => "size",
+            Self::Icons => "icons",
+            Self::Annotations => "annotations",
+            Self::Meta => "metadata",
+            Self::Others => "other members",
+        }
+    }
+}
+
+/// The parts that differ, in the order of the enum.
+#[derive(Default)]
+struct Parts(Vec<Part>);
+
+impl Parts {
+    fn compare(mut self, part: Part, before: &dyn Debug, now: &dyn Debug) -> Self {
+        if see(before) != see(now) {
+            self.0.push(part);
+        }
+        self
+    }
+}
+
+/// Which parts of a tool differ.
+pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<Part> {
+    let (before, now) = (old.tool(), new.tool());
+    // Whatever is added must be compared.
+    let Tool { name, title, description, input_schema, output_schema, hints, icons, meta, extra } = before;
+    let ToolHints { title: hinted, read_only, destructive, idempotent, open_world, extra: hinted_others } =
+        hints;
+    let its = &now.hints;
+    Parts::default()
+        .compare(Part::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
+        .compare(Part::Title, &(title, hinted), &(&now.title, &its.title))
+        .compare(Part::Description, description, &now.description)
+        .compare(
+            Part::InputSchema,
+            &(input_schema, old.shown_input()),
+            &(&now.input_schema, new.shown_input()),
+        )
+        .compare(
+            Part::OutputSchema,
+            &(output_schema, old.shown_output()),
+            &(&now.output_schema, new.shown_output()),
+        )
+        .compare(
+            Part::Hints,
+            &(read_only, destructive, idempotent, open_world, hinted_others),
+            &(&its.read_only, &its.destructive, &its.idempotent, &its.open_world, &its.extra),
+        )
+        .compare(Part::Icons, icons, &now.icons)
+        .compare(Part::Meta, meta, &now.meta)
+        .compare(Part::Others, extra, &now.extra)
+        .0
+}
+
+/// Which parts of a prompt differ.
+pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<Part> {
+    let (before, now) = (old.prompt(), new.prompt());
+    let Prompt { name, title, description, arguments, icons, meta, extra } = before;
+    Parts::default()
+        .compare(Part::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
+        .compare(Part::Title, title, &now.title)
+        .compare(Part::Description, description, &now.description)
+        .compare(Part::Arguments, arguments, &now.arguments)
+        .compare(Part::Icons, icons, &now.icons)
+        .compare(Part::Meta, meta, &now.meta)
+        .compare(Part::Others, extra, &now.extra)
+        .0
+}
+
+/// Which parts of a resource differ.
+pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<Part> {
+    let (before, now) = (old.resource(), new.resource());
+    let Resource { uri: _, name, title, description, mime_type, size, icons, annotations, meta, extra } =
+        before;
+    Parts::default()
+        .compare(Part::Origin, old.member().id(), new.member().id())
+        .compare(Part::Name, name, &now.name)
+        .compare(Part::Title, title, &now.title)
+        .compare(Part::Description, description, &now.description)
+        .compare(Part::MediaType, mime_type, &now.mime_type)
+        .compare(Part::Size, size, &now.size)
+        .compare(Part::Icons, icons, &now.icons)
+        .compare(Part::Annotations, annotations, &now.annotations)
+        .compare(Part::Meta, meta, &now.meta)
+        .compare(Part::Others, extra, &now.extra)
+        .0
+}
+
+/// Which parts of a template differ.
+pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<Part> {
+    let (before, now) = (old.template(), new.template());
+    let ResourceTemplate {
+        uri_template: _,
+        name,
+        title,
+        description,
+        mime_type,
+        icons,
+        annotations,
+        meta,
+        extra,
+    } = before;
+    Parts::default()
+        .compare(Part::Origin, old.member().id(), new.member().id())
+        .compare(Part::Name, name, &now.name)
+        .compare(Part::Title, title, &now.title)
+        .compare(Part::Description, description, &now.description)
+        .compare(Part::MediaType, mime_type, &now.mime_type)
+        .compare(Part::Icons, icons, &now.icons)
+        .compare(Part::Annotations, annotations, &now.annotations)
+        .compare(Part::Meta, meta, &now.meta)
+        .compare(Part::Others, extra, &now.extra)
+        .0
+}

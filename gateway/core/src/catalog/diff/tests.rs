@@ -1,0 +1,299 @@
+//! Whatever a new version of a plugin says otherwise is named.
+
+use serde_json::json;
+
+use super::super::fake::{Fake, catalog};
+use super::super::{Kind, Member};
+use super::*;
+use crate::config::PluginConfig;
+use crate::json::Json;
+use crate::manifest::{
+    Annotations, Entries, Icon, Manifest, Prompt, PromptArgument, Resource, ResourceTemplate, Role, Tool,
+    ToolHints,
+};
+use crate::names::PublicName;
+
+fn fake() -> Fake {
+    let object = json!({ "type": "object" });
+    Fake::new("a")
+        .tool("x", &object, None)
+        .tool("y", &object, None)
+        .prompt("p", &["q"])
+        .prompt("r", &[])
+        .resource("x://h/1")
+        .template("x://i/{p}")
+}
+
+/// What differs after `change`, and that the digests say so too.
+#[track_caller]
+fn diff(change: impl FnOnce(&mut Manifest)) -> Diff {
+    let mut changed = fake();
+    change(&mut changed.manifest);
+    let (old, new) = (catalog(vec![fake().member(|_| {})]), catalog(vec![changed.member(|_| {})]));
+    let diff = Diff::between(&old, &new);
+    assert!(Kind::ALL.iter().any(|kind| old.digest(*kind) != new.digest(*kind)), "clients see no difference");
+    diff
+}
+
+fn some() -> Entries {
+    vec![("k".to_owned(), Json::from_value(&json!(1)))]
+}
+
+fn icon() -> Icon {
+    Icon { src: "data:,".to_owned(), mime_type: None, sizes: None, theme: None, extra: Vec::new() }
+}
+
+fn text() -> Option<String> {
+    Some("another".to_owned())
+}
+
+/// Every field of a tool, with a way to change it. A field that is added must get a row.
+#[test]
+fn each_part_of_a_tool_is_named() {
+    let Tool {
+        name: _,
+        title: _,
+        description: _,
+        input_schema: _,
+        output_schema: _,
+        hints,
+        icons: _,
+        meta: _,
+        extra: _,
+    } = &fake().manifest.tools[0];
+    let ToolHints { title: _, read_only: _, destructive: _, idempotent: _, open_world: _, extra: _ } = hints;
+    let rows: &[(fn(&mut Tool), Part)] = &[
+        (|it| it.title = text(), Part::Title),
+        (|it| it.hints.title = text(), Part::Title),
+        (|it| it.description = "another".to_owned(), Part::Description),
+        (
+            |it| it.input_schema = Json::from_value(&json!({ "type": "object", "minProperties": 0 })),
+            Part::InputSchema,
+        ),
+        (|it| it.output_schema = Some(Json::from_value(&json!({ "type": "object" }))), Part::OutputSchema),
+        (|it| it.hints.read_only = Some(false), Part::Hints),
+        (|it| it.hints.destructive = Some(true), Part::Hints),
+        (|it| it.hints.idempotent = Some(false), Part::Hints),
+        (|it| it.hints.open_world = Some(true), Part::Hints),
+        (|it| it.hints.extra = some(), Part::Hints),
+        (|it| it.icons = vec![icon()], Part::Icons),
+        (|it| it.meta = some(), Part::Meta),
+        (|it| it.extra = some(), Part::Others),
+    ];
+    for (change, part) in rows {
+        let diff = diff(|manifest| change(&mut manifest.tools[0]));
+        let [changed] = diff.tools.changed.as_slice() else { panic!("{part:?}: {diff:?}") };
+        assert_eq!((changed.name.as_str(), changed.parts.as_slice()), ("a_x", &[*part][..]));
+        assert_eq!((changed.weaker.as_slice(), diff.warnings().len()), (&[][..], 0), "{part:?}");
+        assert_eq!(diff.to_string(), format!("changed tool: `a_x` ({})", part.as_str()));
+    }
+}
+
+#[test]
+fn each_part_of_a_prompt_is_named() {
+    let Prompt { name: _, title: _, description: _, arguments, icons: _, meta: _, extra: _ } =
+        &fake().manifest.prompts[0];
+    let PromptArgument { name: _, title: _, description: _, required: _, extra: _ } = &arguments[0];
+    let rows: &[(fn(&mut Prompt), Part)] = &[
+        (|it| it.title = text(), Part::Title),
+        (|it| it.description = "another".to_owned(), Part::Description),
+        (|it| it.arguments.clear(), Part::Arguments),
+        (|it| it.arguments[0].name = "z".to_owned(), Part::Arguments),
+        (|it| it.arguments[0].title = text(), Part::Arguments),
+        (|it| it.arguments[0].description = text(), Part::Arguments),
+        (|it| it.arguments[0].required = true, Part::Arguments),
+        (|it| it.arguments[0].extra = some(), Part::Arguments),
+        (|it| it.icons = vec![icon()], Part::Icons),
+        (|it| it.meta = some(), Part::Meta),
+        (|it| it.extra = some(), Part::Others),
+    ];
+    for (change, part) in rows {
+        let diff = diff(|manifest| change(&mut manifest.prompts[0]));
+        assert_eq!(diff.to_string(), format!("changed prompt: `a_p` ({})", part.as_str()));
+    }
+}
+
+#[test]
+fn each_part_of_a_resource_and_a_template_is_named() {
+    let Manifest { resources, templates, .. } = &fake().manifest;
+    let Resource {
+        uri: _,
+        name: _,
+        title: _,
+        description: _,
+        mime_type: _,
+        size: _,
+        icons: _,
+        annotations: _,
+        meta: _,
+        extra: _,
+    } = &resources[0];
+    let ResourceTemplate {
+        uri_template: _,
+        name: _,
+        title: _,
+        description: _,
+        mime_type: _,
+        icons: _,
+        annotations: _,
+        meta: _,
+        extra: _,
+    } = &templates[0];
+    let annotations = [
+        Annotations { audience: Some(vec![Role::User]), ..Annotations::default() },
+        Annotations { priority: Some(-0.0), ..Annotations::default() },
+        Annotations { last_modified: text(), ..Annotations::default() },
+        Annotations { extra: some(), ..Annotations::default() },
+    ];
+    for annotations in annotations {
+        let diff = diff(|manifest| {
+            manifest.resources[0].annotations = Some(annotations.clone());
+            manifest.templates[0].annotations = Some(annotations);
+        });
+        assert_eq!(diff.to_string(), "changed resources: `x://h/1` (annotations), `x://i/{p}` (annotations)");
+    }
+    let resources: &[(fn(&mut Resource), Part)] = &[
+        (|it| it.name = "another".to_owned(), Part::Name),
+        (|it| it.title = text(), Part::Title),
+        (|it| it.description = text(), Part::Description),
+        (|it| it.mime_type = text(), Part::MediaType),
+        (|it| it.size = Some(0), Part::Size),
+        (|it| it.icons = vec![icon()], Part::Icons),
+        (|it| it.meta = some(), Part::Meta),
+        (|it| it.extra = some(), Part::Others),
+    ];
+    for (change, part) in resources {
+        let diff = diff(|manifest| change(&mut manifest.resources[0]));
+        assert_eq!(diff.to_string(), format!("changed resource: `x://h/1` ({})", part.as_str()));
+    }
+    let templates: &[(fn(&mut ResourceTemplate), Part)] = &[
+        (|it| it.name = "another".to_owned(), Part::Name),
+        (|it| it.title = text(), Part::Title),
+        (|it| it.description = text(), Part::Description),
+        (|it| it.mime_type = text(), Part::MediaType),
+        (|it| it.icons = vec![icon()], Part::Icons),
+        (|it| it.meta = some(), Part::Meta),
+        (|it| it.extra = some(), Part::Others),
+    ];
+    for (change, part) in templates {
+        let diff = diff(|manifest| change(&mut manifest.templates[0]));
+        assert_eq!(diff.to_string(), format!("changed resource: `x://i/{{p}}` ({})", part.as_str()));
+    }
+}
+
+#[test]
+fn an_order_that_changed_is_a_difference() {
+    assert_eq!(diff(|it| it.tools.reverse()).lines(), ["tools in another order"]);
+    assert_eq!(diff(|it| it.prompts.reverse()).lines(), ["prompts in another order"]);
+    let moved = diff(|it| {
+        it.tools.remove(0);
+        let mut first = it.tools[0].clone();
+        first.name = "w".parse().unwrap();
+        it.tools.insert(0, first);
+    });
+    assert_eq!(moved.lines(), ["new tool: `a_w`", "removed tool: `a_x`"], "what stayed has its order");
+}
+
+#[test]
+fn hints_that_say_less_are_warned_of_with_the_defaults_of_the_protocol() {
+    type Set = fn(&mut ToolHints, Option<bool>);
+    let weaker = |set: Set, before: Option<bool>, now: Option<bool>| {
+        let of = |value: Option<bool>| {
+            let mut hints = ToolHints::default();
+            set(&mut hints, value);
+            hints
+        };
+        Weaker::between(&of(before), &of(now))
+    };
+    // Which hint, what holds where nothing is said, and what says less.
+    let rows: [(Set, bool, bool, Weaker); 4] = [
+        (|it, value| it.read_only = value, false, true, Weaker::ReadOnly),
+        (|it, value| it.destructive = value, true, false, Weaker::NotDestructive),
+        (|it, value| it.idempotent = value, false, true, Weaker::Idempotent),
+        (|it, value| it.open_world = value, true, false, Weaker::ClosedWorld),
+    ];
+    for (set, default, less, hint) in rows {
+        assert_eq!(weaker(set, None, Some(less)), [hint]);
+        assert_eq!(weaker(set, Some(!less), Some(less)), [hint]);
+        for (before, now) in [
+            (None, Some(default)),
+            (Some(default), None),
+            (Some(less), None),
+            (Some(less), Some(!less)),
+            (Some(less), Some(less)),
+        ] {
+            assert_eq!(weaker(set, before, now), [], "{hint:?} {before:?} {now:?}");
+        }
+    }
+    let changed = diff(|it| {
+        it.tools[0].hints.read_only = Some(true);
+        it.tools[0].hints.destructive = Some(false);
+        it.tools[1].hints.idempotent = Some(false);
+    });
+    assert_eq!(
+        changed.warnings(),
+        ["the hints of tool `a_x` got weaker: not read-only → read-only, destructive → not destructive"]
+    );
+}
+
+#[test]
+fn a_public_name_that_means_something_else_is_a_difference_that_no_digest_shows() {
+    let twins = |first: &str| {
+        let object = json!({ "type": "object" });
+        let mut fake = Fake::new("a").tool("one", &object, None).tool("two", &object, None);
+        fake.manifest.tools.iter_mut().for_each(|tool| tool.description.clear());
+        fake.member(|config| {
+            config.tools.allow = Some([first.to_owned()].into());
+            config.tools.rename = [(first.to_owned(), PublicName::new("run").unwrap())].into();
+        })
+    };
+    let (old, new) = (catalog(vec![twins("one")]), catalog(vec![twins("two")]));
+    assert_eq!(old.digest(Kind::Tools), new.digest(Kind::Tools));
+    assert_eq!(Diff::between(&old, &new).lines(), ["changed tool: `run` (origin)"]);
+}
+
+#[test]
+fn instructions_count_where_they_are_granted() {
+    let plugin = |instructions: Option<&str>, granted: bool| -> Member {
+        let mut fake = fake();
+        fake.manifest.info.instructions = instructions.map(str::to_owned);
+        fake.member(|config: &mut PluginConfig| config.allow.instructions = granted)
+    };
+    let lines = |before: Member, now: Member| {
+        Diff::between(&catalog(vec![before]), &catalog(vec![now])).lines().join("\n")
+    };
+    let (one, two) = (Some("Do this."), Some("Do that."));
+    assert_eq!(lines(plugin(one, true), plugin(two, true)), "changed instructions: `a`");
+    assert_eq!(lines(plugin(None, true), plugin(two, true)), "changed instructions: `a`");
+    assert_eq!(lines(plugin(one, false), plugin(one, true)), "changed instructions: `a`");
+    assert_eq!(lines(plugin(one, true), plugin(None, true)), "changed instructions: `a`");
+    assert_eq!(lines(plugin(one, true), plugin(one, true)), "");
+    assert_eq!(lines(plugin(one, false), plugin(two, false)), "");
+}
+
+#[test]
+fn however_much_changes_it_is_said_in_few_words() {
+    let many = |weak: bool| {
+        let mut fake = (0..1_000).fold(Fake::new("a"), |fake, at| {
+            fake.tool(&format!("t{at:03}"), &json!({ "type": "object" }), None)
+        });
+        fake.manifest.tools.iter_mut().for_each(|tool| tool.hints.read_only = Some(weak));
+        fake
+    };
+    let (old, new) = (catalog(vec![many(false).member(|_| {})]), catalog(vec![many(true).member(|_| {})]));
+    let diff = Diff::between(&old, &new);
+    let [line] = diff.lines().try_into().unwrap();
+    assert!(
+        line.starts_with("changed tools: `a_t000` (hints), ") && line.ends_with(" and 980 more"),
+        "{line}"
+    );
+    assert_eq!((diff.weakened().count(), diff.warnings().len()), (1_000, 21));
+    assert_eq!(diff.warnings()[20], "the hints of 980 more tools got weaker");
+    let long = format!("x://h/{}", "l".repeat(4_000));
+    let long = catalog(vec![Fake::new("a").resource(&long).member(|_| {})]);
+    let line = Diff::between(&catalog(Vec::new()), &long).to_string();
+    assert!(
+        line.starts_with("new resource: `x://h/lll") && line.ends_with("l…`") && line.len() < 120,
+        "{line}"
+    );
+}
