@@ -84,10 +84,8 @@ fn calls_over_http_that_run_are_answered_and_nobody_new_gets_in() {
         let workspace = zoo(LONG);
         let http = Http::start(&workspace);
         let arguments = json!({ "path": "/gate/open" });
-        let mut streams = [
-            begun_stateless(&http, "zoo_report_and_wait", arguments),
-            begun_in_session(&http, &waiting(7)),
-        ];
+        let mut streams =
+            [begun_stateless(&http, "zoo_report_and_wait", arguments), begun_in_session(&http, &waiting(7))];
         signal(http.pid(), name);
         until_refused(&http);
         workspace.write("gate/open", "");
@@ -121,10 +119,8 @@ fn calls_that_take_longer_than_they_may_are_given_up_and_it_says_whose() {
     let workspace = zoo("stop_grace = \"100ms\"");
     let http = Http::start(&workspace);
     let hanging = reporting(7, "zoo_report_and_hang", json!({}));
-    let mut streams = vec![
-        begun_stateless(&http, "zoo_report_and_hang", json!({})),
-        begun_in_session(&http, &hanging),
-    ];
+    let mut streams =
+        vec![begun_stateless(&http, "zoo_report_and_hang", json!({})), begun_in_session(&http, &hanging)];
     drop(begun_in_session(&http, &hanging)); // a lost connection is no cancellation in a session
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
@@ -160,7 +156,11 @@ fn after_the_end_of_the_input_calls_have_a_moment_whatever_the_grace() {
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.send(&reporting(100, "zoo_report_and_hang", json!({})));
     assert_eq!(stdio.receive()["method"], "notifications/progress");
-    stdio.send(&request(101, "tools/call", json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 5 } })));
+    stdio.send(&request(
+        101,
+        "tools/call",
+        json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 5 } }),
+    ));
     let (left, status, log) = stdio.finish();
     let [answer] = left.as_slice() else { panic!("not one message: {left:?}: {log}") };
     assert_eq!(answer["id"], 101);

@@ -184,7 +184,9 @@ impl Gate {
         let mut lanes = self.lanes();
         match lanes.get(plugin) {
             Some(lane) => Arc::clone(lane),
-            None => Arc::clone(lanes.entry(plugin.clone()).or_insert_with(|| Arc::new(Lane::new(Arc::clone(&self.ended))))),
+            None => Arc::clone(
+                lanes.entry(plugin.clone()).or_insert_with(|| Arc::new(Lane::new(Arc::clone(&self.ended)))),
+            ),
         }
     }
 

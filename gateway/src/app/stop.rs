@@ -156,9 +156,8 @@ impl App {
                 let abandoned = Abandoned::now(gate);
                 self.ending.over.cancel();
                 self.server.give_up();
-                let dropped = async {
-                    tokio::join!(timeout(DROPPING, parts.end()), timeout(TIDY, gate.idle()))
-                };
+                let dropped =
+                    async { tokio::join!(timeout(DROPPING, parts.end()), timeout(TIDY, gate.idle())) };
                 tokio::select! {
                     _ = dropped => {}
                     _ = hurry => {}

@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -213,7 +213,10 @@ fn program() -> io::Result<Command> {
     let running = PathBuf::from("/proc/self/exe");
     let program = if running.exists() { running } else { std::env::current_exe()? };
     let mut command = Command::new(program);
-    command.arg(ASKED).env_clear(); // it needs none, and some are secrets
+    command
+        .arg(ASKED)
+        .env_clear() // it needs none, and some are secrets
+        .process_group(0); // what a terminal sends to the gateway isn't meant for it
     Ok(command)
 }
 
@@ -224,8 +227,9 @@ fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowan
     if ended_by(Signal::XCPU) {
         return needs(format!("more than {seconds} seconds"));
     }
-    if ended_by(Signal::KILL) {
-        return LoadError::Killed; // by the system that is out of memory, or by somebody
+    // By the system that is out of memory, or by somebody: that says nothing of the component.
+    if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
+        return LoadError::Killed;
     }
     if said.contains("memory allocation of") || said.contains("Cannot allocate memory") {
         return needs(format!("more than {} of memory", ByteSize::b(memory).display().iec()));

@@ -51,12 +51,7 @@ impl Bound {
 
     /// Serves until it is to stop, then lets requests end until time is up; connections on which nothing happens are
     /// closed before. Gives how many connections were still busy then and were dropped.
-    pub async fn serve<P: Protocol>(
-        self,
-        protocol: Arc<P>,
-        config: &HttpConfig,
-        ending: Ending,
-    ) -> usize {
+    pub async fn serve<P: Protocol>(self, protocol: Arc<P>, config: &HttpConfig, ending: Ending) -> usize {
         let endpoint = Arc::new(Endpoint::new(protocol, config, self.address()));
         let mut router = Router::new().route(PATH, any(endpoint::mcp::<P>));
         if config.legacy_sse {

@@ -176,9 +176,17 @@ async fn what_a_plugin_keeps_outlives_its_code_and_its_table() {
 }
 
 /// How many mappings of this process are of files in the folder.
+#[cfg(target_os = "linux")]
 fn mappings(dir: &Path) -> usize {
     let dir = dir.to_str().unwrap();
     std::fs::read_to_string("/proc/self/maps").unwrap().lines().filter(|line| line.contains(dir)).count()
+}
+
+/// How many descriptors of this process are files in the folder.
+#[cfg(target_os = "linux")]
+fn descriptors(dir: &Path) -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    open.filter(|fd| std::fs::read_link(fd.path()).is_ok_and(|file| file.starts_with(dir))).count()
 }
 
 #[cfg(target_os = "linux")]
@@ -203,5 +211,5 @@ async fn two_hundred_reloads_leave_no_code_behind() {
     }
     assert_eq!(host.gauges(), at_rest());
     drop(serving);
-    assert_eq!(mappings(dir.path()), 0);
+    assert_eq!((mappings(dir.path()), descriptors(dir.path())), (0, 0));
 }

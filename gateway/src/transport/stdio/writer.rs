@@ -28,11 +28,7 @@ pub(super) struct Answer {
 pub(super) type Taken = Arc<AtomicU64>;
 
 /// Writes until all senders are gone, or the peer is.
-pub(super) async fn run<W>(
-    mut answers: mpsc::Receiver<Answer>,
-    mut output: W,
-    taken: Taken,
-) -> io::Result<()>
+pub(super) async fn run<W>(mut answers: mpsc::Receiver<Answer>, mut output: W, taken: Taken) -> io::Result<()>
 where
     W: AsyncWrite + Unpin,
 {
