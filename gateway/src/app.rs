@@ -170,6 +170,7 @@ fn server(config: &Config, supervisor: &Supervisor) -> Result<Arc<Server>, NoRan
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
+        observer: None,
     };
     Ok(Server::new(supervisor.dispatcher(), options))
 }

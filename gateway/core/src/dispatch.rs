@@ -17,20 +17,25 @@ use crate::call::{
 };
 use crate::catalog::{Answer, Catalog, Member};
 use crate::gate::Gate;
-use crate::names::ResourceUri;
+use crate::names::{PublicName, ResourceUri};
 
 mod arguments;
 mod error;
+mod observer;
 mod output;
 
 pub use arguments::Arguments;
 pub use error::DispatchError;
+pub use observer::{CallKind, Called, Ended, Observer};
+
+use observer::Watched;
 
 /// Calls plugins by the names that clients know.
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
     catalog: watch::Receiver<Arc<Catalog>>,
     gate: Arc<Gate>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 /// What a plugin answered, and which plugin: what is needed to call the very same one again with answers.
@@ -55,7 +60,13 @@ impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
     pub fn new(catalog: watch::Receiver<Arc<Catalog>>, gate: Arc<Gate>) -> Self {
-        Self { catalog, gate }
+        Self { catalog, gate, observer: None }
+    }
+
+    /// The same, telling `observer` of each call.
+    #[must_use]
+    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// The latest catalog, which stays as it is.
@@ -91,10 +102,13 @@ impl Dispatcher {
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
         arguments.check(entry.input()).await?;
         let member = entry.member();
+        let mut watched = self.watched(member, CallKind::Tool, Some(entry.public()));
         let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
-        let outcome = self.invoke(member, context, call).await?;
-        let outcome =
-            output::tool(entry, outcome).await.map_err(|error| DispatchError::call(member, error))?;
+        let answer = match self.invoke(&mut watched, context, call).await {
+            Ok(outcome) => output::tool(entry, outcome).await,
+            Err(error) => Err(error),
+        };
+        let outcome = watched.over(answer)?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -112,10 +126,10 @@ impl Dispatcher {
         let unknown = || DispatchError::ResourceNotFound(uri.to_owned());
         let member = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
+        let mut watched = self.watched(member, CallKind::Resource, None);
         let call = || member.plugin().read_resource(Arc::clone(context), &uri);
-        let outcome = self.invoke(member, context, call).await?;
-        let outcome =
-            output::read(view, member, &uri, outcome).map_err(|error| DispatchError::call(member, error))?;
+        let answer = self.invoke(&mut watched, context, call).await;
+        let outcome = watched.over(answer.and_then(|outcome| output::read(view, member, &uri, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -135,9 +149,10 @@ impl Dispatcher {
         let entry = view.prompt(name).ok_or_else(|| DispatchError::UnknownPrompt(name.to_owned()))?;
         arguments::check_prompt(entry.prompt(), name, arguments)?;
         let member = entry.member();
+        let mut watched = self.watched(member, CallKind::Prompt, Some(entry.public()));
         let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
-        let outcome = self.invoke(member, context, call).await?;
-        let outcome = output::prompt(member, outcome).map_err(|error| DispatchError::call(member, error))?;
+        let answer = self.invoke(&mut watched, context, call).await;
+        let outcome = watched.over(answer.and_then(|outcome| output::prompt(member, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -174,21 +189,33 @@ impl Dispatcher {
         if !member.plugin().manifest().completes {
             return Ok(Completion::default());
         }
+        let mut watched = self.watched(member, CallKind::Completion, None);
         let call = || member.plugin().complete(Arc::clone(context), &target, name, value, others);
-        self.invoke(member, context, call).await.map(output::completion)
+        let answer = self.invoke(&mut watched, context, call).await;
+        watched.over(answer).map(output::completion)
+    }
+
+    fn watched<'a>(
+        &'a self,
+        member: &'a Member,
+        kind: CallKind,
+        name: Option<&'a PublicName>,
+    ) -> Watched<'a> {
+        Watched::new(self.observer.as_ref(), member, kind, name)
     }
 
     /// Waits for a permit and calls the plugin, until it answers. Where the caller loses interest it may go on for the
     /// plugin's grace, and its permit with it.
     async fn invoke<'a, T>(
         &self,
-        member: &Member,
+        watched: &mut Watched<'_>,
         context: &CallContext,
         call: impl FnOnce() -> Answer<'a, T>,
-    ) -> Result<T, DispatchError> {
+    ) -> Result<T, CallError> {
+        let member = watched.member();
         let limits = &member.config().limits;
-        let admitted = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await;
-        let permit = admitted.map_err(|error| DispatchError::call(member, error))?;
+        let permit = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
+        watched.admitted();
         // A plugin's future shares nothing with others that a panic could leave half done: it is dropped whole.
         let answer = std::panic::AssertUnwindSafe(async move { call().await }).catch_unwind();
         let answer = tokio::select! {
@@ -202,8 +229,7 @@ impl Dispatcher {
         };
         drop(permit);
         // Whatever it answers when nobody waits any more, nobody gets it.
-        let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
-        answer.map_err(|error| DispatchError::call(member, error))
+        if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer }
     }
 }
 

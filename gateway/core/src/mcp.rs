@@ -77,6 +77,8 @@ pub enum Answer {
     Result(Box<RawValue>),
     /// A result that others are given too, such as a list.
     Shared(Arc<RawValue>),
+    /// A result that says that the tool failed.
+    ToolError(Box<RawValue>),
     /// An error.
     Error(ProtocolError),
 }
@@ -92,18 +94,28 @@ impl Answer {
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
-            Self::Result(_) | Self::Shared(_) => 200,
+            Self::Result(_) | Self::Shared(_) | Self::ToolError(_) => 200,
             Self::Error(error) => error.status,
+        }
+    }
+
+    /// What went wrong, in a stable word for metrics and logs; none: nothing did.
+    ///
+    /// It is what OpenTelemetry's conventions for MCP have as `error.type`: `tool_error`, or the code of the error;
+    /// but `cancelled` where the client cancelled its request, which mostly isn't answered at all.
+    #[must_use]
+    pub fn error_kind(&self) -> Option<&'static str> {
+        match self {
+            Self::Result(_) | Self::Shared(_) => None,
+            Self::ToolError(_) => Some("tool_error"),
+            Self::Error(error) => Some(error.kind()),
         }
     }
 }
 
-impl From<Result<Box<RawValue>, ProtocolError>> for Answer {
-    fn from(result: Result<Box<RawValue>, ProtocolError>) -> Self {
-        match result {
-            Ok(text) => Self::Result(text),
-            Err(error) => Self::Error(error),
-        }
+impl From<Box<RawValue>> for Answer {
+    fn from(result: Box<RawValue>) -> Self {
+        Self::Result(result)
     }
 }
 
@@ -183,17 +195,18 @@ impl Protocol {
         }
     }
 
-    fn later<F>(
+    fn later<F, T>(
         self: &Arc<Self>,
         exchange: Exchange,
         params: Params,
         call: fn(Arc<Self>, Exchange, Params) -> F,
     ) -> Begun
     where
-        F: Future<Output = Result<Box<RawValue>, ProtocolError>> + Send + 'static,
+        F: Future<Output = Result<T, ProtocolError>> + Send + 'static,
+        T: Into<Answer>,
     {
         let answer = call(Arc::clone(self), exchange, params);
-        Begun::Later(Box::pin(async move { answer.await.into() }))
+        Begun::Later(Box::pin(async move { answer.await.map_or_else(Answer::Error, Into::into) }))
     }
 }
 

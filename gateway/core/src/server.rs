@@ -21,6 +21,7 @@ mod headers;
 mod http;
 mod lingering;
 mod listen;
+mod observer;
 mod stdio;
 mod talk;
 
@@ -29,6 +30,7 @@ pub use crate::session::Event;
 pub use headers::fuzz_headers;
 pub use headers::{Header, Headers};
 pub use http::{Events, Get, HttpAnswer, HttpReply, Lasts, Post, Visitor};
+pub use observer::{Answered, Carrier, Observer};
 pub use stdio::{LineReply, StdioConnection};
 pub use talk::{Hear, Messages, Said};
 
@@ -53,6 +55,8 @@ pub struct ServerOptions {
     pub updates: Arc<Updates>,
     /// When a stream of events is closed early, for its client to come back to it; none: never.
     pub close_streams_after: Option<std::time::Duration>,
+    /// Who is told of each request; none: nobody.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// Who uses an endpoint at one moment.
@@ -77,6 +81,7 @@ pub struct Server {
     burden: Burden,
     answers: Room,
     close_streams_after: Option<std::time::Duration>,
+    observer: Option<Arc<dyn Observer>>,
     /// Set when the gateway stops.
     stop: CancellationToken,
 }
@@ -85,7 +90,8 @@ impl Server {
     /// Serves what `dispatcher` reaches.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after } = options;
+        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after, observer } =
+            options;
         let stop = CancellationToken::new();
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
@@ -96,6 +102,7 @@ impl Server {
             burden: Burden::default(),
             answers: Room::default(),
             close_streams_after,
+            observer,
             stop,
         })
     }
@@ -128,7 +135,7 @@ impl Server {
 fn response(id: &Id, answer: &Answer) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     match answer {
-        Answer::Result(result) => jsonrpc::write_result(&mut out, id, result),
+        Answer::Result(result) | Answer::ToolError(result) => jsonrpc::write_result(&mut out, id, result),
         Answer::Shared(result) => jsonrpc::write_result(&mut out, id, result),
         Answer::Error(error) => jsonrpc::write_error(&mut out, Some(id), UnknownId::Null, &error.error),
     }
@@ -184,8 +191,8 @@ fn join_batch(responses: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// The answer to a second request of an id that runs already.
-fn duplicate(id: &Id) -> Vec<u8> {
-    response(id, &Answer::Error(ProtocolError::invalid_request("a request of this id runs already")))
+fn duplicate() -> Answer {
+    Answer::Error(ProtocolError::invalid_request("a request of this id runs already"))
 }
 
 /// Finishes a request that is registered as running; none where it was cancelled meanwhile.

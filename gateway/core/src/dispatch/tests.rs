@@ -13,6 +13,8 @@ use crate::config::ClientFeature;
 use crate::json::Json;
 use crate::names::Principal;
 
+mod observer;
+
 struct Bench {
     dispatcher: Dispatcher,
     catalog: Arc<Catalog>,

@@ -9,19 +9,23 @@ use serde_json::value::RawValue;
 use crate::call::{CallContext, CallError, Failure, PromptResult, ReadResult, ToolResult};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatcher};
-use crate::names::Principal;
+use crate::names::{Principal, PublicName};
 
 use super::errors::{ProtocolError, for_program};
 use super::input::{Call, Conversed, Round, converse};
 use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
 use super::revision::{Feature, Revision};
 use super::structured::Wrapping;
-use super::{CacheScope, Exchange, Method, Params, Protocol};
+use super::{Answer, CacheScope, Exchange, Method, Params, Protocol};
 
 type Text = Result<Box<RawValue>, ProtocolError>;
 
 /// `tools/call`
-pub(super) async fn call_tool(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> Text {
+pub(super) async fn call_tool(
+    protocol: Arc<Protocol>,
+    exchange: Exchange,
+    params: Params,
+) -> Result<Answer, ProtocolError> {
     let revision = exchange.revision;
     let name = params.string("name")?;
     let call = ToolCall { name, arguments: arguments(&params)? };
@@ -31,14 +35,15 @@ pub(super) async fn call_tool(protocol: Arc<Protocol>, exchange: Exchange, param
             let wrapping = wrapping(&catalog, name, &result, revision);
             (result, wrapping)
         }
-        Ok(Conversed::Asks(text)) => return Ok(text),
+        Ok(Conversed::Asks(text)) => return Ok(Answer::Result(text)),
         Err(trouble) => match trouble.for_model(revision) {
             Some(result) => (result, Wrapping::IfNeeded),
             None => return Err(trouble.for_program(revision)),
         },
     };
     let answer = ToolAnswer { result: &result, wrapping, server: &protocol.identity };
-    Ok(render(&View::new(&answer, revision)))
+    let text = render(&View::new(&answer, revision));
+    Ok(if result.is_error { Answer::ToolError(text) } else { Answer::Result(text) })
 }
 
 /// One call of a tool.
@@ -215,6 +220,14 @@ fn not_there(error: DispatchError, uri: &str) -> DispatchError {
 }
 
 impl Protocol {
+    /// The public name of the tool that a `tools/call` names, if there is one.
+    #[must_use]
+    pub fn named_tool(&self, principal: &Principal, params: &Params) -> Option<PublicName> {
+        let catalog = self.dispatcher.catalog();
+        let entry = catalog.view(principal).tool(params.name("name")?)?;
+        Some(entry.public().clone())
+    }
+
     /// The arguments of a `tools/call` that HTTP headers repeat: the headers' names as the tool has them, without what
     /// all of them begin with, and the values; none where an argument is absent or `null`. A tool that isn't there
     /// has none: that is told later.

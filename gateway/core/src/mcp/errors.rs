@@ -12,6 +12,8 @@ use crate::names::{PluginId, shown};
 
 use super::revision::{Era, Feature, Revision};
 
+/// The session is gone; its HTTP status, 404, is what counts (until 2025-11-25, Streamable HTTP).
+pub const SESSION_NOT_FOUND: i32 = -32001;
 /// A resource isn't there (until 2025-11-25).
 pub const RESOURCE_NOT_FOUND: i32 = -32002;
 /// A header is missing or differs from the body (2026-07-28).
@@ -33,6 +35,26 @@ pub struct ProtocolError {
 }
 
 impl ProtocolError {
+    /// A stable word for metrics and logs: the error's code where it is one of JSON-RPC's, MCP's or the gateway's, and
+    /// `_OTHER` for a plugin's own, of which there is no end.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self.error.code {
+            jsonrpc::PARSE_ERROR => "-32700",
+            jsonrpc::INVALID_REQUEST => "-32600",
+            jsonrpc::METHOD_NOT_FOUND => "-32601",
+            jsonrpc::INVALID_PARAMS => "-32602",
+            jsonrpc::INTERNAL_ERROR => "-32603",
+            SESSION_NOT_FOUND => "-32001",
+            RESOURCE_NOT_FOUND => "-32002",
+            HEADER_MISMATCH => "-32020",
+            MISSING_CAPABILITY => "-32021",
+            UNSUPPORTED_VERSION => "-32022",
+            CANCELLED => "cancelled",
+            _ => "_OTHER",
+        }
+    }
+
     fn new(status: u16, code: i32, message: impl Into<String>, data: Option<&Value>) -> Self {
         let data = data.map(Json::from_value);
         Self { error: ErrorObject { code, message: message.into(), data }, status }

@@ -10,6 +10,7 @@ use futures_util::stream::{self, Stream};
 use tokio::time::Instant;
 
 use crate::jsonrpc::{ErrorObject, Malformed, Shape, UnknownId};
+use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
 use crate::names::Principal;
 use crate::session::{Event, Reader, Session};
@@ -25,9 +26,6 @@ mod post;
 
 pub use legacy::Visitor;
 pub(super) use legacy::Visits;
-
-/// The code that clients know for "this session is gone"; the HTTP status 404 is what counts.
-const SESSION_NOT_FOUND: i32 = -32001;
 
 /// A POST to the endpoint.
 #[derive(Clone, Copy)]

@@ -20,6 +20,7 @@ use crate::names::Principal;
 use crate::session::{Asks, InFlight, Room, Running, Session};
 
 use super::listen::Ends;
+use super::observer::{Carrier, Watched};
 use super::talk::{Hear, Messages, Work, talk};
 use super::{
     LIMITS, NO_BATCHES, Server, duplicate, finish_running, join_batch, malformed, response, stray_error,
@@ -30,6 +31,7 @@ use super::{
 #[derive(Debug)]
 pub struct StdioConnection {
     principal: Principal,
+    carrier: Carrier,
     session: SetOnce<Arc<Session>>,
     in_flight: Arc<InFlight>,
     /// What it spoke without a handshake, if it did.
@@ -42,13 +44,14 @@ impl StdioConnection {
     /// A peer that said nothing yet.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        Self::of(Principal::Local)
+        Self::of(Principal::Local, Carrier::Pipe)
     }
 
     /// The same for a peer that comes another way, but speaks as one over stdio does.
-    pub(super) fn of(principal: Principal) -> Arc<Self> {
+    pub(super) fn of(principal: Principal, carrier: Carrier) -> Arc<Self> {
         Arc::new(Self {
             principal,
+            carrier,
             session: SetOnce::new(),
             in_flight: Arc::default(),
             stateless: OnceLock::new(),
@@ -169,11 +172,13 @@ impl Server {
         request: &Request<'_>,
         hear: Hear,
     ) -> LineReply {
+        let mut watched = self.watch(request, connection.carrier);
         let Ok(running) = connection.in_flight.begin(&request.id) else {
-            return LineReply::Ready(duplicate(&request.id));
+            return LineReply::Ready(watched.response(&request.id, &duplicate()));
         };
         let id = request.id.clone();
-        match self.stdio_begin(connection, request, &running, hear) {
+        let begun = self.stdio_begin(connection, request, &running, hear, &mut watched);
+        match watched.until(begun) {
             Ok(Work { begun: Begun::Now(answer), .. }) => LineReply::Ready(response(&id, &answer)),
             Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
                 LineReply::Several(talk(later, asides, id, Some(running)))
@@ -192,12 +197,15 @@ impl Server {
         request: &Request<'_>,
         running: &Running,
         hear: Hear,
+        watched: &mut Watched,
     ) -> Result<Work, ProtocolError> {
         let params = self.burden.read(request)?;
+        self.look(watched, &connection.principal, &params);
         let session = connection.session();
         let greets = request.method == Method::Initialize.as_str();
         if envelope::claims(&params) && !(greets && envelope::claimed_version(&params).is_none()) {
             let envelope = Envelope::read(&params)?;
+            watched.speaks(envelope.revision);
             let _ = connection.stateless.set(envelope.revision); // the first is as good as any
             if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
                 let ends = Ends { gone: running.token(), over: connection.over.clone() };
@@ -217,6 +225,7 @@ impl Server {
                 return Err(ProtocolError::invalid_request("this connection is initialized already"));
             }
             let greeting = Greeting::read(&params)?;
+            watched.speaks(greeting.revision);
             let hello = self.protocol.greet(&greeting);
             let (listener, in_flight) =
                 (self.protocol.listener(&self.updates), Arc::clone(&connection.in_flight));
@@ -228,6 +237,7 @@ impl Server {
         let Some(session) = session else {
             return self.before_handshake(connection, &request.method, params, running);
         };
+        watched.speaks(session.greeting().revision);
         self.in_session(&session, &request.method, params, running, hear)
     }
 

@@ -24,6 +24,7 @@ mod fuzz;
 mod headers;
 mod hygiene;
 mod judged;
+mod observer;
 mod panics;
 mod properties;
 mod questions;
@@ -48,6 +49,10 @@ fn none() -> Pairs {
 }
 
 fn server() -> Arc<Server> {
+    serving(misbehaving())
+}
+
+fn misbehaving() -> Arc<crate::catalog::Catalog> {
     let object = json!({ "type": "object" });
     let mut fake = ["fine", "panics", "hangs", "says"]
         .iter()
@@ -71,7 +76,7 @@ fn server() -> Arc<Server> {
             Err(CallError::Cancelled)
         }),
     }));
-    serving(catalog(vec![fake.member(|_| {})]))
+    catalog(vec![fake.member(|_| {})])
 }
 
 fn serving(catalog: Arc<crate::catalog::Catalog>) -> Arc<Server> {
@@ -102,6 +107,16 @@ fn serving_with(
     page_size: Option<NonZeroU32>,
     cache_scope: CacheScope,
 ) -> Arc<Server> {
+    serving_observed(seen, updates, page_size, cache_scope, None)
+}
+
+fn serving_observed(
+    seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
+    updates: Arc<crate::changes::Updates>,
+    page_size: Option<NonZeroU32>,
+    cache_scope: CacheScope,
+    observer: Option<Arc<dyn Observer>>,
+) -> Arc<Server> {
     let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
     let options = ServerOptions {
         protocol: ProtocolOptions {
@@ -114,6 +129,7 @@ fn serving_with(
         session_idle: Duration::from_secs(60),
         updates,
         close_streams_after: None,
+        observer,
     };
     Server::new(dispatcher, options)
 }
@@ -487,6 +503,7 @@ async fn clients_of_2024_11_05_never_hold_all_the_connections_there_are() {
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
+        observer: None,
     };
     let server = Server::new(dispatcher, options);
     let mut visitors: Vec<_> = (0..256).map(|_| server.visit(&Principal::Anonymous).unwrap()).collect();

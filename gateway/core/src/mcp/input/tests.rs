@@ -146,7 +146,7 @@ impl Gateway {
             Begun::Later(later) => later.await,
         };
         match answer {
-            Answer::Result(text) => Ok(serde_json::from_str(text.get()).unwrap()),
+            Answer::Result(text) | Answer::ToolError(text) => Ok(serde_json::from_str(text.get()).unwrap()),
             Answer::Shared(text) => Ok(serde_json::from_str(text.get()).unwrap()),
             Answer::Error(error) => Err(error),
         }

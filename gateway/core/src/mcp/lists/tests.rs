@@ -70,7 +70,9 @@ impl Gateway {
         let raw = serde_json::value::to_raw_value(params).unwrap();
         match self.protocol.begin(exchange, method, Params::read(Some(&raw)).unwrap()) {
             Begun::Now(Answer::Shared(text)) => Ok(serde_json::from_str(text.get()).unwrap()),
-            Begun::Now(Answer::Result(text)) => Ok(serde_json::from_str(text.get()).unwrap()),
+            Begun::Now(Answer::Result(text) | Answer::ToolError(text)) => {
+                Ok(serde_json::from_str(text.get()).unwrap())
+            }
             Begun::Now(Answer::Error(error)) => Err(error),
             Begun::Later(_) => panic!("a list takes no while"),
         }

@@ -16,7 +16,7 @@ use crate::mcp::ProtocolError;
 use crate::names::Principal;
 use crate::server::stdio::{LineReply, StdioConnection};
 use crate::server::talk::Said;
-use crate::server::{LIMITS, Server, unknown_id};
+use crate::server::{Carrier, LIMITS, Server, unknown_id};
 use crate::session::{Event, unguessable};
 
 use super::{Events, HttpReply, Lasts, no_session};
@@ -84,8 +84,10 @@ impl Server {
             |why: &str| HttpReply::stray(&ProtocolError { status: 503, ..ProtocolError::internal(why) });
         let id = unguessable().map_err(|error| refuse(&error.to_string()))?;
         let (out, inbox) = mpsc::channel(WAITING as usize);
-        let (connection, turns) =
-            (StdioConnection::of(principal.clone()), Arc::new(Semaphore::new(WAITING as usize)));
+        let (connection, turns) = (
+            StdioConnection::of(principal.clone(), Carrier::Tcp),
+            Arc::new(Semaphore::new(WAITING as usize)),
+        );
         let visit = Visit {
             principal: principal.clone(),
             connection: Arc::clone(&connection),

@@ -19,6 +19,7 @@ use super::lift::{self, Lifted};
 use super::{HttpAnswer, HttpReply, Lasts, Post, Spoken};
 use crate::server::headers::{self, Header, SESSION};
 use crate::server::listen::Ends;
+use crate::server::observer::{Carrier, Watched};
 use crate::server::stdio::notified;
 use crate::server::talk::{Hear, Work, talk};
 use crate::server::{
@@ -84,27 +85,30 @@ impl Server {
         spoken: Spoken,
         request: &Request<'_>,
     ) -> HttpAnswer {
-        let refuse = |error: ProtocolError| {
-            HttpAnswer::Whole(HttpReply::new(error.status, response(&request.id, &Answer::Error(error))))
+        let mut watched = self.watch(request, Carrier::Tcp);
+        let refuse = |watched: Watched, status: u16, error: ProtocolError| {
+            HttpAnswer::Whole(HttpReply::new(status, watched.response(&request.id, &Answer::Error(error))))
         };
         let params = match self.burden.read(request) {
             Ok(params) => params,
-            Err(error) if error.status == 503 => return refuse(error),
             Err(error) => {
-                let status = if spoken.is_stateless() { 400 } else { 200 };
-                return HttpReply::new(status, response(&request.id, &Answer::Error(error))).into();
+                let early = if spoken.is_stateless() { 400 } else { 200 };
+                let status = if error.status == 503 { 503 } else { early };
+                return refuse(watched, status, error);
             }
         };
+        self.look(&mut watched, post.principal, &params);
         let greets = request.method == Method::Initialize.as_str();
         if greets && envelope::claimed_version(&params).is_none() {
             if spoken.is_stateless() {
                 let message = "`initialize` doesn't exist in the revision that the header names";
-                return refuse(ProtocolError::header("MCP-Protocol-Version", message));
+                return refuse(watched, 400, ProtocolError::header("MCP-Protocol-Version", message));
             }
-            return self.initialize(post, request, &params).into();
+            return self.initialize(post, request, &params, watched).into();
         }
         if envelope::claims(&params) || spoken.is_stateless() {
-            return match self.post_stateless(post, request, params) {
+            let begun = self.post_stateless(post, request, params, &mut watched);
+            return match watched.until(begun) {
                 Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
                     let messages = talk(later, asides, request.id.clone(), None);
                     let is_listening = request.method == Method::Listen.as_str();
@@ -115,12 +119,14 @@ impl Server {
                     let answer = finish(begun).await;
                     HttpReply::new(answer.status(), response(&request.id, &answer)).into()
                 }
-                Err(error) => refuse(error),
+                Err(error) => {
+                    HttpReply::new(error.status, response(&request.id, &Answer::Error(error))).into()
+                }
             };
         }
         match self.session(post.principal, post.headers, spoken) {
-            Ok(session) => self.post_in_session(&session, request, params, post.hear).await,
-            Err(error) => refuse(error),
+            Ok(session) => self.post_in_session(&session, request, params, post.hear, watched).await,
+            Err(error) => refuse(watched, error.status, error),
         }
     }
 
@@ -130,11 +136,13 @@ impl Server {
         post: Post<'_>,
         request: &Request<'_>,
         params: Params,
+        watched: &mut Watched,
     ) -> Result<Work, ProtocolError> {
         if let Some(claimed) = envelope::claimed_version(&params) {
             headers::check_version(post.headers, claimed)?;
         }
         let envelope = Envelope::read(&params)?;
+        watched.speaks(envelope.revision);
         headers::check_standard(post.headers, &request.method, &params)?;
         if request.method == Method::CallTool.as_str() {
             headers::check_arguments(post.headers, &self.protocol.in_headers(post.principal, &params))?;
@@ -155,26 +163,39 @@ impl Server {
     }
 
     /// Opens a session.
-    fn initialize(&self, post: Post<'_>, request: &Request<'_>, params: &Params) -> HttpReply {
-        let refuse = |status, error| HttpReply::new(status, response(&request.id, &Answer::Error(error)));
+    fn initialize(
+        &self,
+        post: Post<'_>,
+        request: &Request<'_>,
+        params: &Params,
+        mut watched: Watched,
+    ) -> HttpReply {
+        let refuse = |watched: Watched, status, error| {
+            HttpReply::new(status, watched.response(&request.id, &Answer::Error(error)))
+        };
         if let Header::Text(id) = post.headers.get(SESSION)
             && self.sessions.find(id, post.principal).is_some()
         {
-            return refuse(400, ProtocolError::invalid_request("this session is initialized already"));
+            return refuse(
+                watched,
+                400,
+                ProtocolError::invalid_request("this session is initialized already"),
+            );
         }
         let greeting = match Greeting::read(params) {
             Ok(greeting) => greeting,
-            Err(error) => return refuse(200, error),
+            Err(error) => return refuse(watched, 200, error),
         };
+        watched.speaks(greeting.revision);
         let hello = self.protocol.greet(&greeting);
         let listener = self.protocol.listener(&self.updates);
         match self.sessions.open(post.principal.clone(), greeting, listener) {
             Ok(session) => {
-                let mut reply = HttpReply::new(200, response(&request.id, &Answer::Result(hello)));
+                let mut reply = HttpReply::new(200, watched.response(&request.id, &Answer::Result(hello)));
                 reply.headers.push((SESSION, session.id().to_owned()));
                 reply
             }
-            Err(error) => refuse(503, ProtocolError::internal(error.to_string())),
+            Err(error) => refuse(watched, 503, ProtocolError::internal(error.to_string())),
         }
     }
 
@@ -185,16 +206,19 @@ impl Server {
         request: &Request<'_>,
         params: Params,
         hear: Hear,
+        mut watched: Watched,
     ) -> HttpAnswer {
         let id = &request.id;
+        watched.speaks(session.greeting().revision);
         let Ok(running) = session.in_flight.begin(id) else {
-            return HttpReply::new(200, duplicate(id)).into();
+            return HttpReply::new(200, watched.response(id, &duplicate())).into();
         };
         let closes = match hear {
             Hear::Notifications => self.closes(session),
             Hear::Anything | Hear::Response => None,
         };
-        let body = match self.in_session(session, &request.method, params, &running, hear) {
+        let begun = self.in_session(session, &request.method, params, &running, hear);
+        let body = match watched.until(begun) {
             Ok(Work { begun: Begun::Later(later), asides }) if asides.is_some() || closes.is_some() => {
                 let messages = talk(later, asides.unwrap_or_else(silence), id.clone(), Some(running));
                 match lift::in_session(session, messages, closes).await {
@@ -245,11 +269,17 @@ impl Server {
                 match entry {
                     Err(error) => error.wants_answer().then(|| malformed(&error, unknown)),
                     Ok(Message::Request(request)) => {
+                        let mut watched = self.watch(&request, Carrier::Tcp);
                         let params = match self.burden.read(&request) {
                             Ok(params) => params,
-                            Err(error) => return Some(response(&request.id, &Answer::Error(error))),
+                            Err(error) => {
+                                return Some(watched.response(&request.id, &Answer::Error(error)));
+                            }
                         };
-                        match self.post_in_session(&session, &request, params, Hear::Response).await {
+                        self.look(&mut watched, post.principal, &params);
+                        let answer =
+                            self.post_in_session(&session, &request, params, Hear::Response, watched).await;
+                        match answer {
                             HttpAnswer::Whole(reply) => Some(reply.body),
                             HttpAnswer::Events(_) => None, // there are none without hearing
                         }

@@ -1,0 +1,190 @@
+//! Who is told of each call: what was called, what came of it, how long it took.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tracing::Level;
+
+use crate::call::{CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::catalog::Member;
+use crate::names::PublicName;
+
+use super::DispatchError;
+
+/// Is told of each call once, when it is over.
+///
+/// It stands in the way of every call, so it returns at once.
+pub trait Observer: fmt::Debug + Send + Sync {
+    /// A call is over.
+    fn called(&self, call: &Called<'_>);
+}
+
+/// One call of a plugin: of a name that it has, with arguments that fit.
+#[derive(Debug, Clone, Copy)]
+pub struct Called<'a> {
+    /// The plugin.
+    pub member: &'a Member,
+    /// What it was asked for.
+    pub kind: CallKind,
+    /// The public name of the tool or prompt. Resources have URIs, of which there is no end.
+    pub name: Option<&'a PublicName>,
+    /// What came of it.
+    pub ended: Ended<'a>,
+    /// How long it took from when it had its permit; none: it never got one.
+    pub took: Option<Duration>,
+}
+
+/// What a plugin is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CallKind {
+    /// A tool's result.
+    Tool,
+    /// What a resource holds.
+    Resource,
+    /// A prompt, filled in.
+    Prompt,
+    /// Suggestions for an argument.
+    Completion,
+}
+
+impl CallKind {
+    /// A stable word for metrics and logs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Resource => "resource",
+            Self::Prompt => "prompt",
+            Self::Completion => "completion",
+        }
+    }
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ended<'a> {
+    /// A result.
+    Done,
+    /// A result that says that the tool failed.
+    ToolError,
+    /// Questions to the client.
+    NeedInput,
+    /// Nothing.
+    Failed(&'a CallError),
+}
+
+impl Ended<'_> {
+    /// A stable word for metrics and logs.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Done => "ok",
+            Self::ToolError => "tool_error",
+            Self::NeedInput => "input_required",
+            Self::Failed(error) => error.kind(),
+        }
+    }
+}
+
+/// What an answer says of the call.
+pub(super) trait Says {
+    /// Never [`Ended::Failed`].
+    fn says(&self) -> Ended<'static>;
+}
+
+impl<T: Says> Says for Outcome<T> {
+    fn says(&self) -> Ended<'static> {
+        match self {
+            Self::Done(result) => result.says(),
+            Self::NeedInput(_) => Ended::NeedInput,
+        }
+    }
+}
+
+impl Says for ToolResult {
+    fn says(&self) -> Ended<'static> {
+        if self.is_error { Ended::ToolError } else { Ended::Done }
+    }
+}
+
+impl Says for ReadResult {
+    fn says(&self) -> Ended<'static> {
+        Ended::Done
+    }
+}
+
+impl Says for PromptResult {
+    fn says(&self) -> Ended<'static> {
+        Ended::Done
+    }
+}
+
+impl Says for Completion {
+    fn says(&self) -> Ended<'static> {
+        Ended::Done
+    }
+}
+
+/// One call, from before it waits for its permit. Where it is dropped before its end, it was cancelled.
+#[derive(Debug)]
+pub(super) struct Watched<'a> {
+    observer: Option<&'a dyn Observer>,
+    member: &'a Member,
+    kind: CallKind,
+    name: Option<&'a PublicName>,
+    /// Somebody wants to know: nobody has been told yet.
+    open: bool,
+    admitted: Option<Instant>,
+}
+
+impl<'a> Watched<'a> {
+    pub(super) fn new(
+        observer: Option<&'a Arc<dyn Observer>>,
+        member: &'a Member,
+        kind: CallKind,
+        name: Option<&'a PublicName>,
+    ) -> Self {
+        let observer = observer.map(|observer| &**observer);
+        let open = observer.is_some() || tracing::enabled!(Level::DEBUG);
+        Self { observer, member, kind, name, open, admitted: None }
+    }
+
+    pub(super) fn member(&self) -> &'a Member {
+        self.member
+    }
+
+    /// It has its permit.
+    pub(super) fn admitted(&mut self) {
+        self.admitted = self.open.then(Instant::now);
+    }
+
+    /// It is over.
+    pub(super) fn over<T: Says>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
+        self.tell(match &answer {
+            Ok(answer) => answer.says(),
+            Err(error) => Ended::Failed(error),
+        });
+        answer.map_err(|error| DispatchError::call(self.member, error))
+    }
+
+    fn tell(&mut self, ended: Ended<'_>) {
+        if !std::mem::take(&mut self.open) {
+            return;
+        }
+        let &mut Self { observer, member, kind, name, admitted, open: _ } = self;
+        let took = admitted.map(|admitted| admitted.elapsed());
+        if let Some(observer) = observer {
+            observer.called(&Called { member, kind, name, ended, took });
+        }
+        let name = name.map_or("", PublicName::as_str);
+        let duration_ms = took.map(|took| took.as_secs_f64() * 1e3);
+        tracing::debug!(plugin = %member.id(), kind = kind.as_str(), name, outcome = ended.kind(), duration_ms, "a call ended");
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.tell(Ended::Failed(&CallError::Cancelled));
+    }
+}
