@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::host::HostError;
+use crate::metrics::Metrics;
 use crate::supervisor::Supervisor;
 use crate::transport::Ending;
 use crate::transport::http::{BindError, Bound};
@@ -75,6 +76,7 @@ impl StartError {
 #[derive(Debug)]
 pub struct App {
     supervisor: Supervisor,
+    metrics: Arc<Metrics>,
     server: Arc<Server>,
     address: Option<SocketAddr>,
     /// Set when the gateway stops, before it does anything else about it.
@@ -102,7 +104,8 @@ impl App {
         };
         let address = bound.as_ref().map(Bound::address);
         let supervisor = Supervisor::start(config).await?;
-        let server = server(config, &supervisor)?;
+        let metrics = Metrics::new(supervisor.catalog());
+        let server = server(config, &supervisor, &metrics)?;
         let ending = Ending::default();
         let http = bound.map(|bound| {
             let (server, http, ending) = (Arc::clone(&server), config.http.clone(), ending.clone());
@@ -116,6 +119,7 @@ impl App {
         });
         Ok(Self {
             supervisor,
+            metrics,
             server,
             address,
             draining: CancellationToken::new(),
@@ -139,6 +143,12 @@ impl App {
         &self.supervisor
     }
 
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
     /// How long calls may go on when the gateway stops.
     fn grace(&self) -> Duration {
         self.grace
@@ -154,7 +164,12 @@ impl App {
 }
 
 /// The one endpoint of all transports.
-fn server(config: &Config, supervisor: &Supervisor) -> Result<Arc<Server>, NoRandomness> {
+fn server(
+    config: &Config,
+    supervisor: &Supervisor,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<Server>, NoRandomness> {
+    let (calls, requests) = (Arc::<Metrics>::clone(metrics), Arc::<Metrics>::clone(metrics));
     let http = &config.http;
     let options = ServerOptions {
         protocol: ProtocolOptions {
@@ -170,9 +185,9 @@ fn server(config: &Config, supervisor: &Supervisor) -> Result<Arc<Server>, NoRan
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        observer: None,
+        observer: Some(requests),
     };
-    Ok(Server::new(supervisor.dispatcher(), options))
+    Ok(Server::new(supervisor.dispatcher().observed_by(calls), options))
 }
 
 impl Drop for App {

@@ -9,6 +9,8 @@ pub mod telemetry;
 pub mod host;
 // From a configuration to a catalog that serves.
 pub mod supervisor;
+// What is counted, and how it is told to whoever scrapes it.
+pub mod metrics;
 // How bytes come in and go out: stdio and HTTP.
 pub mod transport;
 // The operator's own listener: health, metrics, status, reloading.

@@ -34,8 +34,8 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// The upper bounds of the buckets for durations, in seconds. From ten milliseconds on they are those that
 /// OpenTelemetry's conventions for MCP ask for; calls here mostly take less, so there are smaller ones.
 const BUCKETS: [f64; 21] = [
-    0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
-    30.0, 60.0, 120.0, 300.0,
+    0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
+    10.0, 30.0, 60.0, 120.0, 300.0,
 ];
 
 /// Counts calls and requests.
@@ -105,8 +105,9 @@ impl Metrics {
             None => catalog.member(&call.plugin).is_some(),
         });
         self.durations.retain(|plugin| catalog.member(plugin).is_some());
-        self.operations
-            .retain(|operation| operation.tool.as_ref().is_none_or(|tool| catalog.tool(tool.as_str()).is_some()));
+        self.operations.retain(|operation| {
+            operation.tool.as_ref().is_none_or(|tool| catalog.tool(tool.as_str()).is_some())
+        });
     }
 }
 

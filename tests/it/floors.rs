@@ -27,13 +27,14 @@ const CORE: Floors = Floors {
 
 const GATEWAY: Floors = Floors {
     sources: "gateway/src",
-    modules: &["telemetry", "host", "supervisor", "transport", "admin", "app", "cli"],
+    modules: &["telemetry", "host", "supervisor", "metrics", "transport", "admin", "app", "cli"],
     rules: &[
         Rule { word: "wasmtime", only_in: &["host"] },
         Rule { word: "wasmtime_wasi", only_in: &["host"] },
         Rule { word: "axum", only_in: &["transport", "admin"] },
         Rule { word: "hyper", only_in: &["transport", "admin", "cli"] },
         Rule { word: "notify", only_in: &["supervisor"] },
+        Rule { word: "prometheus_client", only_in: &["metrics"] },
         Rule { word: "clap", only_in: &["cli"] },
         Rule { word: "anyhow", only_in: &["cli"] },
         Rule { word: "println!", only_in: &["cli"] },

@@ -15,6 +15,7 @@ use crate::admin::Admin;
 use crate::admin::health::{self, Readiness};
 use crate::admin::refusal::Refused;
 use crate::admin::report::{self, Process};
+use crate::metrics;
 use crate::supervisor::control::{Cause, Ended, Reloaded};
 use crate::transport::http::body;
 use crate::transport::http::origin::Origins;
@@ -23,9 +24,6 @@ use crate::transport::http::seats::Occupant;
 
 /// The largest body, in bytes: there is little to say.
 const MAX_BODY: usize = 64 * 1024;
-
-/// What metrics are written as: the text format of Prometheus and OpenMetrics.
-const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -121,7 +119,7 @@ impl Desk {
         match route {
             Route::Livez => Ok(respond(StatusCode::OK, TEXT, "alive\n".to_owned())),
             Route::Readyz => Ok(self.ready(head.uri.query().unwrap_or_default())),
-            Route::Metrics => Ok(respond(StatusCode::OK, METRICS, (self.opened()?.metrics)())),
+            Route::Metrics => Ok(respond(StatusCode::OK, metrics::CONTENT_TYPE, (self.opened()?.metrics)())),
             Route::Status => {
                 let admin = self.opened()?;
                 let status = Arc::clone(&admin.status.borrow());

@@ -24,7 +24,8 @@ impl Usage {
             line.split_whitespace().next()?.parse::<u64>().ok()
         };
         // Reading the folder takes one descriptor itself.
-        let descriptors = fs::read_dir("/proc/self/fd").ok().map(|all| (all.count() as u64).saturating_sub(1));
+        let descriptors =
+            fs::read_dir("/proc/self/fd").ok().map(|all| (all.count() as u64).saturating_sub(1));
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         Self {
             resident: number("VmRSS:").map(|kib| kib * 1024),

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use moongate_core::gate::Load;
 use moongate_core::mcp::{Method, Revision};
 use moongate_core::names::{PluginId, PublicName};
+use moongate_core::server;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, text};
 use prometheus_client::metrics::MetricType;
@@ -33,12 +34,8 @@ pub struct Snapshot<'a> {
     pub generations: BTreeMap<PluginId, u32>,
     /// How many calls run and wait.
     pub loads: Vec<(PluginId, Load)>,
-    /// How many handshake sessions are open over HTTP.
-    pub sessions: usize,
-    /// How many clients of 2024-11-05 are connected over HTTP.
-    pub visitors: usize,
-    /// How many streams of changes are open.
-    pub listens: usize,
+    /// Who is there.
+    pub clients: server::Gauges,
 }
 
 /// What a sample is told apart by.
@@ -255,9 +252,10 @@ fn in_use(scrape: &mut Scrape, snapshot: &Snapshot<'_>) {
         "Slots of the pool of instances that are taken; zero where there is no pool.",
         by("kind", slots),
     );
-    let sessions = [("http", snapshot.sessions), ("http_sse", snapshot.visitors)];
+    let server::Gauges { sessions, visitors, listening } = snapshot.clients;
+    let sessions = [("http", sessions), ("http_sse", visitors)];
     scrape.gauges("moongate_sessions", "Open sessions of clients over HTTP.", by("transport", sessions));
-    scrape.gauge("moongate_listen_streams", "Open streams of changes.", snapshot.listens as f64);
+    scrape.gauge("moongate_listen_streams", "Open streams of changes.", listening as f64);
 }
 
 /// The process itself.
@@ -326,11 +324,11 @@ impl Family {
             Samples::Seconds(all) => sorted(all).try_for_each(|(labels, value)| {
                 ConstCounter::new(*value).encode(metric.encode_family(labels)?)
             }),
-            Samples::Gauges(all) => sorted(all)
-                .try_for_each(|(labels, value)| ConstGauge::new(*value).encode(metric.encode_family(labels)?)),
-            Samples::Histograms(all) => {
-                sorted(all).try_for_each(|(labels, histogram)| histogram.encode(metric.encode_family(labels)?))
-            }
+            Samples::Gauges(all) => sorted(all).try_for_each(|(labels, value)| {
+                ConstGauge::new(*value).encode(metric.encode_family(labels)?)
+            }),
+            Samples::Histograms(all) => sorted(all)
+                .try_for_each(|(labels, histogram)| histogram.encode(metric.encode_family(labels)?)),
             Samples::Info(labels) => metric.encode_info(labels),
         }
     }

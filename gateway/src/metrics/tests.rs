@@ -1,0 +1,260 @@
+//! Names and labels stay what they are, and series go with what they are about.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
+
+use moongate_core::call::CallError;
+use moongate_core::catalog::Member;
+use moongate_core::dispatch::{Ended, Observer as _};
+use moongate_core::gate::Load;
+use moongate_core::server::Observer as _;
+
+use crate::host::Gauges;
+use crate::supervisor::status::{
+    ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Watching,
+};
+
+use super::*;
+
+mod fake;
+mod text;
+
+use fake::{catalog, member};
+use text::{Sample, read};
+
+fn name(text: &str) -> PublicName {
+    PublicName::new(text).unwrap()
+}
+
+fn id(text: &str) -> PluginId {
+    PluginId::new(text).unwrap()
+}
+
+fn plugin(id: &str, state: PluginState) -> PluginStatus {
+    PluginStatus {
+        id: PluginId::new(id).unwrap(),
+        source: PathBuf::from("a.wasm"),
+        state,
+        digest: None,
+        since: None,
+        offers: Offers::default(),
+        waiting: None,
+    }
+}
+
+fn status() -> Status {
+    let trouble = Trouble { reason: "no".to_owned(), hint: None, retry_at: None };
+    Status {
+        generation: 1,
+        config: ConfigStatus {
+            file: PathBuf::from("gateway.toml"),
+            since: UNIX_EPOCH + Duration::from_millis(1_500),
+            rejected: None,
+            needs_restart: Vec::new(),
+        },
+        plugins: vec![plugin("a", PluginState::Serving), plugin("b", PluginState::Degraded(trouble))],
+        watching: Watching::Events,
+        settled: true,
+        reloads: Reloads { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
+        history: VecDeque::new(),
+    }
+}
+
+fn render(metrics: &Metrics, status: &Status) -> String {
+    metrics.render(&Snapshot {
+        status,
+        gauges: Gauges { calls: 1, generations: 1, instances: 2, memories: 3, tables: 4, stacks: 5 },
+        generations: BTreeMap::from([(id("a"), 2)]),
+        loads: vec![
+            (id("a"), Load { running: 3, waiting: 4 }),
+            (id("left"), Load { running: 1, waiting: 0 }),
+            (id("gone"), Load::default()),
+        ],
+        clients: server::Gauges { sessions: 6, visitors: 7, listening: 8 },
+    })
+}
+
+fn call(metrics: &Metrics, member: &Member, tool: &str, ended: Ended<'_>) {
+    let took = Some(Duration::from_micros(70));
+    metrics.called(&Called { member, kind: CallKind::Tool, name: Some(&name(tool)), ended, took });
+}
+
+fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error: Option<&'static str>) {
+    let tool = tool.map(name);
+    metrics.answered(&Answered {
+        method,
+        tool: tool.as_ref(),
+        revision: Some(Revision::LATEST_HANDSHAKE),
+        carrier: Carrier::Tcp,
+        error,
+        took: Duration::from_millis(3),
+    });
+}
+
+/// Counts of a catalog that can be replaced.
+fn counting(members: Vec<Member>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
+    let (publish, seen) = watch::channel(catalog(1, members));
+    (publish, Metrics::new(seen))
+}
+
+/// The value of the one sample of that name with these among its labels.
+fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
+    let is =
+        |sample: &&Sample| sample.name == name && labels.iter().all(|(key, value)| sample.has(key, value));
+    let found: Vec<_> = samples.iter().filter(is).collect();
+    let [one] = &found[..] else { panic!("{name} {labels:?}: {found:?}") };
+    one.value
+}
+
+const NAMES: &str = "\
+mcp_server_operation_duration_seconds histogram error_type gen_ai_tool_name le mcp_method_name mcp_protocol_version network_transport
+moongate_build info mcp version wasmtime
+moongate_catalog_generation gauge
+moongate_catalog_items gauge kind
+moongate_config_last_reload_success_timestamp_seconds gauge
+moongate_config_last_reload_successful gauge
+moongate_listen_streams gauge
+moongate_plugin_call_duration_seconds histogram le plugin
+moongate_plugin_calls counter kind outcome plugin tool
+moongate_plugin_calls_waiting gauge plugin
+moongate_plugin_generations gauge plugin
+moongate_plugin_instances gauge plugin
+moongate_plugins gauge state
+moongate_pool_slots_in_use gauge kind
+moongate_reloads counter outcome
+moongate_sessions gauge transport
+process_cpu_seconds counter
+process_open_fds gauge
+process_resident_memory_bytes gauge
+process_start_time_seconds gauge
+process_threads gauge
+";
+
+#[test]
+fn the_names_the_types_and_the_labels_stay() {
+    let (_publish, metrics) = counting(vec![member("a", &["run"])]);
+    call(&metrics, &member("a", &["run"]), "a_run", Ended::Done);
+    request(&metrics, Some(Method::CallTool), Some("a_run"), None);
+    let families = read(&render(&metrics, &status())).unwrap();
+    let mut told: Vec<String> = families
+        .iter()
+        .map(|family| {
+            let mut labels: Vec<_> =
+                family.samples.iter().flat_map(|sample| sample.labels.keys().map(String::as_str)).collect();
+            labels.sort_unstable();
+            labels.dedup();
+            let words = [&[family.name.as_str(), &family.kind], &labels[..]].concat();
+            assert!(family.help.ends_with('.'), "{}", family.help);
+            words.join(" ") + "\n"
+        })
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told.concat(), NAMES);
+}
+
+#[test]
+fn what_is_known_is_told() {
+    let (_publish, metrics) = counting(vec![member("a", &["run", "walk"])]);
+    call(&metrics, &member("a", &["run"]), "a_run", Ended::Done);
+    call(&metrics, &member("a", &["run"]), "a_run", Ended::Done);
+    call(&metrics, &member("a", &["run"]), "a_run", Ended::Failed(&CallError::Trap(String::new())));
+    request(&metrics, None, None, Some("-32601"));
+    let samples: Vec<Sample> =
+        read(&render(&metrics, &status())).unwrap().into_iter().flat_map(|family| family.samples).collect();
+    for (name, labels, expected) in [
+        ("moongate_plugin_calls_total", &[("tool", "a_run"), ("outcome", "ok")][..], 2.0),
+        ("moongate_plugin_calls_total", &[("plugin", "a"), ("kind", "tool"), ("outcome", "trap")], 1.0),
+        ("moongate_plugin_call_duration_seconds_bucket", &[("plugin", "a"), ("le", "0.00005")], 0.0),
+        ("moongate_plugin_call_duration_seconds_bucket", &[("plugin", "a"), ("le", "0.0001")], 3.0),
+        ("moongate_plugin_call_duration_seconds_count", &[("plugin", "a")], 3.0),
+        (
+            "mcp_server_operation_duration_seconds_count",
+            &[
+                ("mcp_method_name", "_OTHER"),
+                ("gen_ai_tool_name", ""),
+                ("error_type", "-32601"),
+                ("network_transport", "tcp"),
+                ("mcp_protocol_version", "2025-11-25"),
+            ],
+            1.0,
+        ),
+        ("moongate_plugin_instances", &[("plugin", "a")], 3.0),
+        ("moongate_plugin_instances", &[("plugin", "b")], 0.0),
+        ("moongate_plugin_instances", &[("plugin", "left")], 1.0),
+        ("moongate_plugin_calls_waiting", &[("plugin", "a")], 4.0),
+        ("moongate_plugin_generations", &[("plugin", "a")], 2.0),
+        ("moongate_plugins", &[("state", "serving")], 1.0),
+        ("moongate_plugins", &[("state", "degraded")], 1.0),
+        ("moongate_plugins", &[("state", "failed")], 0.0),
+        ("moongate_reloads_total", &[("outcome", "replaced")], 1.0),
+        ("moongate_reloads_total", &[("outcome", "rejected")], 5.0),
+        ("moongate_catalog_generation", &[], 1.0),
+        ("moongate_catalog_items", &[("kind", "tools")], 2.0),
+        ("moongate_pool_slots_in_use", &[("kind", "tables")], 4.0),
+        ("moongate_sessions", &[("transport", "http_sse")], 7.0),
+        ("moongate_listen_streams", &[], 8.0),
+        ("moongate_config_last_reload_successful", &[], 1.0),
+        ("moongate_config_last_reload_success_timestamp_seconds", &[], 1.5),
+        ("moongate_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0),
+    ] {
+        assert_eq!(value(&samples, name, labels), expected, "{name} {labels:?}");
+    }
+    assert!(!samples.iter().any(|sample| sample.has("plugin", "gone")));
+}
+
+#[test]
+fn a_configuration_that_is_refused_is_told() {
+    let (_publish, metrics) = counting(Vec::new());
+    let mut status = status();
+    status.config.rejected = Some("it doesn't parse".to_owned());
+    let text = render(&metrics, &status);
+    assert!(text.contains("\nmoongate_config_last_reload_successful 0"), "{text}");
+}
+
+#[test]
+fn series_go_on_when_a_plugin_is_replaced_and_go_with_what_is_gone() {
+    let (publish, metrics) = counting(vec![member("a", &["run", "walk"]), member("b", &["run"])]);
+    for (plugin, tool) in [("a", "run"), ("a", "walk"), ("b", "run")] {
+        let public = format!("{plugin}_{tool}");
+        call(&metrics, &member(plugin, &[tool]), &public, Ended::Done);
+        request(&metrics, Some(Method::CallTool), Some(&public), None);
+    }
+    let told = |metrics: &Metrics, of: &str| render(metrics, &status()).matches(of).count() > 0;
+    for public in ["a_run", "a_walk", "b_run"] {
+        assert!(told(&metrics, public), "{public}");
+    }
+    publish.send(catalog(2, vec![member("a", &["run"])])).unwrap();
+    call(&metrics, &member("a", &["run"]), "a_run", Ended::Done);
+    let text = render(&metrics, &status());
+    assert!(text.contains("tool=\"a_run\",outcome=\"ok\"} 2\n"), "{text}");
+    assert!(!text.contains("a_walk") && !text.contains("b_run"), "{text}");
+    assert!(!text.contains("duration_seconds_count{plugin=\"b\"}"), "{text}");
+}
+
+#[test]
+fn names_that_come_and_go_take_no_memory_though_nobody_scrapes() {
+    let (publish, metrics) = counting(Vec::new());
+    for generation in 0..200 {
+        let plugin = format!("p{generation}");
+        let member = member(&plugin, &["run"]);
+        publish.send_replace(catalog(generation, vec![member.clone()]));
+        call(&metrics, &member, &format!("{plugin}_run"), Ended::Done);
+        request(&metrics, Some(Method::CallTool), Some(&format!("{plugin}_run")), None);
+    }
+    let kept = [metrics.calls.all().len(), metrics.durations.all().len(), metrics.operations.all().len()];
+    assert!(kept.iter().all(|count| *count <= 2), "{kept:?}");
+}
+
+#[test]
+fn calls_of_many_threads_are_all_counted() {
+    let (_publish, metrics) = counting(vec![member("a", &["run"])]);
+    let member = member("a", &["run"]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..1_000).for_each(|_| call(&metrics, &member, "a_run", Ended::Done)));
+        }
+    });
+    let text = render(&metrics, &status());
+    assert!(text.contains("tool=\"a_run\",outcome=\"ok\"} 4000\n"), "{text}");
+}

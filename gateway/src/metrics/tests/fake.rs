@@ -1,0 +1,101 @@
+//! Plugins that are only there, for what is counted of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use moongate_core::call::{
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+};
+use moongate_core::catalog::{Answer, Build, Catalog, Member, Plugin};
+use moongate_core::config::PluginConfig;
+use moongate_core::json::Json;
+use moongate_core::manifest::{Manifest, Tool, ToolHints};
+use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+
+#[derive(Debug)]
+struct There {
+    id: PluginId,
+    digest: Digest,
+    manifest: Manifest,
+}
+
+/// A plugin with these tools.
+pub(super) fn member(id: &str, tools: &[&str]) -> Member {
+    let tool = |name: &&str| Tool {
+        name: ToolName::new(name).unwrap(),
+        title: None,
+        description: "runs".to_owned(),
+        input_schema: Json::parse(r#"{"type":"object"}"#).unwrap(),
+        output_schema: None,
+        hints: ToolHints::default(),
+        icons: Vec::new(),
+        meta: Vec::new(),
+        extra: Vec::new(),
+    };
+    let id = PluginId::new(id).unwrap();
+    let manifest = Manifest { tools: tools.iter().map(tool).collect(), ..Manifest::default() };
+    let plugin = There { id: id.clone(), digest: Digest::of(b"there"), manifest };
+    Member::new(Arc::new(plugin), Arc::new(PluginConfig::bare(id, PathBuf::from("a.wasm")))).unwrap()
+}
+
+/// A catalog of them.
+pub(super) fn catalog(generation: u64, members: Vec<Member>) -> Arc<Catalog> {
+    let Build { catalog, refused, .. } = Catalog::build(generation, members, None);
+    assert_eq!(refused, []);
+    Arc::new(catalog)
+}
+
+fn nothing<T: Send + 'static>() -> Answer<'static, T> {
+    Box::pin(std::future::ready(Err(CallError::Cancelled)))
+}
+
+impl Plugin for There {
+    fn id(&self) -> &PluginId {
+        &self.id
+    }
+
+    fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        _context: Arc<CallContext>,
+        _name: &'a ToolName,
+        _args: &'a str,
+    ) -> Answer<'a, Outcome<ToolResult>> {
+        nothing()
+    }
+
+    fn read_resource<'a>(
+        &'a self,
+        _context: Arc<CallContext>,
+        _uri: &'a ResourceUri,
+    ) -> Answer<'a, Outcome<ReadResult>> {
+        nothing()
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        _context: Arc<CallContext>,
+        _name: &'a PromptName,
+        _args: &'a [(String, String)],
+    ) -> Answer<'a, Outcome<PromptResult>> {
+        nothing()
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _context: Arc<CallContext>,
+        _target: &'a CompletionTarget,
+        _name: &'a str,
+        _value: &'a str,
+        _others: &'a [(String, String)],
+    ) -> Answer<'a, Completion> {
+        nothing()
+    }
+}
