@@ -74,6 +74,13 @@ impl Plugin {
         self
     }
 
+    /// Doesn't have that tool.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.tools.retain(|tool| tool != name);
+        self
+    }
+
     /// What `lifecycle.describe` does.
     #[must_use]
     pub fn describe(mut self, behaviour: Behaviour) -> Self {

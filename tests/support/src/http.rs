@@ -4,22 +4,22 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ExitStatus, Stdio as Pipe};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio as Pipe};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::judge::Judge;
-use crate::{Workspace, hello, request, signal, stateless};
+use crate::{PATIENCE, Workspace, hello, request, signal, stateless};
 
+mod admin;
 mod stream;
 
+pub use admin::Admin;
 pub use stream::{Event, EventStream};
-
-/// How long a test waits for something that should happen: long, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The gateway over HTTP. Every message that it sends must fit the schema of its revision.
 #[derive(Debug)]
@@ -90,7 +90,21 @@ impl Http {
     /// It ends without saying so.
     #[must_use]
     pub fn start(workspace: &Workspace) -> Self {
+        Self::spawn(workspace.command(&["serve"]))
+    }
+
+    /// Starts the gateway with a code cache of its own.
+    ///
+    /// # Panics
+    /// It ends without saying where it listens.
+    #[must_use]
+    pub fn start_in(workspace: &Workspace, cache: &Path) -> Self {
         let mut command = workspace.command(&["serve"]);
+        command.env("MOONGATE_CACHE_DIR", cache);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
         command.stdin(Pipe::null()).stdout(Pipe::null()).stderr(Pipe::piped());
         let mut child = command.spawn().expect("the gateway starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("stderr is piped"));
@@ -100,9 +114,11 @@ impl Http {
             let length = stderr.read_line(&mut line).expect("stderr is text");
             seen.push_str(&line);
             assert!(length > 0, "the gateway ended: {seen}");
-            if let Some(rest) = line.split("http://").nth(1) {
-                let end = rest.find('/').expect("an endpoint has a path");
-                break rest[..end].parse().expect("an address");
+            // Other listeners may be named before.
+            if let Some(end) = line.find("/mcp")
+                && let Some(at) = line[..end].rfind("http://")
+            {
+                break line[at + "http://".len()..end].parse().expect("an address");
             }
         };
         let log = Arc::new(Mutex::new(seen));

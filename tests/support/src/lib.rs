@@ -6,19 +6,32 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "a test hands over the `json!` it wrote in place")]
 
+mod board;
+mod broken;
 mod floors;
 mod http;
 mod judge;
+mod process;
+mod replace;
 mod stdio;
 mod workspace;
 
+pub use board::{Alarm, Board};
+pub use broken::{Broken, LARGEST, TAKEN};
 pub use floors::{Floors, Rule};
-pub use http::{Event, EventStream, Http, Reply};
+pub use http::{Admin, Event, EventStream, Http, Reply};
 pub use judge::{Judge, Sent};
+pub use process::{Usage, rounds};
+pub use replace::{Replaced, Way};
 pub use stdio::Stdio;
 pub use workspace::{Workspace, binary, component, root, updates_goldens};
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
+
+/// How long a test waits for something that should happen: long, because the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The `_meta` of a request of 2026-07-28 from a client that can do nothing special.
 #[must_use]
@@ -51,6 +64,19 @@ pub fn request(id: u64, method: &str, params: Value) -> Value {
 pub fn stateless(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = envelope();
     request(id, method, params)
+}
+
+/// Waits until something is so, looking again and again.
+///
+/// # Panics
+/// It isn't for a long time.
+#[track_caller]
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "never so: {what}");
+        std::thread::yield_now();
+    }
 }
 
 /// The text of a tool's only content block.

@@ -6,15 +6,11 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio as Pipe};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
 
 use moongate_mcp_schema::Conversation;
 use serde_json::{Value, json};
 
-use crate::{Workspace, hello, request, signal};
-
-/// How long a test waits for something that should happen: long, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::{PATIENCE, Workspace, hello, request, signal};
 
 /// The gateway over stdio. Every line of its stdout must be a JSON-RPC message that fits the schema of its revision.
 #[derive(Debug)]
@@ -125,6 +121,11 @@ impl Stdio {
             Some(message) => message,
             None => self.read().expect("a message before the end of stdout"),
         }
+    }
+
+    /// The messages that came while others were waited for.
+    pub fn early(&mut self) -> Vec<Value> {
+        self.early.drain(..).collect()
     }
 
     /// The response to the request `id`; others are kept for later.

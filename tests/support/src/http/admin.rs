@@ -1,0 +1,118 @@
+//! The operator's listener of a gateway that serves over HTTP.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::{Http, Reply, parse};
+use crate::PATIENCE;
+
+/// The operator's listener.
+#[derive(Debug, Clone, Copy)]
+pub struct Admin {
+    address: SocketAddr,
+}
+
+impl Http {
+    /// The operator's listener, as the log names it.
+    ///
+    /// # Panics
+    /// It names none: `gateway.toml` needs `[admin]`.
+    #[must_use]
+    #[track_caller]
+    pub fn admin(&self) -> Admin {
+        let log = self.log();
+        let address = log.lines().filter(|line| line.contains("admin")).find_map(|line| {
+            let rest = line.split("http://").nth(1)?;
+            let end =
+                rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')).unwrap_or(rest.len());
+            rest[..end].parse().ok()
+        });
+        Admin { address: address.unwrap_or_else(|| panic!("no admin listener: {log}")) }
+    }
+}
+
+impl Admin {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Reads a page.
+    #[must_use]
+    #[track_caller]
+    pub fn get(&self, path: &str) -> Reply {
+        self.send("GET", path, "", "")
+    }
+
+    /// Has everything looked at anew; gives the answer when that is done.
+    #[must_use]
+    #[track_caller]
+    pub fn reload(&self) -> Value {
+        let reply = self.send("POST", "/reload", "Content-Type: application/json\r\n", "{}");
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.json()
+    }
+
+    /// What `/status.json` says.
+    #[must_use]
+    #[track_caller]
+    pub fn status(&self) -> Value {
+        let reply = self.get("/status.json");
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.json()
+    }
+
+    /// What `/status.json` says of a plugin.
+    #[must_use]
+    #[track_caller]
+    pub fn plugin(&self, id: &str) -> Value {
+        let status = self.status();
+        let plugins = status["plugins"].as_array();
+        let found = plugins.into_iter().flatten().find(|plugin| plugin["id"] == id);
+        found.unwrap_or_else(|| panic!("no plugin `{id}`: {status}")).clone()
+    }
+
+    /// Waits until `/status.json` is so; gives what it says then.
+    ///
+    /// # Panics
+    /// It never is.
+    #[track_caller]
+    pub fn until(&self, what: &str, so: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let status = self.status();
+            if so(&status) {
+                return status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "never so: {what}: {status}");
+        }
+    }
+
+    /// The value of a metric, with its labels as they are written; none: there is no such line.
+    #[must_use]
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let reply = self.get("/metrics");
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let line = reply.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        Some(line.trim().parse().unwrap_or_else(|_| panic!("no number: {name} {line}")))
+    }
+
+    #[track_caller]
+    fn send(&self, verb: &str, path: &str, headers: &str, body: &str) -> Reply {
+        let (address, length) = (self.address, body.len());
+        let text = format!(
+            "{verb} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        );
+        let mut stream = TcpStream::connect(address).expect("the gateway listens for the operator");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.write_all(text.as_bytes()).expect("the gateway reads");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        parse(&answer)
+    }
+}

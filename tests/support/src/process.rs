@@ -1,0 +1,50 @@
+//! What a process uses, as Linux shows it, and how often a test repeats what it does.
+
+use std::fs;
+
+/// What a process uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Resident memory, in KiB.
+    pub resident: u64,
+    /// Open descriptors.
+    pub descriptors: u64,
+    /// Mappings of memory.
+    pub mappings: u64,
+    /// Threads.
+    pub threads: u64,
+}
+
+impl Usage {
+    /// What the process uses now.
+    ///
+    /// # Panics
+    /// There is no such process.
+    #[must_use]
+    pub fn of(pid: u32) -> Self {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).expect("the process runs");
+        let count = |folder: &str| {
+            fs::read_dir(format!("/proc/{pid}/{folder}")).expect("the process runs").count() as u64
+        };
+        let status = read("status");
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let resident = resident.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+        Self {
+            resident: resident.expect("a process has resident memory"),
+            descriptors: count("fd"),
+            mappings: read("maps").lines().count() as u64,
+            threads: count("task"),
+        }
+    }
+}
+
+/// How often a test does what it does `usual` times where nothing else is asked for: `MOONGATE_ROUNDS` times as often,
+/// if that is set.
+///
+/// # Panics
+/// It is no number.
+#[must_use]
+pub fn rounds(usual: u32) -> u32 {
+    let factor = std::env::var("MOONGATE_ROUNDS").ok();
+    usual * factor.map_or(1, |factor| factor.parse().expect("MOONGATE_ROUNDS is a number"))
+}
