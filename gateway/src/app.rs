@@ -14,9 +14,8 @@ use moongate_core::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::host::HostError;
 use crate::metrics::Metrics;
-use crate::supervisor::Supervisor;
+use crate::supervisor::{self, Supervisor};
 use crate::transport::Ending;
 use crate::transport::http::{BindError, Bound};
 use crate::transport::stdio;
@@ -40,6 +39,8 @@ pub struct Options {
     pub http: Option<SocketAddr>,
     /// The streams of a peer over stdio; none: no stdio.
     pub stdio: Option<Stdio>,
+    /// How the plugins are supervised.
+    pub plugins: supervisor::Options,
 }
 
 /// Why nothing was started.
@@ -51,9 +52,9 @@ pub enum StartError {
     /// Others can reach the address, and nobody is asked for a token.
     #[error("others can reach {0}, and nobody is asked for a token")]
     Open(SocketAddr),
-    /// There is no Wasm host.
+    /// There is no Wasm host, or not all plugins that there should be.
     #[error(transparent)]
-    Host(#[from] HostError),
+    Plugins(#[from] supervisor::StartError),
     /// There is no key to seal with.
     #[error("no sealing key can be made: {0}")]
     Sealing(#[from] NoRandomness),
@@ -66,7 +67,7 @@ impl StartError {
         match self {
             Self::Bind(error) => Some(error.hint()),
             Self::Open(_) => Some("listen on 127.0.0.1, or give tokens under `[http.auth]`".to_owned()),
-            Self::Host(_) => None,
+            Self::Plugins(_) => None,
             Self::Sealing(_) => Some("give one as `sealing_key` in `[gateway]`".to_owned()),
         }
     }
@@ -94,7 +95,7 @@ impl App {
     /// # Errors
     /// The address can't be listened on, or there is no Wasm host. A plugin that can't be loaded is no error.
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
-        let Options { http, stdio } = options;
+        let Options { http, stdio, plugins } = options;
         let bound = match http {
             Some(address) if config.http.is_open_to_strangers(address) => {
                 return Err(StartError::Open(address));
@@ -103,7 +104,7 @@ impl App {
             None => None,
         };
         let address = bound.as_ref().map(Bound::address);
-        let supervisor = Supervisor::start(config).await?;
+        let supervisor = Supervisor::start(config.clone(), plugins).await?;
         let metrics = Metrics::new(supervisor.catalog());
         let server = server(config, &supervisor, &metrics)?;
         let ending = Ending::default();

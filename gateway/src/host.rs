@@ -150,6 +150,12 @@ impl WasmHost {
         Ok(Arc::new(WasmPlugin { sandbox, digest, manifest }))
     }
 
+    /// Does loading it take little, because it was compiled before or can't be?
+    #[must_use]
+    pub fn is_compiled(&self, candidate: &Candidate) -> bool {
+        self.loader.is_compiled(candidate)
+    }
+
     /// How many loaded components each plugin has that somebody still holds: one, and those that are being replaced
     /// or described. Plugins that have none aren't there.
     #[must_use]

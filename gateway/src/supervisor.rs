@@ -1,51 +1,139 @@
-//! From a configuration to a catalog that serves: loads every plugin and joins what they offer.
+//! From a configuration to a catalog that serves, and to the next one when files, lists or the operator say so.
 //!
-//! One plugin that can't be used takes nothing from the others; each mistake becomes a problem that points into the
-//! configuration. What is served is published through a `watch` channel, so that a request takes a snapshot and a
-//! newer catalog can take its place: as soon as a plugin says that what it offers has changed. Watching files and
-//! loading anew isn't here yet.
+//! One plugin that can't be used takes nothing from the others; each mistake of the start becomes a problem that points
+//! into the configuration. What is served is published through a `watch` channel, so that a request takes a snapshot
+//! and a newer catalog can take its place. After the start one task, [`keeper`], keeps what serves as the files say.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::SystemTime;
 
-use futures_util::stream::{self, StreamExt as _};
-use moongate_core::catalog::{Build, Catalog, Member, Plugin, Refused};
+use moongate_core::catalog::Catalog;
 use moongate_core::changes::Updates;
-use moongate_core::config::{Config, PluginConfig, Problem};
+use moongate_core::config::{Config, Environment, Problem, ProcessEnvironment};
 use moongate_core::dispatch::Dispatcher;
 use moongate_core::gate::Gate;
-use tokio::sync;
-use tokio::task::{JoinHandle, spawn_blocking};
+use moongate_core::names::PluginId;
+use tokio::sync::{self, mpsc};
+use tokio::task::JoinHandle;
 
-use crate::host::{Gauges, HostError, HostOptions, Inbox, LoadError, WasmHost, WasmPlugin};
+use crate::host::{Gauges, HostError, HostOptions, Inbox, WasmHost};
 
+mod attend;
+mod backoff;
+mod code;
 pub mod control;
+mod desired;
+mod event;
+#[cfg(test)]
+mod fake;
+mod join;
+mod keeper;
+mod observe;
 mod relist;
+mod report;
+mod slot;
 pub mod status;
 pub mod watch;
 
-use relist::{Loaded, Relisting};
+use code::Wasm;
+use control::Reloader;
+use desired::FromFile;
+use event::{Files, Wanted};
+use keeper::{Keeper, Tools};
+use observe::observe;
+use status::Status;
 
-/// How many plugins are loaded at once: each runs to describe itself, and the pool of instances has so many slots to
-/// spare.
-const LOADED_AT_ONCE: usize = 4;
+/// How many requests to reload may wait for their turn to be taken; each is answered.
+const REQUESTS: usize = 16;
 
-/// The plugins of one configuration, and what they offer together.
+/// The plugins of one configuration, and what they offer together. Dropping it ends all reloads.
 #[derive(Debug)]
 pub struct Supervisor {
-    host: WasmHost,
+    host: Arc<WasmHost>,
     gate: Arc<Gate>,
     catalog: sync::watch::Sender<Arc<Catalog>>,
     updates: Arc<Updates>,
     problems: Vec<Problem>,
-    configured: usize,
-    relisting: JoinHandle<()>,
+    status: sync::watch::Receiver<Arc<Status>>,
+    reloader: Reloader,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        self.relisting.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
+}
+
+/// How to supervise.
+#[derive(Clone)]
+pub struct Options {
+    watched: Option<Watched>,
+    environment: Arc<dyn Environment + Send + Sync>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::once()
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("watched", &self.watched).finish_non_exhaustive()
+    }
+}
+
+/// Files that were read before somebody watched them.
+#[derive(Debug, Clone)]
+struct Watched {
+    files: BTreeSet<PathBuf>,
+    since: SystemTime,
+}
+
+impl Options {
+    /// For whoever looks once: files aren't watched. Plugins are still asked anew when they say that their lists
+    /// changed.
+    #[must_use]
+    pub fn once() -> Self {
+        Self { watched: None, environment: Arc::new(ProcessEnvironment) }
+    }
+
+    /// For whoever serves: changes are taken, unless the configuration says otherwise. `files`: those that it was read
+    /// from, see [`Loaded::files`](moongate_core::config::Loaded::files); `since`: when that was begun.
+    #[must_use]
+    pub fn watching(files: BTreeSet<PathBuf>, since: SystemTime) -> Self {
+        Self { watched: Some(Watched { files, since }), ..Self::once() }
+    }
+
+    /// Where variables are looked up when the configuration is read anew; this process's, if nothing else is said.
+    #[must_use]
+    pub fn environment(self, environment: impl Environment + Send + Sync + 'static) -> Self {
+        Self { environment: Arc::new(environment), ..self }
+    }
+}
+
+/// Why nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no Wasm host.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// Plugins can't be used, and `require_all` asks for all of them.
+    #[error("{} can't be used, and `require_all` asks for all plugins", listed(plugins))]
+    Required {
+        /// The plugins.
+        plugins: Vec<PluginId>,
+        /// Why, with places in the configuration.
+        problems: Vec<Problem>,
+    },
+}
+
+fn listed(plugins: &[PluginId]) -> String {
+    plugins.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// How much is served.
@@ -66,36 +154,53 @@ pub struct Totals {
 }
 
 impl Supervisor {
-    /// Starts the Wasm host, loads all plugins and publishes what they offer.
+    /// Starts the Wasm host, loads all plugins, publishes what they offer, and goes on keeping it as the files say.
     ///
     /// # Errors
-    /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`].
-    pub async fn start(config: &Config) -> Result<Self, HostError> {
+    /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`], unless the
+    /// configuration requires all of them.
+    pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
+        let Options { watched, environment } = options;
         let inbox: Arc<Inbox> = Arc::default();
         let (cache, concurrency) = (config.cache.clone(), config.concurrency);
         let host = WasmHost::new(HostOptions { cache, concurrency, inbox: Some(Arc::clone(&inbox)) })?;
-        let loads = stream::iter(config.plugins.iter().map(|plugin| load(&host, plugin)));
-        let loads: Vec<_> = loads.buffered(LOADED_AT_ONCE).collect().await;
-        let mut problems = Vec::new();
-        let mut loaded = Vec::new();
-        for load in loads {
-            match load {
-                Ok(plugin) => loaded.push(plugin),
-                Err(wrong) => problems.extend(wrong),
-            }
+        let host = Arc::new(host);
+        let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
+        let (gate, updates): (_, Arc<Updates>) = (Arc::new(Gate::new(concurrency)), Arc::default());
+        let (ask, requests) = mpsc::channel(REQUESTS);
+        let names = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
+        let (files, wanted, notice) = Files::new(Wanted { files: names.clone(), how: config.watch });
+        let observing = watched.map(|Watched { since, .. }| tokio::spawn(observe(wanted, notice, since)));
+        let tools = Tools {
+            host: Arc::new(Wasm(Arc::clone(&host))),
+            reader: Arc::new(FromFile { file: config.file.clone(), environment }),
+            inbox,
+            files,
+            requests,
+            gate: Arc::clone(&gate),
+            updates: Arc::clone(&updates),
+            catalog: catalog.clone(),
+        };
+        let require_all = config.require_all;
+        let mut keeper = Keeper::new(config, names, tools);
+        let mut supervisor = Self {
+            host,
+            gate,
+            catalog,
+            updates,
+            problems: Vec::new(),
+            status: keeper.status(),
+            reloader: Reloader::new(ask),
+            tasks: observing.into_iter().collect(),
+        };
+        keeper.load_all().await;
+        supervisor.problems = keeper.problems();
+        let plugins = keeper.unusable();
+        if require_all && !plugins.is_empty() {
+            return Err(StartError::Required { plugins, problems: supervisor.problems.clone() });
         }
-        let members = loaded.iter().map(|loaded| loaded.member.clone()).collect();
-        let Build { catalog, refused: conflicting, warnings } = Catalog::build(1, members, None);
-        problems.extend(warnings.iter().cloned());
-        problems.extend(conflicting.iter().flat_map(Refused::problems));
-        problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
-        let (catalog, _) = sync::watch::channel(Arc::new(catalog));
-        let updates: Arc<Updates> = Arc::default();
-        let relisting = Relisting::new(loaded, warnings, catalog.clone(), Arc::clone(&updates));
-        let relisting = tokio::spawn(relisting.run(inbox));
-        let gate = Arc::new(Gate::new(config.concurrency));
-        let configured = config.plugins.len();
-        Ok(Self { host, gate, catalog, updates, problems, configured, relisting })
+        supervisor.tasks.push(tokio::spawn(keeper.run()));
+        Ok(supervisor)
     }
 
     /// What calls the plugins by their public names.
@@ -116,7 +221,19 @@ impl Supervisor {
         &self.updates
     }
 
-    /// What is wrong with the plugins, in the order of the file.
+    /// What can't be used and what waits, now and later.
+    #[must_use]
+    pub fn status(&self) -> sync::watch::Receiver<Arc<Status>> {
+        self.status.clone()
+    }
+
+    /// Where reloads are asked for.
+    #[must_use]
+    pub fn reloader(&self) -> Reloader {
+        self.reloader.clone()
+    }
+
+    /// What was wrong with the plugins at the start, in the order of the file.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -126,9 +243,10 @@ impl Supervisor {
     #[must_use]
     pub fn totals(&self) -> Totals {
         let catalog = Arc::clone(&self.catalog.borrow());
+        let configured = self.status.borrow().plugins.len();
         Totals {
             plugins: catalog.members().len(),
-            refused: self.configured - catalog.members().len(),
+            refused: configured.saturating_sub(catalog.members().len()),
             tools: catalog.tools().len(),
             resources: catalog.resources().len(),
             templates: catalog.templates().len(),
@@ -141,38 +259,17 @@ impl Supervisor {
     pub fn gauges(&self) -> Gauges {
         self.host.gauges()
     }
-}
 
-/// Loads one plugin and looks at it alone.
-async fn load(host: &WasmHost, config: &Arc<PluginConfig>) -> Result<Loaded, Vec<Problem>> {
-    let started = Instant::now();
-    let loaded = async { host.load(Arc::clone(config), host.read(config).await?).await };
-    let wasm = match loaded.await {
-        Ok(wasm) => wasm,
-        Err(error) => return Err(vec![problem(config, &error)]),
-    };
-    let digest = *wasm.digest();
-    let member = {
-        let plugin: Arc<dyn Plugin> = Arc::<WasmPlugin>::clone(&wasm);
-        let config = Arc::clone(config);
-        spawn_blocking(move || Member::new(plugin, config)).await
-    };
-    let member = member.unwrap_or_else(|error| {
-        let message = format!("plugin `{}` can't be used: the gateway failed: {error}", config.id);
-        Err(vec![Problem::error(message).at(config.place.clone())])
-    })?;
-    let took = started.elapsed();
-    tracing::debug!(plugin = %config.id, digest = digest.short(), ?took, "a plugin was loaded");
-    Ok(Loaded { wasm, member })
-}
+    /// How many loaded components each plugin has that somebody still holds.
+    #[must_use]
+    pub fn generations(&self) -> BTreeMap<PluginId, u32> {
+        self.host.generations()
+    }
 
-/// What an operator is told of a plugin that can't be loaded.
-fn problem(config: &PluginConfig, error: &LoadError) -> Problem {
-    let message = format!("plugin `{}` can't be loaded: {error}", config.id);
-    let problem = Problem::error(message).at(config.source_place.clone());
-    match error.hint() {
-        Some(hint) => problem.hint(hint),
-        None => problem,
+    /// The permits of all plugins.
+    #[must_use]
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
     }
 }
 

@@ -19,7 +19,7 @@ fn config(folder: &TempDir) -> Config {
 }
 
 fn over_http(address: &str) -> Options {
-    Options { http: Some(address.parse().unwrap()), stdio: None }
+    Options { http: Some(address.parse().unwrap()), stdio: None, ..Options::default() }
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn it_ends_with_its_peer_over_stdio() {
     let (mut to, input) = duplex(1024);
     let (output, from) = duplex(1024);
     let stdio = Some(Stdio::of(Box::new(input), Box::new(output)));
-    let app = App::start(&config(&folder), Options { http: None, stdio }).await.unwrap();
+    let app = App::start(&config(&folder), Options { stdio, ..Options::default() }).await.unwrap();
     assert_eq!(app.address(), None);
     to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
     let mut line = String::new();

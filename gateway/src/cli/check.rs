@@ -6,7 +6,7 @@ use moongate_core::config::{Loaded, Problem, Severity, Source};
 use serde_json::{Value, json};
 
 use crate::cli::{Common, Exit, Format, configuration, print};
-use crate::supervisor::{Supervisor, Totals};
+use crate::supervisor::{Options, Supervisor, Totals};
 
 /// Load the configuration and every plugin, serve nothing, and say all that is wrong
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ impl Check {
         let Loaded { source, config, mut problems, .. } = configuration::read(common.config.as_deref());
         let mut totals = None;
         if let Some(config) = config {
-            let supervisor = Supervisor::start(&config).await?;
+            let supervisor = Supervisor::start(config, Options::once()).await?;
             problems.extend_from_slice(supervisor.problems());
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());

@@ -6,7 +6,7 @@ use anyhow::Result;
 use moongate_core::config::{self, Loaded, Problem, ProcessEnvironment, Source};
 
 use crate::cli::{Common, print};
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Options, Supervisor};
 
 /// The name of the file.
 const NAME: &str = "gateway.toml";
@@ -43,7 +43,7 @@ fn missing(usual: &[PathBuf]) -> Loaded {
 pub(super) async fn load(common: &Common) -> Result<Option<Supervisor>> {
     let Loaded { source, config, mut problems, .. } = read(common.config.as_deref());
     let supervisor = match config {
-        Some(config) => Some(Supervisor::start(&config).await?),
+        Some(config) => Some(Supervisor::start(config, Options::once()).await?),
         None => None,
     };
     problems.extend(supervisor.iter().flat_map(Supervisor::problems).cloned());

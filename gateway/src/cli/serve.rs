@@ -1,7 +1,9 @@
 //! `serve`: the gateway at work, until a signal or the end of its host.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -9,7 +11,7 @@ use moongate_core::config::{Config, Loaded};
 
 use crate::app::{App, Options, Reason, Service, Signals, StartError, Stopped};
 use crate::cli::{Common, Exit, check, configuration, print, version};
-use crate::supervisor::Totals;
+use crate::supervisor::{self, Totals};
 use crate::transport::http::PATH;
 use crate::transport::stdio::fds::Stdio;
 
@@ -46,7 +48,8 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 
 impl Serve {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let Loaded { source, config, mut problems, .. } = configuration::read(common.config.as_deref());
+        let since = SystemTime::now();
+        let Loaded { source, config, mut problems, files } = configuration::read(common.config.as_deref());
         let Some(config) = config else {
             print::problems(&problems, &source);
             return Ok(Exit::Configuration);
@@ -55,7 +58,7 @@ impl Serve {
         let service = Service::find();
         service.loading(config.plugins.len()).await;
         let started = tokio::select! {
-            started = App::start(&config, self.options(&config)) => started,
+            started = App::start(&config, self.options(&config, files, since)) => started,
             signal = stops.next() => {
                 tracing::info!(signal, "stopped before it served");
                 return Ok(Exit::Success);
@@ -67,7 +70,14 @@ impl Serve {
                 print::error(&error.to_string(), error.hint().as_deref());
                 return Ok(match error {
                     StartError::Open(_) => Exit::Configuration,
-                    StartError::Bind(_) | StartError::Host(_) | StartError::Sealing(_) => Exit::Failure,
+                    StartError::Plugins(supervisor::StartError::Required { problems: more, .. }) => {
+                        problems.extend(more);
+                        print::problems(&problems, &source);
+                        Exit::Configuration
+                    }
+                    StartError::Bind(_)
+                    | StartError::Plugins(supervisor::StartError::Host(_))
+                    | StartError::Sealing(_) => Exit::Failure,
                 });
             }
         };
@@ -95,13 +105,14 @@ impl Serve {
         Ok(Exit::Success)
     }
 
-    fn options(&self, config: &Config) -> Options {
+    fn options(&self, config: &Config, files: BTreeSet<PathBuf>, since: SystemTime) -> Options {
         let http = match self.http {
             Some(address) => Some(address.unwrap_or(config.http.listen)),
             None if self.stdio => None,
             None => Some(config.http.listen),
         };
-        Options { http, stdio: self.stdio.then(Stdio::open) }
+        let plugins = supervisor::Options::watching(files, since);
+        Options { http, stdio: self.stdio.then(Stdio::open), plugins }
     }
 
     /// What was started, in at most six lines.

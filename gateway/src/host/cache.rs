@@ -90,6 +90,13 @@ impl Cache {
         names.filter(|name| is_entry(name, &stem)).find_map(|name| self.load(engine, &name))
     }
 
+    /// Is there compiled code of it? Whether it can be used is found out when it is loaded.
+    pub(super) fn holds(&self, engine: &Engine, digest: &Digest) -> bool {
+        let stem = stem(engine, digest);
+        let Ok(entries) = fs::read_dir(&self.dir) else { return false };
+        entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(|name| is_entry(name, &stem)))
+    }
+
     /// The code in the file of that name, if it can be used.
     fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);

@@ -163,6 +163,12 @@ impl Loader {
         link(&self.linker, &component)
     }
 
+    /// Does loading it take little?
+    pub(super) fn is_compiled(&self, candidate: &Candidate) -> bool {
+        let kept = |cache: &Cache| cache.holds(self.linker.engine(), &candidate.digest);
+        recognise(&candidate.bytes).is_err() || self.cache.as_ref().is_some_and(kept)
+    }
+
     fn find(&self, digest: &Digest) -> Option<Component> {
         self.cache.as_ref()?.get(self.linker.engine(), digest)
     }

@@ -43,6 +43,12 @@ impl fmt::Debug for WasmPlugin {
 }
 
 impl WasmPlugin {
+    /// The table that it was loaded with.
+    #[must_use]
+    pub fn table(&self) -> &Arc<PluginConfig> {
+        &self.sandbox.config
+    }
+
     /// The same component, asked anew what it offers.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use moongate_core::names::{Digest, PluginId};
 pub const REMEMBERED: usize = 20;
 
 /// The gateway's plugins at one moment. Published through a `watch` channel whenever something of it changes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// How many catalogs were published before the one that serves.
     pub generation: u64,
@@ -29,7 +29,7 @@ pub struct Status {
 }
 
 /// The configuration in use.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigStatus {
     /// Its file.
     pub file: PathBuf,
@@ -42,7 +42,7 @@ pub struct ConfigStatus {
 }
 
 /// One plugin of the configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginStatus {
     /// The key of its table.
     pub id: PluginId,

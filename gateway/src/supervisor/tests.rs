@@ -20,7 +20,7 @@ async fn every_plugin_that_cannot_be_used_is_told_of_where_the_file_names_it() {
     let cache = folder.path().join("cache").display().to_string();
     let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
     let loaded = load(&folder.path().join("gateway.toml"), &variables);
-    let supervisor = Supervisor::start(&loaded.config.unwrap()).await.unwrap();
+    let supervisor = Supervisor::start(loaded.config.unwrap(), Options::once()).await.unwrap();
 
     let told: Vec<(&str, &str)> = supervisor
         .problems()

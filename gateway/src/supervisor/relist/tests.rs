@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use moongate_core::call::CallContext;
 use moongate_core::changes::Listener;
-use moongate_core::config::{PluginConfig, StateGrant};
+use moongate_core::config::from_text;
 use moongate_core::names::{Principal, ToolName};
 use tempfile::TempDir;
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
 
 use super::*;
 use crate::host::tests::Guest;
-use crate::host::{HostOptions, WasmHost};
+use crate::supervisor::{Options, Supervisor};
 
 /// Its tool is called `ru` where the key `short` is kept, and nothing at all where `broken` is.
 fn guest() -> Guest {
@@ -47,51 +47,36 @@ fn guest() -> Guest {
 }
 
 struct Bench {
-    loaded: Loaded,
+    supervisor: Supervisor,
     catalog: watch::Receiver<Arc<Catalog>>,
     updates: Arc<Updates>,
-    task: JoinHandle<()>,
-    _host: WasmHost,
     _dir: TempDir,
 }
 
 impl Bench {
     async fn new() -> Self {
         let dir = TempDir::new().unwrap();
-        let inbox: Arc<Inbox> = Arc::default();
-        let cache = dir.path().join("cache");
-        let options = HostOptions { cache, concurrency: 2, inbox: Some(Arc::clone(&inbox)) };
-        let host = WasmHost::new(options).unwrap();
-        let source = dir.path().join("guest.wasm");
-        std::fs::write(&source, guest().build()).unwrap();
-        let mut config = PluginConfig::bare(PluginId::new("guest").unwrap(), source);
-        config.allow.state = StateGrant::Own;
-        let config = Arc::new(config);
-        let wasm = host.load(Arc::clone(&config), host.read(&config).await.unwrap()).await.unwrap();
-        let plugin: Arc<dyn Plugin> = Arc::<WasmPlugin>::clone(&wasm);
-        let loaded = Loaded { wasm, member: Member::new(plugin, config).unwrap() };
-        let built = Catalog::build(1, vec![loaded.member.clone()], None);
-        let (sender, catalog) = watch::channel(Arc::new(built.catalog));
-        let updates: Arc<Updates> = Arc::default();
-        let relisting = Relisting::new(vec![loaded.clone()], Vec::new(), sender, Arc::clone(&updates));
-        let task = tokio::spawn(relisting.run(inbox));
-        Self { loaded, catalog, updates, task, _host: host, _dir: dir }
+        std::fs::write(dir.path().join("guest.wasm"), guest().build()).unwrap();
+        let text = "version = 1\n[plugins.guest]\nsource = \"guest.wasm\"\nallow.state = true\n";
+        let cache = dir.path().join("cache").display().to_string();
+        let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
+        let loaded = from_text(&dir.path().join("gateway.toml"), text.to_owned(), &variables);
+        let supervisor = Supervisor::start(loaded.config.unwrap(), Options::once()).await.unwrap();
+        let (mut catalog, updates) = (supervisor.catalog(), Arc::clone(supervisor.updates()));
+        catalog.mark_unchanged();
+        Self { supervisor, catalog, updates, _dir: dir }
     }
 
     /// Keeps a key, and with that reports a change.
     async fn keep(&self, key: &str) {
         let context = Arc::new(CallContext::internal(Principal::Local));
-        self.loaded.wasm.call_tool(context, &ToolName::new("run").unwrap(), key).await.unwrap();
+        let catalog = Arc::clone(&self.supervisor.catalog().borrow());
+        let plugin = catalog.members()[0].plugin();
+        plugin.call_tool(context, &ToolName::new("run").unwrap(), key).await.unwrap();
     }
 
     fn names(&self) -> Vec<String> {
         self.catalog.borrow().tools().iter().map(|tool| tool.public().to_string()).collect()
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
@@ -144,16 +129,16 @@ async fn a_panic_over_one_plugins_lists_does_not_end_the_asking_of_all() {
 async fn resources_that_are_not_kept_until_the_lists_are_there_are_told_of_once() {
     let lines = Arc::new(AtomicUsize::new(0));
     let _guard = tracing::subscriber::set_default(Counting(Arc::clone(&lines)));
-    let (catalog, _) = watch::channel(Arc::new(Catalog::build(1, Vec::new(), None).catalog));
-    let mut relisting = Relisting::new(Vec::new(), Vec::new(), catalog, Arc::default());
+    let (catalog, updates) = (Catalog::empty(), Updates::default());
+    let mut relists = Relists::default();
     let plugin = PluginId::new("guest").unwrap();
     for round in 0..5 {
         let uris = (0..1000).map(|at| ResourceUri::new(&format!("test://{round}/{at}")).unwrap());
         let reported = Reported { lists: true, resources: uris.collect() };
-        relisting.reported(BTreeMap::from([(plugin.clone(), reported.clone())]));
-        relisting.reported(BTreeMap::from([(plugin.clone(), reported)]));
+        relists.reported(&plugin, reported.clone(), &catalog, &updates);
+        relists.reported(&plugin, reported, &catalog, &updates);
     }
-    assert_eq!((relisting.waiting[&plugin].len(), lines.load(Ordering::Relaxed)), (WAITING, 1));
+    assert_eq!((relists.waiting[&plugin].len(), lines.load(Ordering::Relaxed)), (WAITING, 1));
 }
 
 /// Counts warnings of relisting.

@@ -1,0 +1,110 @@
+//! The Wasm host, as the supervisor asks it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moongate_core::config::{PluginConfig, Problem};
+use moongate_core::names::Digest;
+
+use crate::host::{self, LoadError, Unreadable, WasmHost, WasmPlugin};
+
+use super::{Candidate, Code, Failure, Helps, Host, Work};
+
+/// The Wasm host.
+pub(in crate::supervisor) struct Wasm(pub(in crate::supervisor) Arc<WasmHost>);
+
+/// A file that was read.
+struct Read {
+    host: Arc<WasmHost>,
+    candidate: host::Candidate,
+}
+
+impl Host for Wasm {
+    fn read(&self, table: Arc<PluginConfig>) -> Work<Box<dyn Candidate>> {
+        let host = Arc::clone(&self.0);
+        Box::pin(async move {
+            let candidate = host.read(&table).await.map_err(|error| failure(&table, &error))?;
+            Ok(Box::new(Read { host, candidate }) as Box<dyn Candidate>)
+        })
+    }
+}
+
+impl Candidate for Read {
+    fn digest(&self) -> Digest {
+        *self.candidate.digest()
+    }
+
+    fn is_compiled(&self) -> bool {
+        self.host.is_compiled(&self.candidate)
+    }
+
+    fn load(self: Box<Self>, table: Arc<PluginConfig>) -> Work<Arc<dyn Code>> {
+        let Self { host, candidate } = *self;
+        Box::pin(async move {
+            let loaded = host.load(Arc::clone(&table), candidate).await;
+            Ok(loaded.map_err(|error| failure(&table, &error))? as Arc<dyn Code>)
+        })
+    }
+}
+
+impl Code for WasmPlugin {
+    fn under(&self, table: Arc<PluginConfig>) -> Arc<dyn Code> {
+        Arc::new(self.reconfigured(table))
+    }
+
+    fn described_anew(self: Arc<Self>) -> Work<Arc<dyn Code>> {
+        Box::pin(async move {
+            let described = Self::described_anew(&self).await;
+            Ok(Arc::new(described.map_err(|error| failure(self.table(), &error))?) as Arc<dyn Code>)
+        })
+    }
+
+    fn retire(&self, after: Duration) {
+        Self::retire(self, after);
+    }
+}
+
+/// What the operator is told.
+fn failure(table: &PluginConfig, error: &LoadError) -> Failure {
+    let message = format!("plugin `{}` can't be loaded: {error}", table.id);
+    let problem = Problem { hint: error.hint(), ..Problem::error(message).at(table.source_place.clone()) };
+    let reason = if names_the_file(error) {
+        error.to_string()
+    } else {
+        format!("`{}` can't be used: {error}", table.source.display())
+    };
+    Failure { reason, hint: error.hint(), helps: helps(error), problems: vec![problem] }
+}
+
+fn names_the_file(error: &LoadError) -> bool {
+    matches!(error, LoadError::Read { .. } | LoadError::NoFile { .. } | LoadError::Unsettled { .. })
+}
+
+/// What depends on the bytes alone is the same whenever it is tried.
+fn helps(error: &LoadError) -> Helps {
+    match error {
+        LoadError::Read { why: Unreadable::Absent { .. }, .. } => Helps::Return,
+        LoadError::Read { why: Unreadable::Denied | Unreadable::Other(_), .. }
+        | LoadError::NoFile { .. }
+        | LoadError::Unsettled { .. }
+        | LoadError::Killed
+        | LoadError::Grant { .. }
+        | LoadError::Describe { .. }
+        | LoadError::Internal(_) => Helps::Time,
+        LoadError::TooBig { .. }
+        | LoadError::Digest { .. }
+        | LoadError::Precompiled
+        | LoadError::CoreModule
+        | LoadError::NotWasm { .. }
+        | LoadError::Broken { .. }
+        | LoadError::Compile { .. }
+        | LoadError::Demands { .. }
+        | LoadError::Contract { .. }
+        | LoadError::NewerFunctions { .. }
+        | LoadError::UnknownImports { .. }
+        | LoadError::Import { .. }
+        | LoadError::NoExports { .. }
+        | LoadError::Export { .. }
+        | LoadError::Manifest { .. } => Helps::Change,
+    }
+}

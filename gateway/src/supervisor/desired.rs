@@ -1,0 +1,168 @@
+//! The configuration that is wanted: the one in use, what stands in the file, and what of it has to wait.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use moongate_core::config::{
+    self, Config, Environment, Grants, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load,
+};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
+
+/// A file may be read while it is being written: it is used when it was the same twice, so long apart.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The same for a file that isn't there, which may be in the middle of being replaced.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
+/// A file that never is the same twice is used as it is.
+const LOOKS: usize = 20;
+
+/// Reads the configuration.
+pub(super) trait Reader: Send + Sync {
+    /// Reads it; blocks meanwhile.
+    fn read(&self) -> config::Loaded;
+}
+
+/// Reads it from its file.
+pub(super) struct FromFile {
+    pub(super) file: PathBuf,
+    pub(super) environment: Arc<dyn Environment + Send + Sync>,
+}
+
+impl Reader for FromFile {
+    fn read(&self) -> config::Loaded {
+        load(&self.file, &*self.environment)
+    }
+}
+
+/// Reads it until it is the same twice.
+pub(super) async fn settled(reader: Arc<dyn Reader>) -> config::Loaded {
+    let mut before = read(&reader).await;
+    for _ in 0..LOOKS {
+        let is_there = before.config.is_some() || !before.source.text.is_empty();
+        sleep(if is_there { PAUSE } else { LONG_PAUSE }).await;
+        let now = read(&reader).await;
+        if now.source.text == before.source.text && now.problems == before.problems {
+            return now;
+        }
+        before = now;
+    }
+    before
+}
+
+async fn read(reader: &Arc<dyn Reader>) -> config::Loaded {
+    let this = Arc::clone(reader);
+    spawn_blocking(move || this.read()).await.unwrap_or_else(|error| config::Loaded {
+        source: Source { path: PathBuf::new(), text: String::new() },
+        config: None,
+        problems: vec![Problem::error(format!("the gateway failed to read the configuration: {error}"))],
+        files: BTreeSet::new(),
+    })
+}
+
+/// A wish to read the configuration.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    /// When it was noticed that there is something to read.
+    pub(super) noticed: Instant,
+    /// The operator asked.
+    pub(super) asked: bool,
+}
+
+/// The configuration in use, and what is known of its file.
+#[derive(Debug)]
+pub(super) struct Desired {
+    /// As it was at the start.
+    pub(super) started: Config,
+    pub(super) since: SystemTime,
+    /// All files that it, or what stands in its file now, was read from.
+    pub(super) files: BTreeSet<PathBuf>,
+    /// Why what stands in the file now isn't in use.
+    pub(super) rejected: Option<String>,
+    /// What was said last of that.
+    pub(super) said: Option<String>,
+    pub(super) needs_restart: Vec<String>,
+    /// What becomes of tables that grant more.
+    pub(super) policy: WiderGrants,
+    /// The file says something else of it, which waits for the operator.
+    pub(super) policy_waits: bool,
+    pub(super) watch: WatchConfig,
+    /// What was warned of last.
+    pub(super) warned: Option<String>,
+    pub(super) want: Option<Wish>,
+    pub(super) running: Option<Wish>,
+}
+
+impl Desired {
+    pub(super) fn new(config: Config, files: BTreeSet<PathBuf>) -> Self {
+        Self {
+            since: SystemTime::now(),
+            files,
+            rejected: None,
+            said: None,
+            needs_restart: Vec::new(),
+            policy: config.wider_grants,
+            policy_waits: false,
+            watch: config.watch,
+            warned: None,
+            want: None,
+            running: None,
+            started: config,
+        }
+    }
+
+    /// Wants it to be read, once more if that is being done.
+    pub(super) fn read(&mut self, wish: Wish) {
+        self.want = Some(self.want.map_or(wish, |want| Wish {
+            noticed: want.noticed.min(wish.noticed),
+            asked: want.asked || wish.asked,
+        }));
+    }
+
+    /// Should it be read now? That counts as begun.
+    pub(super) fn begin(&mut self) -> bool {
+        if self.running.is_some() {
+            return false;
+        }
+        self.running = self.want.take();
+        self.running.is_some()
+    }
+
+    /// Is it being read, or to be read?
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.is_some() || self.want.is_some()
+    }
+
+    /// Is something that the operator asked for still to be done?
+    pub(super) fn owes(&self) -> bool {
+        [self.running, self.want].into_iter().flatten().any(|wish| wish.asked)
+    }
+}
+
+/// Whether a table holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// At once.
+    Take,
+    /// When the operator says so, because it would grant this.
+    Hold(Vec<String>),
+}
+
+/// What becomes of a table. `before`: what the plugin is granted now; none: it is new.
+pub(super) fn fate(before: Option<&Grants>, table: &PluginConfig, policy: WiderGrants) -> Fate {
+    let wider = match policy {
+        WiderGrants::Live => return Fate::Take,
+        WiderGrants::Wait => table.allow.wider_than(before.unwrap_or(&Grants::default())),
+    };
+    if wider.is_empty() { Fate::Take } else { Fate::Hold(wider) }
+}
+
+/// What becomes of tables that grant more, after a file that says `written`: that they needn't wait any more is the
+/// operator's to say, because whoever may write the file could say so first and grant in the next step.
+pub(super) fn policy(now: WiderGrants, written: WiderGrants, asked: bool) -> WiderGrants {
+    match now {
+        WiderGrants::Wait if !asked => WiderGrants::Wait,
+        WiderGrants::Wait | WiderGrants::Live => written,
+    }
+}

@@ -1,0 +1,371 @@
+//! A host without Wasm, files without a disk, and a loop between them: for tests with a clock that stands still.
+//!
+//! What a fake file holds is what its plugin does: words are names of tools, and some words mean more, see [`Fake`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use moongate_core::call::{
+    CallContext, CallError, Completion, CompletionTarget, Failure as Refusal, Fault, Outcome, PromptResult,
+    ReadResult, ToolResult,
+};
+use moongate_core::catalog::{Answer, Catalog, Plugin};
+use moongate_core::changes::Updates;
+use moongate_core::config::{self, PluginConfig, Problem, from_text};
+use moongate_core::gate::Gate;
+use moongate_core::json::Json;
+use moongate_core::manifest::{Manifest, Tool, ToolHints};
+use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::code::{Candidate, Code, Failure, Helps, Host, Work};
+use super::control::Reloader;
+use super::desired::Reader;
+use super::event::{Files, Noticed, Wanted};
+use super::keeper::{Keeper, Tools};
+use super::status::{PluginState, PluginStatus, Status};
+
+/// How long `slow` takes to compile.
+pub(super) const SLOW: Duration = Duration::from_secs(30);
+
+/// Files, and what was done with them.
+#[derive(Debug, Default)]
+pub(super) struct Disk {
+    pub(super) files: Mutex<BTreeMap<PathBuf, String>>,
+    /// What was compiled, by content; it isn't compiled again.
+    pub(super) compiled: Mutex<Vec<String>>,
+    /// What was loaded, by content.
+    pub(super) loaded: Mutex<Vec<String>>,
+    /// What was retired, by content.
+    pub(super) retired: Mutex<Vec<String>>,
+    /// How many were asked what they offer.
+    pub(super) described: Mutex<usize>,
+}
+
+/// A plugin. Its file's words are the names of its tools, but for these:
+///
+/// - `broken` isn't compiled, whenever it is tried; `flaky` is compiled only when the disk has a file `/ready`;
+/// - `slow` takes [`SLOW`] to compile; `panic` makes the compiler panic;
+/// - `picky` doesn't describe itself where its settings hold `trouble`;
+/// - `open` has a tool more where its settings hold `more`.
+#[derive(Debug)]
+pub(super) struct Fake {
+    disk: Arc<Disk>,
+    text: String,
+    digest: Digest,
+    pub(super) table: Arc<PluginConfig>,
+    manifest: Manifest,
+}
+
+impl Fake {
+    fn describe(disk: &Arc<Disk>, text: &str, table: &Arc<PluginConfig>) -> Result<Manifest, Failure> {
+        *disk.described.lock().unwrap() += 1;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if words.contains(&"picky") && table.config.contains_key("trouble") {
+            return Err(failed(table, "it doesn't describe itself", Helps::Time));
+        }
+        let more = (words.contains(&"open") && table.config.contains_key("more")).then_some("more");
+        let tools = words.into_iter().filter(|word| !["picky", "open", "slow", "flaky"].contains(word));
+        Ok(Manifest { tools: tools.chain(more).map(tool).collect(), ..Manifest::default() })
+    }
+}
+
+fn tool(name: &str) -> Tool {
+    Tool {
+        name: ToolName::new(name).unwrap(),
+        title: None,
+        description: format!("does {name}"),
+        input_schema: Json::from_value(&serde_json::json!({ "type": "object" })),
+        output_schema: None,
+        hints: ToolHints::default(),
+        icons: Vec::new(),
+        meta: Vec::new(),
+        extra: Vec::new(),
+    }
+}
+
+fn failed(table: &PluginConfig, reason: &str, helps: Helps) -> Failure {
+    let problem = Problem::error(format!("plugin `{}` can't be loaded: {reason}", table.id));
+    let problems = vec![problem.at(table.source_place.clone())];
+    Failure { reason: format!("`{}`: {reason}", table.source.display()), hint: None, helps, problems }
+}
+
+/// A host that reads from a [`Disk`].
+pub(super) struct FakeHost(pub(super) Arc<Disk>);
+
+struct FakeCandidate {
+    disk: Arc<Disk>,
+    text: String,
+}
+
+impl Host for FakeHost {
+    fn read(&self, table: Arc<PluginConfig>) -> Work<Box<dyn Candidate>> {
+        let disk = Arc::clone(&self.0);
+        Box::pin(async move {
+            let text = disk.files.lock().unwrap().get(&table.source).cloned();
+            let text = text.ok_or_else(|| failed(&table, "it isn't there", Helps::Return))?;
+            let digest = Digest::of(text.as_bytes());
+            if table.sha256.is_some_and(|pinned| pinned != digest) {
+                return Err(failed(&table, "it isn't the pinned one", Helps::Change));
+            }
+            Ok(Box::new(FakeCandidate { disk, text }) as Box<dyn Candidate>)
+        })
+    }
+}
+
+impl Candidate for FakeCandidate {
+    fn digest(&self) -> Digest {
+        Digest::of(self.text.as_bytes())
+    }
+
+    fn is_compiled(&self) -> bool {
+        self.disk.compiled.lock().unwrap().contains(&self.text)
+    }
+
+    fn load(self: Box<Self>, table: Arc<PluginConfig>) -> Work<Arc<dyn Code>> {
+        Box::pin(async move {
+            let Self { disk, text } = *self;
+            let words: Vec<&str> = text.split_whitespace().collect();
+            disk.loaded.lock().unwrap().push(text.clone());
+            if !disk.compiled.lock().unwrap().contains(&text) {
+                sleep(if words.contains(&"slow") { SLOW } else { Duration::ZERO }).await;
+                disk.compiled.lock().unwrap().push(text.clone());
+            }
+            assert!(!words.contains(&"panic"), "as it was asked to");
+            if words.contains(&"broken") {
+                return Err(failed(&table, "it is broken", Helps::Change));
+            }
+            if words.contains(&"flaky") && !disk.files.lock().unwrap().contains_key(Path::new("/ready")) {
+                return Err(failed(&table, "it isn't ready", Helps::Time));
+            }
+            let manifest = Fake::describe(&disk, &text, &table)?;
+            let digest = Digest::of(text.as_bytes());
+            Ok(Arc::new(Fake { disk, digest, text, table, manifest }) as Arc<dyn Code>)
+        })
+    }
+}
+
+impl Code for Fake {
+    fn under(&self, table: Arc<PluginConfig>) -> Arc<dyn Code> {
+        let (disk, text) = (Arc::clone(&self.disk), self.text.clone());
+        Arc::new(Self { disk, text, digest: self.digest, table, manifest: self.manifest.clone() })
+    }
+
+    fn described_anew(self: Arc<Self>) -> Work<Arc<dyn Code>> {
+        Box::pin(async move {
+            let manifest = Self::describe(&self.disk, &self.text, &self.table)?;
+            let (disk, text, table) = (Arc::clone(&self.disk), self.text.clone(), Arc::clone(&self.table));
+            Ok(Arc::new(Self { disk, text, digest: self.digest, table, manifest }) as Arc<dyn Code>)
+        })
+    }
+
+    fn retire(&self, _: Duration) {
+        self.disk.retired.lock().unwrap().push(self.text.clone());
+    }
+}
+
+fn nobody<T>() -> Answer<'static, T>
+where
+    T: Send + 'static,
+{
+    Box::pin(std::future::ready(Err(CallError::Refused(Refusal::NotFound(Fault::default())))))
+}
+
+impl Plugin for Fake {
+    fn id(&self) -> &PluginId {
+        &self.table.id
+    }
+
+    fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a ToolName,
+        _: &'a str,
+    ) -> Answer<'a, Outcome<ToolResult>> {
+        nobody()
+    }
+
+    fn read_resource<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a ResourceUri,
+    ) -> Answer<'a, Outcome<ReadResult>> {
+        nobody()
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a PromptName,
+        _: &'a [(String, String)],
+    ) -> Answer<'a, Outcome<PromptResult>> {
+        nobody()
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a CompletionTarget,
+        _: &'a str,
+        _: &'a str,
+        _: &'a [(String, String)],
+    ) -> Answer<'a, Completion> {
+        nobody()
+    }
+}
+
+/// Where the fake configuration is.
+const CONFIG: &str = "/gateway.toml";
+
+/// Reads a configuration from a [`Disk`].
+struct FakeReader(Arc<Disk>);
+
+impl Reader for FakeReader {
+    fn read(&self) -> config::Loaded {
+        let text = self.0.files.lock().unwrap().get(Path::new(CONFIG)).cloned().unwrap_or_default();
+        parse(&text)
+    }
+}
+
+fn parse(text: &str) -> config::Loaded {
+    let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), "/cache".to_owned())]);
+    from_text(Path::new(CONFIG), format!("version = 1\n{text}"), &variables)
+}
+
+/// A loop that runs.
+pub(super) struct Bench {
+    pub(super) disk: Arc<Disk>,
+    pub(super) reloader: Reloader,
+    pub(super) catalog: watch::Receiver<Arc<Catalog>>,
+    pub(super) status: watch::Receiver<Arc<Status>>,
+    pub(super) wanted: watch::Receiver<Wanted>,
+    pub(super) gate: Arc<Gate>,
+    notice: mpsc::Sender<Noticed>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Bench {
+    /// Starts with a configuration and files.
+    pub(super) async fn start(config: &str, files: &[(&str, &str)]) -> Self {
+        let disk: Arc<Disk> = Arc::default();
+        let files = files.iter().copied().chain([(CONFIG, config)]);
+        let files = files.map(|(path, text)| (PathBuf::from(path), text.to_owned()));
+        disk.files.lock().unwrap().extend(files);
+        let loaded = parse(config);
+        let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
+        let wanted = Wanted { files: BTreeSet::new(), how: config.watch };
+        let (files, wanted, notice) = Files::new(wanted);
+        let (ask, requests) = mpsc::channel(4);
+        let (catalog, _) = watch::channel(Arc::new(Catalog::empty()));
+        let gate = Arc::new(Gate::new(4));
+        let updates: Arc<Updates> = Arc::default();
+        let tools = Tools {
+            host: Arc::new(FakeHost(Arc::clone(&disk))),
+            reader: Arc::new(FakeReader(Arc::clone(&disk))),
+            inbox: Arc::default(),
+            files,
+            requests,
+            gate: Arc::clone(&gate),
+            updates,
+            catalog: catalog.clone(),
+        };
+        let mut keeper = Keeper::new(config, loaded.files, tools);
+        keeper.load_all().await;
+        let (status, catalog) = (keeper.status(), catalog.subscribe());
+        let task = tokio::spawn(keeper.run());
+        Self { disk, reloader: Reloader::new(ask), catalog, status, wanted, gate, notice, task }
+    }
+
+    /// Writes a file, and nobody notices yet.
+    pub(super) fn put(&self, path: &str, text: &str) {
+        self.disk.files.lock().unwrap().insert(path.into(), text.to_owned());
+    }
+
+    /// Removes a file, and nobody notices yet.
+    pub(super) fn remove(&self, path: &str) {
+        self.disk.files.lock().unwrap().remove(Path::new(path));
+    }
+
+    /// A change is noticed.
+    pub(super) async fn notice(&self, path: &str) {
+        self.notice_all(&[path]).await;
+    }
+
+    /// Changes are noticed at once.
+    pub(super) async fn notice_all(&self, paths: &[&str]) {
+        let paths = paths.iter().map(PathBuf::from).collect();
+        self.notice.send(Noticed::Changed(paths)).await.unwrap();
+    }
+
+    /// Writes a file, which is noticed, and waits until all is done.
+    pub(super) async fn write(&mut self, path: &str, text: &str) {
+        self.put(path, text);
+        self.notice(path).await;
+        self.settle().await;
+    }
+
+    /// The same for the configuration.
+    pub(super) async fn configure(&mut self, config: &str) {
+        self.write(CONFIG, config).await;
+    }
+
+    /// Waits until all is done.
+    pub(super) async fn settle(&mut self) {
+        sleep(Duration::from_millis(10)).await; // whatever was sent was taken by then: the clock stands still
+        self.status.wait_for(|status| status.settled).await.unwrap();
+    }
+
+    /// Ends the loop.
+    pub(super) fn stop(&mut self) {
+        self.task.abort();
+    }
+
+    /// The public names of all tools.
+    pub(super) fn tools(&self) -> Vec<String> {
+        self.catalog.borrow().tools().iter().map(|tool| tool.public().to_string()).collect()
+    }
+
+    /// What was compiled so far, in order.
+    pub(super) fn compiled(&self) -> Vec<String> {
+        self.disk.compiled.lock().unwrap().clone()
+    }
+
+    /// The status of a plugin.
+    pub(super) fn plugin(&self, id: &str) -> PluginStatus {
+        let status = Arc::clone(&self.status.borrow());
+        status.plugins.iter().find(|plugin| plugin.id.as_str() == id).unwrap().clone()
+    }
+
+    /// Why a plugin isn't used as it is now.
+    pub(super) fn trouble(&self, id: &str) -> Option<String> {
+        match self.plugin(id).state {
+            PluginState::Loading | PluginState::Serving => None,
+            PluginState::Degraded(trouble) | PluginState::Failed(trouble) => Some(trouble.reason),
+        }
+    }
+
+    /// The table that a plugin's code runs under.
+    pub(super) fn sandbox(&self, id: &str) -> Arc<PluginConfig> {
+        let catalog = Arc::clone(&self.catalog.borrow());
+        let member = catalog.members().iter().find(|member| member.id().as_str() == id).unwrap();
+        Arc::clone(member.config())
+    }
+}

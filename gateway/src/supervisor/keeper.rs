@@ -1,0 +1,344 @@
+//! The loop: keeps what serves as the files say.
+//!
+//! One task owns the state: the configuration in use, a slot for each plugin, and what is to be told. An event changes
+//! the state; after each event whatever is due is begun, what is ready is published, and the status is told. What takes
+//! time runs in tasks of its own, each of which ends in an event. Nothing that goes wrong with one event ends the loop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use moongate_core::catalog::Catalog;
+use moongate_core::changes::Updates;
+use moongate_core::config::{Config, PluginConfig, Problem};
+use moongate_core::gate::Gate;
+use moongate_core::names::PluginId;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::host::{Inbox, Reported};
+
+use super::attend::{Attended, Look, Turns, attend};
+use super::code::{Code, Host, Loaded};
+use super::control::Request;
+use super::desired::{Desired, Reader, Wish, settled};
+use super::event::{Done, Event, Files, Noticed, until};
+use super::relist::{Asked, Relists, ask};
+use super::report::Report;
+use super::slot::{Came, Slot};
+use super::status::{Status, Watching};
+
+mod configure;
+mod publish;
+mod tell;
+
+/// What is ready is published no later, whatever else is still being loaded.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the loop works with.
+pub(super) struct Tools {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) reader: Arc<dyn Reader>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) files: Files,
+    pub(super) requests: mpsc::Receiver<Request>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) updates: Arc<Updates>,
+    pub(super) catalog: watch::Sender<Arc<Catalog>>,
+}
+
+/// The loop.
+pub(super) struct Keeper {
+    tools: Tools,
+    watching: Watching,
+    turns: Arc<Turns>,
+    jobs: JoinSet<Done>,
+    desired: Desired,
+    /// In the order of `gateway.toml`.
+    slots: Vec<Slot>,
+    serials: u64,
+    relists: Relists,
+    report: Report,
+    status: watch::Sender<Arc<Status>>,
+    /// Since when something is ready to be published.
+    ready_since: Option<Instant>,
+    /// What was warned of when the catalog was built last.
+    warnings: Vec<Problem>,
+    /// What serves no more, and how long it is still needed.
+    replaced: Vec<(Arc<dyn Code>, Duration)>,
+    phase: Phase,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing serves before all plugins were tried once; what can't be used is told by whoever starts it.
+    Starting,
+    /// It serves.
+    Serving,
+}
+
+impl Keeper {
+    /// Nothing is loaded yet. `files`: those that the configuration was read from.
+    pub(super) fn new(config: Config, files: BTreeSet<PathBuf>, tools: Tools) -> Self {
+        let now = Instant::now();
+        let tables = config.plugins.clone();
+        let desired = Desired::new(config, files);
+        let status = tell::nothing(&desired);
+        let mut keeper = Self {
+            tools,
+            watching: Watching::Off,
+            turns: Arc::default(),
+            jobs: JoinSet::new(),
+            desired,
+            slots: Vec::new(),
+            serials: 0,
+            relists: Relists::default(),
+            report: Report::default(),
+            status: watch::channel(Arc::new(status)).0,
+            ready_since: None,
+            warnings: Vec::new(),
+            replaced: Vec::new(),
+            phase: Phase::Starting,
+        };
+        for table in tables {
+            let serial = keeper.serial();
+            keeper.slots.push(Slot::new(serial, table, now));
+        }
+        keeper.watch();
+        keeper
+    }
+
+    /// Loads all plugins and publishes what they offer together.
+    pub(super) async fn load_all(&mut self) {
+        self.begin(Instant::now());
+        while self.slots.iter().any(Slot::is_busy) {
+            self.step().await;
+        }
+        self.ready_since = Some(Instant::now());
+        self.publish();
+        self.phase = Phase::Serving;
+        self.tell();
+    }
+
+    /// Works for ever.
+    pub(super) async fn run(mut self) {
+        loop {
+            self.step().await;
+        }
+    }
+
+    /// What is wrong with the plugins, in the order of the file.
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let failures = self.slots.iter().flat_map(Slot::failures).flat_map(|failure| &failure.problems);
+        let mut problems: Vec<_> = failures.chain(&self.warnings).cloned().collect();
+        problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+        problems
+    }
+
+    /// The plugins that don't serve.
+    pub(super) fn unusable(&self) -> Vec<PluginId> {
+        let slots = self.slots.iter().filter(|slot| slot.serving.is_none());
+        slots.map(|slot| slot.id().clone()).collect()
+    }
+
+    /// The status, now and later.
+    pub(super) fn status(&self) -> watch::Receiver<Arc<Status>> {
+        self.status.subscribe()
+    }
+
+    /// Waits for what happens next, and does what follows from it.
+    async fn step(&mut self) {
+        let event = self.next().await;
+        // Whatever a mistake of ours leaves undone is done with the next event.
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            self.take(event);
+            let now = Instant::now();
+            self.begin(now);
+            self.publish_if_due(now);
+            self.tell();
+        }));
+        if done.is_err() {
+            tracing::error!("the gateway failed at a change, and goes on; this is a mistake in it");
+        }
+    }
+
+    async fn next(&mut self) -> Event {
+        let due = self.due();
+        let Tools { inbox, files, requests, .. } = &mut self.tools;
+        tokio::select! {
+            Some(noticed) = files.noticed.recv() => match noticed {
+                Noticed::Changed(files) => Event::Changed(files),
+                Noticed::Watching(watching) => Event::Watching(watching),
+            },
+            Some(request) = requests.recv() => Event::Asked(request),
+            reported = inbox.take() => Event::Reported(reported),
+            Some(done) = self.jobs.join_next() => match done {
+                Ok(done) => Event::Done(done),
+                Err(error) => {
+                    tracing::error!("something of a reload was lost: {error}");
+                    Event::Due
+                }
+            },
+            () = until(due) => Event::Due,
+        }
+    }
+
+    /// When there is something to do, if nothing happens before.
+    fn due(&self) -> Option<Instant> {
+        let slots = self.slots.iter().filter_map(Slot::due);
+        slots.chain(self.ready_since.map(|since| since + PATIENCE)).chain(self.relists.next()).min()
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Changed(files) => self.changed(&files),
+            Event::Asked(request) => self.asked(request),
+            Event::Reported(reported) => self.reported(reported),
+            Event::Done(Done::Attended { serial, table, attended }) => {
+                self.attended(serial, &table, attended)
+            }
+            Event::Done(Done::Relisted { serial, plugin, before, asked }) => {
+                self.relisted(serial, &plugin, &before, asked);
+            }
+            Event::Done(Done::Read(loaded)) => self.read(*loaded),
+            Event::Watching(watching) => self.watching = watching,
+            Event::Due => {}
+        }
+    }
+
+    /// Finds out whose files they are. What isn't a component is of the configuration.
+    fn changed(&mut self, files: &BTreeSet<PathBuf>) {
+        let now = Instant::now();
+        let mut of_plugins = BTreeSet::new();
+        for slot in &mut self.slots {
+            let held = slot.held.iter().map(|held| &held.table.source);
+            of_plugins.extend(held.filter(|source| files.contains(*source)).cloned());
+            if files.contains(&slot.table.source) {
+                of_plugins.insert(slot.table.source.clone());
+                slot.look(Look::at_file(now));
+            }
+        }
+        let rejected = self.desired.rejected.is_some(); // whatever it was rejected for may be cured
+        if rejected || files.iter().any(|file| !of_plugins.contains(file)) {
+            self.desired.read(Wish { noticed: now, asked: false });
+        }
+    }
+
+    /// Everything is read anew, beginning with the configuration.
+    fn asked(&mut self, Request { cause, done }: Request) {
+        tracing::info!(?cause, "reading everything anew, as it was asked for");
+        self.report.tell(done);
+        self.desired.read(Wish { noticed: Instant::now(), asked: true });
+    }
+
+    fn reported(&mut self, reported: BTreeMap<PluginId, Reported>) {
+        let catalog = Arc::clone(&self.tools.catalog.borrow());
+        for (plugin, what) in reported {
+            if what.lists
+                && let Some(slot) = self.slots.iter_mut().find(|slot| *slot.id() == plugin)
+            {
+                // What is about to take its place may have been asked before this.
+                slot.relist_again |= slot.running.is_some() || slot.fresh.is_some();
+            }
+            self.relists.reported(&plugin, what, &catalog, &self.tools.updates);
+        }
+    }
+
+    fn attended(&mut self, serial: u64, table: &PluginConfig, attended: Attended) {
+        let now = Instant::now();
+        let Some(slot) = self.slots.iter_mut().find(|slot| slot.serial == serial) else { return };
+        match slot.attended(table, attended, now) {
+            Came::Something => self.ready(),
+            Came::Unchanged => self.report.reloads.unchanged += 1,
+            Came::Nothing => {}
+        }
+    }
+
+    fn relisted(&mut self, serial: u64, plugin: &PluginId, before: &Loaded, asked: Asked) {
+        self.relists.ended(plugin);
+        let slot = self.slots.iter_mut().find(|slot| slot.serial == serial);
+        let Some(slot) = slot else { return self.relists.forget(plugin) };
+        if slot.serving.as_ref().is_some_and(|serving| serving.loaded.is(before)) {
+            match asked {
+                Ok(None) => self.relists.taken(plugin, Ok(())),
+                Ok(Some(anew)) => {
+                    slot.relisted = Some(anew);
+                    self.publish_at_once();
+                }
+                Err(reason) => self.relists.taken(plugin, Err(reason)),
+            }
+        } else {
+            // Another took its place meanwhile, which may not know yet.
+            self.relists.want(plugin.clone());
+        }
+        let catalog = Arc::clone(&self.tools.catalog.borrow());
+        self.relists.tell(plugin, &catalog, &self.tools.updates);
+    }
+
+    /// Begins whatever may begin.
+    fn begin(&mut self, now: Instant) {
+        if self.desired.begin() {
+            let reader = Arc::clone(&self.tools.reader);
+            self.jobs.spawn(async move { Done::Read(Box::new(settled(reader).await)) });
+        }
+        for slot in &mut self.slots {
+            let Some(task) = slot.begin(now) else { continue };
+            let (serial, table) = (slot.serial, Arc::clone(&task.table));
+            let (host, turns) = (Arc::clone(&self.tools.host), Arc::clone(&self.turns));
+            self.jobs.spawn(async move {
+                let attended = attend(host, turns, task).await;
+                Done::Attended { serial, table, attended }
+            });
+        }
+        while let Some(plugin) = self.relists.start(now) {
+            let slot = self.slots.iter().find(|slot| *slot.id() == plugin);
+            match slot.and_then(|slot| Some((slot.serial, slot.serving.as_ref()?.loaded.clone()))) {
+                Some((serial, before)) => drop(self.jobs.spawn(async move {
+                    let asked = ask(before.clone()).await;
+                    Done::Relisted { serial, plugin, before, asked }
+                })),
+                None => self.relists.ended(&plugin),
+            }
+        }
+    }
+
+    /// Not later than this, if anything serves yet.
+    fn publish_at_once(&mut self) {
+        match self.phase {
+            Phase::Serving => self.publish(),
+            Phase::Starting => self.ready(),
+        }
+    }
+
+    /// There is something to publish.
+    fn ready(&mut self) {
+        self.ready_since.get_or_insert_with(Instant::now);
+    }
+
+    /// All that is ready at once: when nothing more is to come, but others aren't waited for long.
+    fn publish_if_due(&mut self, now: Instant) {
+        let Some(since) = self.ready_since else { return };
+        let more = self.slots.iter().any(Slot::is_busy);
+        match self.phase {
+            Phase::Serving if !more || now >= since + PATIENCE => self.publish(),
+            Phase::Serving | Phase::Starting => {}
+        }
+    }
+
+    fn serial(&mut self) -> u64 {
+        self.serials += 1;
+        self.serials
+    }
+}
+
+/// How long calls that run on code which serves no more may take.
+fn drain(table: &PluginConfig) -> Duration {
+    table.limits.timeout + table.limits.cancel_grace
+}
+
+#[cfg(test)]
+mod tests;

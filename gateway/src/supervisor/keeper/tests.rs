@@ -1,0 +1,5 @@
+//! The loop with fake plugins, and a clock that stands still but for what is waited for.
+
+mod configured;
+mod operator;
+mod replaced;
