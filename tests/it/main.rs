@@ -52,3 +52,5 @@ mod streams;
 mod stdio;
 /// How the gateway ends.
 mod stopping;
+/// Files that change while the gateway serves.
+mod watching;
