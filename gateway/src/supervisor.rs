@@ -45,6 +45,7 @@ use event::{Files, Wanted};
 use keeper::{Keeper, Tools};
 use observe::observe;
 use status::Status;
+use watch::{Native, System};
 
 /// How many requests to reload may wait for their turn to be taken; each is answered.
 const REQUESTS: usize = 16;
@@ -73,6 +74,7 @@ impl Drop for Supervisor {
 pub struct Options {
     watched: Option<Watched>,
     environment: Arc<dyn Environment + Send + Sync>,
+    system: Arc<dyn System>,
 }
 
 impl Default for Options {
@@ -99,7 +101,7 @@ impl Options {
     /// changed.
     #[must_use]
     pub fn once() -> Self {
-        Self { watched: None, environment: Arc::new(ProcessEnvironment) }
+        Self { watched: None, environment: Arc::new(ProcessEnvironment), system: Arc::new(Native) }
     }
 
     /// For whoever serves: changes are taken, unless the configuration says otherwise. `files`: those that it was read
@@ -113,6 +115,12 @@ impl Options {
     #[must_use]
     pub fn environment(self, environment: impl Environment + Send + Sync + 'static) -> Self {
         Self { environment: Arc::new(environment), ..self }
+    }
+
+    /// What files are watched with; the system that this runs on, if nothing else is said.
+    #[must_use]
+    pub fn system(self, system: impl System) -> Self {
+        Self { system: Arc::new(system), ..self }
     }
 }
 
@@ -160,7 +168,7 @@ impl Supervisor {
     /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`], unless the
     /// configuration requires all of them.
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
-        let Options { watched, environment } = options;
+        let Options { watched, environment, system } = options;
         let inbox: Arc<Inbox> = Arc::default();
         let (cache, concurrency) = (config.cache.clone(), config.concurrency);
         let host = WasmHost::new(HostOptions { cache, concurrency, inbox: Some(Arc::clone(&inbox)) })?;
@@ -170,7 +178,7 @@ impl Supervisor {
         let (ask, requests) = mpsc::channel(REQUESTS);
         let names = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
         let (files, wanted, notice) = Files::new(Wanted { files: names.clone(), how: config.watch });
-        let observing = watched.map(|Watched { since, .. }| tokio::spawn(observe(wanted, notice, since)));
+        let observing = watched.map(|Watched { since, .. }| tokio::spawn(observe(wanted, notice, since, system)));
         let tools = Tools {
             host: Arc::new(Wasm(Arc::clone(&host))),
             reader: Arc::new(FromFile { file: config.file.clone(), environment }),

@@ -1,5 +1,6 @@
 //! Watching files for the loop, in a task of its own: naming a file on a mount that doesn't answer takes a while.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_core::config::WatchConfig;
@@ -7,17 +8,18 @@ use tokio::sync::{mpsc, watch};
 
 use super::event::{self, Wanted};
 use super::status::Watching;
-use super::watch::{Events, Noticed, Watch, WatchOptions};
+use super::watch::{Events, Noticed, System, Watch, WatchOptions};
 
 /// Watches what is wanted until nobody wants to know. `since`: when the files were read that are wanted first.
 pub(super) async fn observe(
     mut wanted: watch::Receiver<Wanted>,
     notice: mpsc::Sender<event::Noticed>,
     since: SystemTime,
+    system: Arc<dyn System>,
 ) {
     let Wanted { files, how } = wanted.borrow_and_update().clone();
     let (events, poll) = settings(how);
-    let mut watch = Watch::new(WatchOptions { poll, events, since, ..WatchOptions::default() });
+    let mut watch = Watch::new(WatchOptions { poll, events, since, system });
     watch.set(named(files, how)).await;
     if notice.send(event::Noticed::Watching(told(&watch, how))).await.is_err() {
         return;
@@ -63,3 +65,6 @@ fn settings(how: WatchConfig) -> (Events, Duration) {
 fn told(watch: &Watch, how: WatchConfig) -> Watching {
     if how.events { watch.watching() } else { Watching::Off }
 }
+
+#[cfg(test)]
+mod tests;
