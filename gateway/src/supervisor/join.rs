@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use moongate_core::catalog::{Build, Catalog, Instead, Member, Refused};
+use moongate_core::catalog::{Build, Candidate, Catalog, Refused};
 use moongate_core::config::Problem;
 use moongate_core::names::PluginId;
 
@@ -49,42 +49,27 @@ impl Slot {
 /// Joins the slots, which stand in the order of the file.
 pub(super) fn join(slots: &[Slot], before: &Catalog) -> Joined {
     let states: Vec<_> = slots.iter().map(Slot::states).collect();
-    let mut at = vec![0; slots.len()];
-    let (mut refused, mut passed_over) = (BTreeMap::new(), Vec::new());
+    let candidates: Vec<_> = states.iter().filter_map(|its| candidate(its)).collect();
     let previous = (before.generation() > 0).then_some(before);
-    loop {
-        let chosen = states.iter().zip(&at).map(|(its, at)| its.get(*at));
-        let members: Vec<Member> = chosen.flatten().map(|(_, loaded)| loaded.member.clone()).collect();
-        let Build { catalog, refused: now, warnings } =
-            Catalog::build(before.generation() + 1, members, previous);
-        let mut out = BTreeMap::new();
-        let mut again = false;
-        for no in now {
-            let slot = slots.iter().position(|slot| *slot.id() == no.plugin);
-            let slot = slot.expect("only what was put in is refused");
-            // Without an earlier state it may still fit when others had to fall back on theirs.
-            if at[slot] + 1 < states[slot].len() {
-                // An unknown name in `rename` may be why.
-                passed_over.extend(states[slot][at[slot]].1.member.warnings());
-                at[slot] += 1;
-                again = true;
-                refused.insert(no.plugin.clone(), Refused { instead: Instead::Before, ..no });
-            } else {
-                out.insert(no.plugin.clone(), no);
-            }
+    let Build { catalog, picks, refused, warnings } =
+        Catalog::join(before.generation() + 1, &candidates, previous);
+    let mut numbers = picks.into_iter();
+    let picks = states.iter().map(|its| {
+        if its.is_empty() {
+            return None; // it was no candidate and has no number
         }
-        if again {
-            continue;
-        }
-        let pick = |((slot, its), at): ((&Slot, &Vec<(Pick, &Loaded)>), &usize)| {
-            its.get(*at).map(|(pick, _)| *pick).filter(|_| !out.contains_key(slot.id()))
-        };
-        let picks = slots.iter().zip(&states).zip(&at).map(pick).collect();
-        refused.extend(out);
-        let mut warnings = warnings;
-        warnings.extend(passed_over);
-        return Joined { catalog, warnings, picks, refused };
-    }
+        its.get(numbers.next()??).map(|(pick, _)| *pick)
+    });
+    let picks = picks.collect();
+    let refused = refused.into_iter().map(|no| (no.plugin.clone(), no)).collect();
+    Joined { catalog, warnings, picks, refused }
+}
+
+/// A slot with all its states; none where it has none.
+fn candidate(states: &[(Pick, &Loaded)]) -> Option<Candidate> {
+    let mut members = states.iter().map(|(_, loaded)| loaded.member.clone());
+    let best = Candidate::new(members.next()?);
+    Some(members.fold(best, Candidate::or))
 }
 
 /// Would clients and calls find the same?

@@ -7,18 +7,36 @@ use crate::names::PublicName;
 use super::claims::{Claims, Overlap, Settled};
 use super::{Catalog, Conflict, Instead, Member, Refused, Restart, Subject};
 
-/// A plugin that wants to serve, and what goes on serving where it can't.
+/// A plugin that wants to serve: as it is now, and what goes on serving where it can't.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The plugin as its file and its table say now.
-    pub member: Member,
-    /// The plugin as it served before, with what it is granted now; none: nothing serves in its place.
-    pub before: Option<Member>,
+    /// The best first; never empty.
+    states: Vec<Member>,
 }
 
-impl From<Member> for Candidate {
-    fn from(member: Member) -> Self {
-        Self { member, before: None }
+impl Candidate {
+    /// The plugin as its file and its table say now. Nothing serves in its place.
+    #[must_use]
+    pub fn new(member: Member) -> Self {
+        Self { states: vec![member] }
+    }
+
+    /// The same; if nothing better can serve, the plugin does as it was once, with what it is granted now.
+    #[must_use]
+    pub fn or(mut self, before: Member) -> Self {
+        self.states.push(before);
+        self
+    }
+
+    /// As it is now.
+    pub(super) fn best(&self) -> &Member {
+        &self.states[0]
+    }
+
+    /// As it may be taken: its states up to that of this number.
+    pub(super) fn up_to(&self, state: Option<usize>) -> &[Member] {
+        let last = state.unwrap_or(self.states.len() - 1);
+        &self.states[..=last]
     }
 }
 
@@ -27,8 +45,8 @@ impl From<Member> for Candidate {
 pub(super) struct Table {
     /// One for each candidate: as it serves or, if it isn't admitted, as it would.
     pub(super) members: Vec<Member>,
-    /// Which of them serve.
-    pub(super) admitted: BTreeSet<usize>,
+    /// Which of them serve, and the number of the state in which each does.
+    pub(super) admitted: BTreeMap<usize, usize>,
     pub(super) claims: Claims,
     tools: HashMap<PublicName, usize>,
     prompts: HashMap<PublicName, usize>,
@@ -40,33 +58,44 @@ type Found = BTreeMap<(usize, Subject), Vec<String>>;
 /// What came of admitting one after the other.
 struct Round {
     table: Table,
-    /// Who can't serve as it is now, and why.
-    refused: BTreeMap<usize, Found>,
-    /// Changed plugins in the way of one that served and can't go on, neither as it is now nor as it was.
+    /// Plugins in the way of one that served and can't go on in any state. They have others left.
     in_the_way: BTreeSet<usize>,
+}
+
+/// Who serves, and how.
+pub(super) struct Outcome {
+    pub(super) table: Table,
+    /// For each candidate the number of the state that serves; none: none does.
+    pub(super) picks: Vec<Option<usize>>,
+    pub(super) refused: Vec<Refused>,
 }
 
 /// Finds out who serves, and how.
 ///
 /// What is new never takes from what serves: where a plugin could go on only as it was, but another has changed into
 /// its way, that one stays as it was too.
-pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> (Table, Vec<Refused>) {
-    let mut held = BTreeSet::new();
-    let Round { mut table, mut refused, .. } = loop {
-        let round = Round::run(candidates, previous, &held);
+pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Outcome {
+    // The best state that each may have so far.
+    let mut from = vec![0; candidates.len()];
+    let mut table = loop {
+        let round = Round::run(candidates, previous, &from);
         if round.in_the_way.is_empty() {
-            break round;
+            break round.table;
         }
-        held.extend(round.in_the_way);
+        round.in_the_way.iter().for_each(|at| from[*at] += 1);
     };
-    for at in held {
-        match table.exchanged(at, &candidates[at].member) {
-            Ok(better) => table = better,
-            Err(found) => drop(refused.insert(at, found)),
-        }
+    // Whom somebody gave way to may have got something else in the end.
+    while let Some(better) = candidates.iter().enumerate().find_map(|(at, its)| table.bettered(at, its)) {
+        table = better;
     }
-    let refused = refused.iter().map(|(at, found)| table.refused(*at, found)).collect();
-    (table, refused)
+    let not_the_best = candidates.iter().enumerate().filter(|(at, _)| table.admitted.get(at) != Some(&0));
+    let refused = not_the_best.filter_map(|(at, candidate)| {
+        let found = table.exchanged(at, 0, candidate.best()).err()?;
+        Some(table.refused(at, found))
+    });
+    let refused = refused.collect();
+    let picks = (0..candidates.len()).map(|at| table.admitted.get(&at).copied()).collect();
+    Outcome { table, picks, refused }
 }
 
 /// Who goes first: the plugins that serve and didn't change, then those that changed, then the new ones.
@@ -79,42 +108,41 @@ fn rank(member: &Member, previous: Option<&Catalog>) -> u8 {
 }
 
 impl Round {
-    /// Admits one after the other; those that are `held` as they were before.
-    fn run(candidates: &[Candidate], previous: Option<&Catalog>, held: &BTreeSet<usize>) -> Self {
-        let members = candidates.iter().enumerate().map(|(at, candidate)| match &candidate.before {
-            Some(before) if held.contains(&at) => before.clone(),
-            Some(_) | None => candidate.member.clone(),
-        });
-        let members: Vec<_> = members.collect();
+    /// Admits one after the other, each in the best state that it may have and that fits.
+    fn run(candidates: &[Candidate], previous: Option<&Catalog>, from: &[usize]) -> Self {
+        let members: Vec<_> =
+            candidates.iter().zip(from).map(|(candidate, from)| candidate.states[*from].clone()).collect();
         let mut order: Vec<_> = (0..members.len()).map(|at| (rank(&members[at], previous), at)).collect();
         order.sort_unstable();
         let table = Table { members, ..Table::default() };
-        let mut round = Self { table, refused: BTreeMap::new(), in_the_way: BTreeSet::new() };
+        let mut round = Self { table, in_the_way: BTreeSet::new() };
         for (rank, at) in order {
-            let Err(found) = round.table.admit(at) else { continue };
-            round.refused.insert(at, found);
-            let Some(before) = candidates[at].before.as_ref().filter(|_| !held.contains(&at)) else {
-                continue;
-            };
-            round.table.members[at] = before.clone();
-            if let Err(found) = round.table.admit(at)
-                && rank < 2
-            {
-                let may_give_way = |rival: &usize| {
-                    let candidate = &candidates[*rival];
-                    candidate.before.is_some() && round.table.members[*rival].is(&candidate.member)
+            let mut rivals = BTreeSet::new();
+            for (number, state) in candidates[at].states.iter().enumerate().skip(from[at]) {
+                round.table.members[at] = state.clone();
+                let Err(found) = round.table.admit(at, number) else {
+                    rivals.clear();
+                    break;
                 };
-                let rivals = found.into_keys().map(|(rival, _)| rival);
-                round.in_the_way.extend(rivals.filter(may_give_way).filter(|rival| !held.contains(rival)));
+                if rivals.is_empty() || self::rank(state, previous) == 0 {
+                    rivals = found.into_keys().map(|(rival, _)| rival).collect();
+                }
             }
+            // What serves stands in nobody's way, and who didn't serve has lost nothing.
+            let may_give_way = |rival: &usize| {
+                let has_others = |state: &usize| state + 1 < candidates[*rival].states.len();
+                round.table.admitted.get(rival).is_some_and(has_others)
+                    && self::rank(&round.table.members[*rival], previous) > 0
+            };
+            round.in_the_way.extend(rivals.into_iter().filter(|rival| rank < 2 && may_give_way(rival)));
         }
         round
     }
 }
 
 impl Table {
-    /// Gives the plugin at `at` its names, or none of them.
-    fn admit(&mut self, at: usize) -> Result<(), Found> {
+    /// Gives the plugin at `at`, which is in the state of that number, its names, or none of them.
+    fn admit(&mut self, at: usize, state: usize) -> Result<(), Found> {
         let member = &self.members[at];
         let mut found = Found::new();
         for tool in &member.offer().tools {
@@ -140,33 +168,40 @@ impl Table {
         tools.extend(members[at].offer().tools.iter().map(|tool| (tool.public.clone(), at)));
         prompts.extend(members[at].offer().prompts.iter().map(|prompt| (prompt.public.clone(), at)));
         claims.take(at, &members[at], &overlaps);
-        admitted.insert(at);
+        admitted.insert(at, state);
         Ok(())
     }
 
-    /// The same with `member` at `at`, if it fits to all others that serve.
-    fn exchanged(&self, at: usize, member: &Member) -> Result<Self, Found> {
+    /// The same with the candidate at `at` in a better state; none where no better one fits.
+    fn bettered(&self, at: usize, candidate: &Candidate) -> Option<Self> {
+        let better = self.admitted.get(&at).copied().unwrap_or(candidate.states.len());
+        let states = candidate.states[..better].iter().enumerate();
+        states.filter_map(|(state, member)| self.exchanged(at, state, member).ok()).next()
+    }
+
+    /// The same with `member`, the state of that number, at `at`, if it fits to all others that serve.
+    fn exchanged(&self, at: usize, state: usize, member: &Member) -> Result<Self, Found> {
         let mut other = Self { members: self.members.clone(), ..Self::default() };
         other.members[at] = member.clone();
-        for its in self.admitted.iter().filter(|its| **its != at) {
-            other.admit(*its)?;
+        for (its, state) in self.admitted.iter().filter(|(its, _)| **its != at) {
+            other.admit(*its, *state)?;
         }
-        other.admit(at)?;
+        other.admit(at, state)?;
         Ok(other)
     }
 
-    fn refused(&self, at: usize, found: &Found) -> Refused {
+    fn refused(&self, at: usize, found: Found) -> Refused {
         let (plugin, place) = (self.members[at].id().clone(), self.members[at].config().place.clone());
         let conflicts = found
-            .iter()
+            .into_iter()
             .map(|((rival, subject), names)| {
-                let with = &self.members[*rival];
-                let restart = if at < *rival { Restart::TurnsItRound } else { Restart::ChangesNothing };
+                let with = &self.members[rival];
+                let restart = if at < rival { Restart::TurnsItRound } else { Restart::ChangesNothing };
                 let (with, with_place) = (with.id().clone(), with.config().place.clone());
-                Conflict { with, with_place, subject: *subject, names: names.clone(), restart }
+                Conflict { with, with_place, subject, names, restart }
             })
             .collect();
-        let instead = if self.admitted.contains(&at) { Instead::Before } else { Instead::Nothing };
+        let instead = if self.admitted.contains_key(&at) { Instead::Before } else { Instead::Nothing };
         Refused { plugin, place, conflicts, instead }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::Problem;
 use crate::names::{Digest, PublicName};
 
-use super::admit::{self, Table};
+use super::admit::{self, Outcome, Table};
 use super::{Candidate, Catalog, Member, PromptEntry, Refused, ResourceEntry, TemplateEntry, ToolEntry};
 
 /// A catalog, and what the operator should know about how it came to be.
@@ -14,6 +14,9 @@ use super::{Candidate, Catalog, Member, PromptEntry, Refused, ResourceEntry, Tem
 pub struct Build {
     /// The catalog.
     pub catalog: Catalog,
+    /// For each plugin, in their order, the number of the state that serves: 0 is the best. None: the plugin isn't in
+    /// the catalog.
+    pub picks: Vec<Option<usize>>,
     /// Plugins that aren't in it, or only as they were before, because they conflict with others.
     pub refused: Vec<Refused>,
     /// What is probably not meant.
@@ -25,23 +28,28 @@ impl Catalog {
     /// same goes on as it was then, where it is in conflict as it is now.
     #[must_use]
     pub fn build(generation: u64, members: Vec<Member>, previous: Option<&Self>) -> Build {
-        let with_before = |member: Member| Candidate { before: before(&member, previous), member };
-        Self::join(generation, members.into_iter().map(with_before).collect(), previous)
+        let with_before = |member: Member| match before(&member, previous) {
+            Some(before) => Candidate::new(member).or(before),
+            None => Candidate::new(member),
+        };
+        let candidates: Vec<_> = members.into_iter().map(with_before).collect();
+        Self::join(generation, &candidates, previous)
     }
 
     /// Puts plugins, in the order of `gateway.toml`, together.
     ///
     /// Where two conflict, the one that stands in `previous` goes on: first the plugins that didn't change since,
-    /// then those that did, then the new ones, each in the order of the file. The other is refused whole, and is
-    /// served as it was before, if it was: a change that can't be used takes nothing away, neither from the plugin
-    /// that changed nor from another that serves.
+    /// then those that did, then the new ones, each in the order of the file. The other is refused whole, and serves
+    /// in the best of its other states that fits: a change that can't be used takes nothing away, neither from the
+    /// plugin that changed nor from another that serves.
     #[must_use]
-    pub fn join(generation: u64, candidates: Vec<Candidate>, previous: Option<&Self>) -> Build {
-        let (table, refused) = admit::settle(&candidates, previous);
-        // Also those of plugins that are refused: an unknown name in `rename` may be why.
-        let warnings = candidates.iter().flat_map(|candidate| candidate.member.warnings()).collect();
+    pub fn join(generation: u64, candidates: &[Candidate], previous: Option<&Self>) -> Build {
+        let Outcome { table, picks, refused } = admit::settle(candidates, previous);
+        // Also those of states that are refused: an unknown name in `rename` may be why.
+        let tried = candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.up_to(*pick));
+        let warnings = tried.flat_map(Member::warnings).collect();
         let (catalog, warnings) = Listing { table, warnings }.finish(generation);
-        Build { catalog, refused, warnings }
+        Build { catalog, picks, refused, warnings }
     }
 }
 
@@ -60,7 +68,7 @@ struct Listing {
 impl Listing {
     /// Lists what the admitted plugins offer.
     fn finish(mut self, generation: u64) -> (Catalog, Vec<Problem>) {
-        let admitted: Vec<usize> = self.table.admitted.iter().copied().collect();
+        let admitted: Vec<usize> = self.table.admitted.keys().copied().collect();
         let place = |at| admitted.binary_search(&at).expect("claims belong to admitted plugins");
         self.table.claims.renumber(place);
         let members: Vec<Arc<Member>> =

@@ -35,6 +35,9 @@ fn diff(change: impl FnOnce(&mut Manifest)) -> Diff {
     diff
 }
 
+/// A way to change one part.
+type Row<T> = (fn(&mut T), Part);
+
 fn some() -> Entries {
     vec![("k".to_owned(), Json::from_value(&json!(1)))]
 }
@@ -62,7 +65,7 @@ fn each_part_of_a_tool_is_named() {
         extra: _,
     } = &fake().manifest.tools[0];
     let ToolHints { title: _, read_only: _, destructive: _, idempotent: _, open_world: _, extra: _ } = hints;
-    let rows: &[(fn(&mut Tool), Part)] = &[
+    let rows: &[Row<Tool>] = &[
         (|it| it.title = text(), Part::Title),
         (|it| it.hints.title = text(), Part::Title),
         (|it| it.description = "another".to_owned(), Part::Description),
@@ -94,7 +97,7 @@ fn each_part_of_a_prompt_is_named() {
     let Prompt { name: _, title: _, description: _, arguments, icons: _, meta: _, extra: _ } =
         &fake().manifest.prompts[0];
     let PromptArgument { name: _, title: _, description: _, required: _, extra: _ } = &arguments[0];
-    let rows: &[(fn(&mut Prompt), Part)] = &[
+    let rows: &[Row<Prompt>] = &[
         (|it| it.title = text(), Part::Title),
         (|it| it.description = "another".to_owned(), Part::Description),
         (|it| it.arguments.clear(), Part::Arguments),
@@ -114,8 +117,7 @@ fn each_part_of_a_prompt_is_named() {
 }
 
 #[test]
-fn each_part_of_a_resource_and_a_template_is_named() {
-    let Manifest { resources, templates, .. } = &fake().manifest;
+fn each_part_of_a_resource_is_named() {
     let Resource {
         uri: _,
         name: _,
@@ -127,32 +129,8 @@ fn each_part_of_a_resource_and_a_template_is_named() {
         annotations: _,
         meta: _,
         extra: _,
-    } = &resources[0];
-    let ResourceTemplate {
-        uri_template: _,
-        name: _,
-        title: _,
-        description: _,
-        mime_type: _,
-        icons: _,
-        annotations: _,
-        meta: _,
-        extra: _,
-    } = &templates[0];
-    let annotations = [
-        Annotations { audience: Some(vec![Role::User]), ..Annotations::default() },
-        Annotations { priority: Some(-0.0), ..Annotations::default() },
-        Annotations { last_modified: text(), ..Annotations::default() },
-        Annotations { extra: some(), ..Annotations::default() },
-    ];
-    for annotations in annotations {
-        let diff = diff(|manifest| {
-            manifest.resources[0].annotations = Some(annotations.clone());
-            manifest.templates[0].annotations = Some(annotations);
-        });
-        assert_eq!(diff.to_string(), "changed resources: `x://h/1` (annotations), `x://i/{p}` (annotations)");
-    }
-    let resources: &[(fn(&mut Resource), Part)] = &[
+    } = &fake().manifest.resources[0];
+    let resources: &[Row<Resource>] = &[
         (|it| it.name = "another".to_owned(), Part::Name),
         (|it| it.title = text(), Part::Title),
         (|it| it.description = text(), Part::Description),
@@ -166,7 +144,22 @@ fn each_part_of_a_resource_and_a_template_is_named() {
         let diff = diff(|manifest| change(&mut manifest.resources[0]));
         assert_eq!(diff.to_string(), format!("changed resource: `x://h/1` ({})", part.as_str()));
     }
-    let templates: &[(fn(&mut ResourceTemplate), Part)] = &[
+}
+
+#[test]
+fn each_part_of_a_template_is_named() {
+    let ResourceTemplate {
+        uri_template: _,
+        name: _,
+        title: _,
+        description: _,
+        mime_type: _,
+        icons: _,
+        annotations: _,
+        meta: _,
+        extra: _,
+    } = &fake().manifest.templates[0];
+    let templates: &[Row<ResourceTemplate>] = &[
         (|it| it.name = "another".to_owned(), Part::Name),
         (|it| it.title = text(), Part::Title),
         (|it| it.description = text(), Part::Description),
@@ -178,6 +171,23 @@ fn each_part_of_a_resource_and_a_template_is_named() {
     for (change, part) in templates {
         let diff = diff(|manifest| change(&mut manifest.templates[0]));
         assert_eq!(diff.to_string(), format!("changed resource: `x://i/{{p}}` ({})", part.as_str()));
+    }
+}
+
+#[test]
+fn each_part_of_annotations_is_named() {
+    let annotations = [
+        Annotations { audience: Some(vec![Role::User]), ..Annotations::default() },
+        Annotations { priority: Some(-0.0), ..Annotations::default() },
+        Annotations { last_modified: text(), ..Annotations::default() },
+        Annotations { extra: some(), ..Annotations::default() },
+    ];
+    for annotations in annotations {
+        let diff = diff(|manifest| {
+            manifest.resources[0].annotations = Some(annotations.clone());
+            manifest.templates[0].annotations = Some(annotations);
+        });
+        assert_eq!(diff.to_string(), "changed resources: `x://h/1` (annotations), `x://i/{p}` (annotations)");
     }
 }
 

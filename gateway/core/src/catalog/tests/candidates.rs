@@ -10,11 +10,11 @@ fn with(id: &str, tools: &[&str]) -> Member {
 }
 
 fn new(member: Member) -> Candidate {
-    Candidate::from(member)
+    Candidate::new(member)
 }
 
 fn changed(member: Member, before: &Member) -> Candidate {
-    Candidate { member, before: Some(before.clone()) }
+    Candidate::new(member).or(before.clone())
 }
 
 fn served(members: &[&Member]) -> Catalog {
@@ -32,7 +32,7 @@ fn tools(catalog: &Catalog) -> Vec<(&str, &str)> {
 fn names_can_be_exchanged_in_one_step() {
     let (a, b) = (with("a", &["x"]), with("b", &["y"]));
     let candidates = vec![changed(with("a", &["y"]), &a), changed(with("b", &["x"]), &b)];
-    let build = Catalog::join(2, candidates, Some(&served(&[&a, &b])));
+    let build = Catalog::join(2, &candidates, Some(&served(&[&a, &b])));
     assert_eq!((tools(&build.catalog), build.refused.len()), (vec![("a", "y"), ("b", "x")], 0));
 }
 
@@ -42,7 +42,7 @@ fn a_plugin_that_can_not_change_keeps_its_names_though_another_changed_into_them
     let old = served(&[&a, &b, &c]);
     // `b` would leave `y` to `a`, but it can't have `z`.
     let candidates = vec![changed(with("a", &["y"]), &a), changed(with("b", &["z"]), &b), new(c.clone())];
-    let build = Catalog::join(2, candidates, Some(&old));
+    let build = Catalog::join(2, &candidates, Some(&old));
     assert_eq!(tools(&build.catalog), [("a", "x"), ("b", "y"), ("c", "z")]);
     let refused = |at: usize| {
         let Refused { plugin, conflicts, instead, .. } = &build.refused[at];
@@ -67,7 +67,7 @@ fn who_gave_way_for_nothing_comes_in_after_all() {
         changed(with("e", &["z"]), &e),
         new(c.clone()),
     ];
-    let build = Catalog::join(2, candidates, Some(&old));
+    let build = Catalog::join(2, &candidates, Some(&old));
     assert_eq!(tools(&build.catalog), [("a", "y"), ("d", "u"), ("b", "w"), ("e", "w2"), ("c", "z")]);
     let refused: Vec<_> = build.refused.iter().map(|refused| refused.plugin.as_str()).collect();
     assert_eq!(refused, ["d", "e"]);
@@ -78,7 +78,7 @@ fn a_newcomer_takes_nothing_wherever_it_stands() {
     let a = with("a", &["x"]);
     let old = served(&[&a]);
     let candidates = vec![new(with("first", &["x", "y"])), changed(with("a", &["x", "z"]), &a)];
-    let build = Catalog::join(2, candidates, Some(&old));
+    let build = Catalog::join(2, &candidates, Some(&old));
     assert_eq!(tools(&build.catalog), [("a", "x"), ("a", "z")]);
     assert_eq!((build.refused.len(), build.refused[0].instead), (1, Instead::Nothing));
 }
@@ -101,8 +101,8 @@ fn a_plugin_goes_on_with_its_old_names_and_its_new_grants() {
 
     let member = Member::new(again("a"), Arc::new(config.clone())).unwrap();
     let rival = with("rival", &["b_x"]);
-    let candidates = vec![Candidate { member, before: Some(before) }, new(rival.clone())];
-    let build = Catalog::join(2, candidates, Some(&served(&[&a, &rival])));
+    let candidates = vec![Candidate::new(member).or(before), new(rival.clone())];
+    let build = Catalog::join(2, &candidates, Some(&served(&[&a, &rival])));
     assert_eq!(tools(&build.catalog), [("a", "a_x"), ("rival", "b_x")]);
     assert_eq!((build.refused[0].place.clone(), build.refused[0].instead), (5..6, Instead::Before));
 
@@ -110,4 +110,111 @@ fn a_plugin_goes_on_with_its_old_names_and_its_new_grants() {
     assert!(a.regranted(plugin, &PluginConfig::bare(PluginId::new("c").unwrap(), "c.wasm".into())).is_none());
     assert!(a.with_plugin(Arc::new(Fake::new("a"))).is_none(), "it has another manifest");
     assert!(a.with_plugin(again("a")).is_some_and(|member| member.config().allow.instructions));
+}
+
+#[test]
+fn the_best_state_that_fits_is_taken_and_told() {
+    let (a, b) = (with("a", &["x"]), with("b", &["y"]));
+    let old = served(&[&a, &b]);
+    let states =
+        |best: &[&str], second: &[&str]| Candidate::new(with("a", best)).or(with("a", second)).or(a.clone());
+    for (best, second, pick, name) in
+        [(["z"], ["w"], 0, "z"), (["y"], ["w"], 1, "w"), (["y"], ["y"], 2, "x"), (["y"], ["x"], 1, "x")]
+    {
+        let build = Catalog::join(2, &[states(&best, &second), new(b.clone())], Some(&old));
+        assert_eq!(build.picks, [Some(pick), Some(0)]);
+        assert_eq!(tools(&build.catalog), [("a", name), ("b", "y")]);
+        let refused: Vec<_> = build.refused.iter().map(|refused| refused.instead).collect();
+        assert_eq!(refused, [Instead::Before].repeat(usize::from(pick > 0)));
+    }
+    let build = Catalog::join(2, &[new(with("c", &["x", "y"])), new(a), new(b)], Some(&old));
+    assert_eq!(build.picks, [None, Some(0), Some(0)]);
+    assert_eq!(build.refused[0].conflicts.len(), 2);
+}
+
+/// Numbers that look random and are the same each time (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).unwrap()
+    }
+
+    /// A plugin that offers one to three of a few tools and perhaps a resource or a template.
+    fn member(&mut self, id: &str) -> Member {
+        let mut fake = Fake::new(id);
+        let first = self.below(7);
+        for step in 0..=self.below(3) {
+            fake = fake.tool(&format!("t{}", (first + step * 2) % 7), &object(), None);
+        }
+        fake = match self.below(4) {
+            0 => fake.resource(&format!("x://h/{}", self.below(3))),
+            1 => fake.template(&format!("x://h/{}{{p}}", self.below(3))),
+            _ => fake,
+        };
+        fake.member(no_prefix)
+    }
+}
+
+/// Many reloads in a row, in each of which plugins come, go and change into each other's names.
+#[test]
+fn whatever_changes_nothing_that_serves_is_lost_and_a_second_look_changes_nothing() {
+    let mut dice = Dice(7);
+    let mut old = Catalog::empty();
+    let (mut kept, mut refused) = (0, 0);
+    for round in 0..600 {
+        let mut candidates = Vec::new();
+        for id in ["a", "b", "c", "d", "e", "f"] {
+            let serving = old.member(&PluginId::new(id).unwrap()).map(|member| (**member).clone());
+            let candidate = match (dice.below(6), serving) {
+                (0, _) => continue,
+                (1 | 2, Some(serving)) => Candidate::new(serving),
+                (3, Some(serving)) => Candidate::new(dice.member(id)).or(dice.member(id)).or(serving),
+                (_, Some(serving)) => Candidate::new(dice.member(id)).or(serving),
+                (_, None) => Candidate::new(dice.member(id)),
+            };
+            candidates.push(candidate);
+        }
+        let build = Catalog::join(round, &candidates, Some(&old));
+        check(&candidates, &build, &old);
+        kept += build.picks.iter().filter(|pick| pick.is_some_and(|pick| pick > 0)).count();
+        refused += build.picks.iter().filter(|pick| pick.is_none()).count();
+
+        let again = Catalog::join(round, &candidates, Some(&build.catalog));
+        assert_eq!((&again.picks, &again.refused), (&build.picks, &build.refused), "round {round}");
+        old = build.catalog;
+    }
+    assert!(kept > 150 && refused > 150, "too little happened: {kept} {refused}");
+}
+
+/// What holds of every catalog that is built.
+#[track_caller]
+fn check(candidates: &[Candidate], build: &Build, old: &Catalog) {
+    let id = |candidate: &Candidate| candidate.best().id().as_str().to_owned();
+    let served: Vec<_> = candidates.iter().zip(&build.picks).filter(|(_, pick)| pick.is_some()).collect();
+    let in_order: Vec<_> = served.iter().map(|(candidate, _)| id(candidate)).collect();
+    assert_eq!(ids(&build.catalog), in_order, "the order is that of the file");
+    let (mut names, all) = (tools(&build.catalog), build.catalog.tools().len());
+    names.sort_by_key(|(_, name)| *name);
+    names.dedup_by_key(|(_, name)| *name);
+    assert_eq!(names.len(), all, "a name means two things");
+    for (candidate, pick) in candidates.iter().zip(&build.picks) {
+        let said: Vec<_> = build.refused.iter().filter(|no| no.plugin.as_str() == id(candidate)).collect();
+        match pick {
+            Some(0) => assert_eq!(said.len(), 0),
+            Some(_) => assert!(said.len() == 1 && said[0].instead == Instead::Before, "{said:?}"),
+            None => {
+                assert!(said.len() == 1 && said[0].instead == Instead::Nothing, "{said:?}");
+                assert!(old.member(candidate.best().id()).is_none(), "`{}` was lost", id(candidate));
+            }
+        }
+        for no in said {
+            assert!(!no.conflicts.is_empty());
+            let serves = |rival: &PluginId| build.catalog.member(rival).is_some();
+            assert!(no.conflicts.iter().all(|conflict| serves(&conflict.with) && conflict.with != no.plugin));
+        }
+    }
 }
