@@ -177,9 +177,15 @@ impl<'a> Watched<'a> {
         if let Some(observer) = observer {
             observer.called(&Called { member, kind, name, ended, took });
         }
-        let name = name.map_or("", PublicName::as_str);
+        let name = name.map(PublicName::as_str);
+        let (tool, prompt) = match kind {
+            CallKind::Tool => (name, None),
+            CallKind::Prompt => (None, name),
+            CallKind::Resource | CallKind::Completion => (None, None),
+        };
         let duration_ms = took.map(|took| took.as_secs_f64() * 1e3);
-        tracing::debug!(plugin = %member.id(), kind = kind.as_str(), name, outcome = ended.kind(), duration_ms, "a call ended");
+        let (plugin, kind, outcome) = (member.id(), kind.as_str(), ended.kind());
+        tracing::debug!(%plugin, kind, tool, prompt, outcome, duration_ms, "a call ended");
     }
 }
 

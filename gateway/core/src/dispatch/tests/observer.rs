@@ -55,6 +55,7 @@ async fn every_way_to_end_has_its_word_and_is_told_once() {
         Err(CallError::BadOutput("none".to_owned())),
         Err(CallError::Busy(Busy::Gateway)),
         Err(CallError::Cancelled),
+        Err(CallError::Replaced),
         Err(CallError::Internal("no".to_owned())),
     ];
     let mut words = Vec::new();
@@ -82,6 +83,7 @@ async fn every_way_to_end_has_its_word_and_is_told_once() {
             "bad_output",
             "busy",
             "cancelled",
+            "replaced",
             "internal"
         ]
     );
