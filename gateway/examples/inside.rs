@@ -9,12 +9,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use moongate::host::{HostOptions, WasmHost};
+use moongate::metrics::Metrics;
 use moongate_core::call::{CallContext, Outcome};
 use moongate_core::catalog::{Catalog, Member};
 use moongate_core::config::PluginConfig;
-use moongate_core::dispatch::{Arguments, Dispatcher};
+use moongate_core::dispatch::{Arguments, CallKind, Called, Dispatcher, Ended, Observer as _};
 use moongate_core::gate::Gate;
+use moongate_core::mcp::{Method, Revision};
 use moongate_core::names::{PluginId, Principal};
+use moongate_core::server::{Answered, Carrier, Observer as _};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -32,6 +35,9 @@ const TIMERS: usize = 1000;
 
 /// Two guests that loop want every thread of the smallest machine we care for.
 const LOOPS: usize = 2;
+
+/// How often a call is counted to find out what that costs.
+const COUNTED: u32 = 200_000;
 
 fn main() -> Result<()> {
     let source = std::env::args_os().nth(1).map(PathBuf::from).context("usage: inside ZOO.wasm")?;
@@ -51,6 +57,7 @@ async fn measure(source: PathBuf) -> Result<Value> {
     let dispatcher = dispatcher(&host, source).await?;
 
     let (mut small, mut large) = (calls(&dispatcher, 100).await?, calls(&dispatcher, 64 << 10).await?);
+    let counting = counting(&dispatcher)?;
     let mut idle = timers().await?;
 
     let context = context();
@@ -69,6 +76,7 @@ async fn measure(source: PathBuf) -> Result<Value> {
         "dispatch_p50_us": micros(&mut small, 0.5),
         "dispatch_p99_us": micros(&mut small, 0.99),
         "dispatch_64kib_p50_us": micros(&mut large, 0.5),
+        "counting_ns": counting,
         "timer_idle_p50_us": micros(&mut idle, 0.5),
         "timer_idle_p99_us": micros(&mut idle, 0.99),
         "timer_p50_us": micros(&mut beside, 0.5),
@@ -116,6 +124,23 @@ async fn calls(dispatcher: &Dispatcher, bytes: usize) -> Result<Vec<Duration>> {
         Ok(latencies)
     };
     tokio::spawn(work).await? // on a worker, as requests are
+}
+
+/// What it costs to count one call and its request, in nanoseconds.
+fn counting(dispatcher: &Dispatcher) -> Result<f64> {
+    let metrics = Metrics::new(dispatcher.watch());
+    let catalog = dispatcher.catalog();
+    let tool = catalog.tool("echo").context("the zoo has no `echo`")?;
+    let (name, took) = (Some(tool.public()), Duration::from_micros(25));
+    let (member, kind, ended) = (&**tool.member(), CallKind::Tool, Ended::Done);
+    let (method, revision, carrier) =
+        (Some(Method::CallTool), Some(Revision::LATEST_HANDSHAKE), Carrier::Tcp);
+    let start = Instant::now();
+    for _ in 0..COUNTED {
+        metrics.called(&Called { member, kind, name, ended, took: Some(took) });
+        metrics.answered(&Answered { method, tool: name, revision, carrier, error: None, took });
+    }
+    Ok((start.elapsed().as_secs_f64() * 1e9 / f64::from(COUNTED)).round())
 }
 
 /// A call that never ends by itself.
