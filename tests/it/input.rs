@@ -213,6 +213,23 @@ fn what_was_not_granted_or_declared_or_can_not_be_asked_is_said() {
 }
 
 #[test]
+fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
+    for (tool, begins) in
+        [("zoo_ask_name", "it asks the client for"), ("zoo_echo_context", "it would ask the client for")]
+    {
+        let mut stdio = greeted(&zoo(""), "2025-11-25", everything("2025-11-25"));
+        for _ in 0..3 {
+            let _ = stdio.call(tool, json!({}));
+        }
+        let (_, _, log) = stdio.finish();
+        let lines: Vec<_> = log.lines().filter(|line| line.contains("isn't granted")).collect();
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        let cure = "elicitation, which isn't granted; grant it with `client = [\"elicitation\"]` in `[plugins.zoo.allow]`";
+        assert!(line.contains("WARN") && line.contains(&format!("{begins} {cure}")), "{line}");
+    }
+}
+
+#[test]
 fn nothing_can_be_asked_from_the_command_line() {
     let output = free().run(&["call", "zoo_ask_name"]);
     let stderr = String::from_utf8_lossy(&output.stderr);

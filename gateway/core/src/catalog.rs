@@ -61,6 +61,11 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// What it offers.
     fn manifest(&self) -> &Manifest;
 
+    /// The most memory that one of its calls has had so far, in bytes; none: that isn't known.
+    fn peak_memory(&self) -> Option<u64> {
+        None
+    }
+
     /// Calls a tool. `args` is the caller's JSON object exactly as it was written, already checked.
     fn call_tool<'a>(
         &'a self,

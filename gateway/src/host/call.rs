@@ -6,6 +6,7 @@
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -26,7 +27,7 @@ use super::grants::GrantError;
 use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
 use super::state::{Access, Stores};
-use super::store::{self, State, StoreError};
+use super::store::{self, Reached, State, StoreError};
 
 /// Something to ask an instance.
 pub(super) trait Ask: Send {
@@ -56,6 +57,8 @@ pub(super) struct Sandbox {
     pub(super) code: Arc<Lease>,
     /// What it may keep from one call to the next.
     pub(super) access: Access,
+    /// The operator was told that it wants of its client what it isn't granted.
+    pub(super) told: Arc<AtomicBool>,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -71,13 +74,15 @@ enum End<T> {
 impl Sandbox {
     pub(super) fn new(config: Arc<PluginConfig>, code: Arc<Code>, shared: Arc<Shared>) -> Self {
         let access = shared.stores.of(&config);
-        Self { config, code: Lease::new(code), access, shared }
+        Self { config, code: Lease::new(code), access, told: Arc::default(), shared }
     }
 
     /// The same code under another table.
     pub(super) fn under(&self, config: Arc<PluginConfig>) -> Self {
-        let Self { config: _, code, access: _, shared } = self;
-        Self { access: shared.stores.of(&config), config, code: code.another(), shared: Arc::clone(shared) }
+        let Self { config: before, code, access: _, told, shared } = self;
+        let told = if Arc::ptr_eq(before, &config) { Arc::clone(told) } else { Arc::default() };
+        let access = shared.stores.of(&config);
+        Self { access, config, code: code.another(), told, shared: Arc::clone(shared) }
     }
 
     /// Makes an instance, asks it for somebody, and drops it.
@@ -118,7 +123,12 @@ impl Sandbox {
         let Some(code) = self.code.code() else { return Err(CallError::Replaced) };
         let _running = self.shared.ticker.running();
         let meter = Meter::new(limits.cpu_time);
-        let reached = (changes, Memory::new(self.access.clone()));
+        let reached = Reached {
+            changes,
+            memory: Memory::new(self.access.clone()),
+            told: Arc::clone(&self.told),
+            peak: Arc::clone(&code.peak),
+        };
         let mut store = store::store(code.pre.engine(), &self.config, context, time, &meter, reached)
             .map_err(|error| self.no_store(&error))?;
         let end = {

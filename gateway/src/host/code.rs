@@ -5,6 +5,7 @@
 //! [`Lease`] is one plugin's hold on code; it can be ended while somebody still has the plugin.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -22,13 +23,16 @@ pub(super) struct Code {
     pub(super) exports: Exports,
     /// It asks whether its caller has lost interest, and so may end by itself.
     pub(super) watches_cancel: bool,
+    /// The most memory that a call has had, in bytes.
+    pub(super) peak: Arc<AtomicU64>,
     _counted: Generation,
 }
 
 impl Code {
     pub(super) fn new(linked: Linked, counted: Generation) -> Arc<Self> {
         let Linked { pre, exports, imports } = linked;
-        Arc::new(Self { pre, exports, watches_cancel: imports.watches_cancel, _counted: counted })
+        let watches_cancel = imports.watches_cancel;
+        Arc::new(Self { pre, exports, watches_cancel, peak: Arc::default(), _counted: counted })
     }
 }
 

@@ -3,6 +3,8 @@
 //! Everything is linked for every plugin; what its table doesn't grant is answered with "no". Nothing here waits,
 //! so what a guest reports keeps its order.
 
+use std::sync::atomic::Ordering;
+
 use moongate_core::call::LogLevel;
 use moongate_core::config::ClientFeature;
 use moongate_core::json::Json;
@@ -70,7 +72,16 @@ impl request::Host for State {
     }
 
     fn capability(&mut self, name: String) -> Result<bool> {
-        Ok(is_granted(&self.config.allow.client, &name) && self.context.capabilities.has(&name))
+        if !self.context.capabilities.has(&name) {
+            return Ok(false);
+        }
+        let Some(feature) = not_granted(&self.config.allow.client, &name) else { return Ok(true) };
+        // It would have been able to ask.
+        if !self.told.swap(true, Ordering::Relaxed) {
+            let (id, feature) = (&self.config.id, feature.as_str());
+            tracing::warn!(plugin = %id, "it would ask the client for {feature}, which isn't granted; grant it with `client = [\"{feature}\"]` in `[plugins.{id}.allow]`");
+        }
+        Ok(false)
     }
 
     fn meta_value(&mut self, key: String) -> Result<Option<String>> {
@@ -96,11 +107,12 @@ impl request::Host for State {
     }
 }
 
-/// Whether the operator lets the plugin ask the client for this. Features that no grant names need none.
-fn is_granted(granted: &std::collections::BTreeSet<ClientFeature>, name: &str) -> bool {
+/// What the operator would have to grant for the plugin to ask the client for this. Features that no grant names need
+/// none.
+fn not_granted(granted: &std::collections::BTreeSet<ClientFeature>, name: &str) -> Option<ClientFeature> {
     let first = name.split('.').next().unwrap_or_default();
     let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
-    all.into_iter().find(|feature| feature.as_str() == first).is_none_or(|feature| granted.contains(&feature))
+    all.into_iter().find(|feature| feature.as_str() == first).filter(|feature| !granted.contains(feature))
 }
 
 /// Ready once the caller has lost interest.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use moongate_core::call::{
@@ -106,6 +107,10 @@ impl Plugin for WasmPlugin {
 
     fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    fn peak_memory(&self) -> Option<u64> {
+        Some(self.sandbox.code.code()?.peak.load(Ordering::Relaxed))
     }
 
     fn call_tool<'a>(

@@ -4,6 +4,7 @@
 //! what it said of changes is passed on.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use moongate_core::call::CallContext;
@@ -32,6 +33,8 @@ pub(super) struct State {
     pub(super) reports: Reports,
     pub(super) changes: Changes,
     pub(super) memory: Memory,
+    /// The operator was told that it wants of its client what it isn't granted.
+    pub(super) told: Arc<AtomicBool>,
     pub(super) output: Arc<Output>,
 }
 
@@ -57,6 +60,15 @@ pub(super) enum StoreError {
     Engine(wasmtime::Error),
 }
 
+/// What a call has to do with what goes on after it.
+pub(super) struct Reached {
+    pub(super) changes: Changes,
+    pub(super) memory: Memory,
+    pub(super) told: Arc<AtomicBool>,
+    /// The most memory that a call has had, in bytes.
+    pub(super) peak: Arc<AtomicU64>,
+}
+
 /// A store with every limit set.
 pub(super) fn store(
     engine: &Engine,
@@ -64,22 +76,24 @@ pub(super) fn store(
     context: Arc<CallContext>,
     time: Duration,
     meter: &Arc<Meter>,
-    (changes, memory): (Changes, Memory),
+    reached: Reached,
 ) -> Result<Store<State>, StoreError> {
     let limits = &config.limits;
+    let Reached { changes, memory, told, peak } = reached;
     let output = Output::new(config.id.clone(), limits.output.as_u64());
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
     let state = State {
         wasi: grants::context(&config.allow, &output)?,
         table,
-        budget: Budget::new(limits),
+        budget: Budget::new(limits, peak),
         config: Arc::clone(config),
         context,
         until: Instant::now() + time,
         reports: Reports::new(limits.log_lines),
         changes,
         memory,
+        told,
         output,
     };
     let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;
@@ -107,6 +121,8 @@ pub(super) struct Budget {
     elements: u64,
     most_elements: u64,
     refused: Option<Refused>,
+    /// The most memory that any call has had.
+    peak: Arc<AtomicU64>,
 }
 
 /// What the guest was refused last. It may cope; when it traps, this is why.
@@ -117,13 +133,14 @@ pub(super) enum Refused {
 }
 
 impl Budget {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits, peak: Arc<AtomicU64>) -> Self {
         Self {
             memory: 0,
             most_memory: limits.memory.as_u64(),
             elements: 0,
             most_elements: u64::from(limits.table_elements),
             refused: None,
+            peak,
         }
     }
 
@@ -142,6 +159,7 @@ impl ResourceLimiter for Budget {
             return Ok(false);
         }
         self.memory = sum;
+        self.peak.fetch_max(sum, Ordering::Relaxed);
         Ok(true)
     }
 

@@ -71,6 +71,13 @@ impl Metrics {
         let mut scrape = Scrape::default();
         self.counted(&mut scrape);
         plugins(&mut scrape, snapshot);
+        let peaks = catalog.members().iter();
+        let peaks = peaks.filter_map(|member| Some((member.id().as_str(), member.plugin().peak_memory()?)));
+        scrape.gauges(
+            "moongate_plugin_memory_peak_bytes",
+            "The most linear memory that one call of the plugin's present code has had.",
+            by("plugin", peaks),
+        );
         let items = [
             ("tools", catalog.tools().len()),
             ("resources", catalog.resources().len()),

@@ -120,6 +120,7 @@ moongate_plugin_calls counter kind outcome plugin tool
 moongate_plugin_calls_waiting gauge plugin
 moongate_plugin_generations gauge plugin
 moongate_plugin_instances gauge plugin
+moongate_plugin_memory_peak_bytes gauge plugin
 moongate_plugins gauge state
 moongate_pool_slots_in_use gauge kind
 moongate_reloads counter outcome
@@ -184,6 +185,7 @@ fn what_is_known_is_told() {
         ("moongate_plugin_instances", &[("plugin", "left")], 1.0),
         ("moongate_plugin_calls_waiting", &[("plugin", "a")], 4.0),
         ("moongate_plugin_generations", &[("plugin", "a")], 2.0),
+        ("moongate_plugin_memory_peak_bytes", &[("plugin", "a")], 65_536.0),
         ("moongate_plugins", &[("state", "serving")], 1.0),
         ("moongate_plugins", &[("state", "degraded")], 1.0),
         ("moongate_plugins", &[("state", "failed")], 0.0),

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::config::{PluginConfig, Problem};
 use crate::manifest::{Manifest, Prompt, Tool};
@@ -18,6 +19,8 @@ pub struct Member {
     plugin: Arc<dyn Plugin>,
     config: Arc<PluginConfig>,
     offer: Arc<Offer>,
+    /// The operator was told that it asks its client what it isn't granted.
+    told: Arc<AtomicBool>,
 }
 
 /// What a plugin offers to clients.
@@ -74,7 +77,8 @@ impl Member {
     /// # Errors
     /// As for [`Member::new`], but for denied tools that aren't there.
     pub fn listed_anew(&self, plugin: Arc<dyn Plugin>) -> Result<Self, Vec<Problem>> {
-        Self::offering(plugin, Arc::clone(&self.config), Vec::new())
+        let anew = Self::offering(plugin, Arc::clone(&self.config), Vec::new())?;
+        Ok(Self { told: Arc::clone(&self.told), ..anew })
     }
 
     fn offering(
@@ -91,7 +95,7 @@ impl Member {
         if !errors.is_empty() {
             return Err(errors.into_iter().map(|problem| problem.at(config.place.clone())).collect());
         }
-        Ok(Self { plugin, config, offer: Arc::new(offer) })
+        Ok(Self { plugin, config, offer: Arc::new(offer), told: Arc::default() })
     }
 
     /// The same plugin with a configuration that says the same but may stand elsewhere in the file; none where it
@@ -160,6 +164,11 @@ impl Member {
     #[must_use]
     pub fn warnings(&self) -> Vec<Problem> {
         self.offer.warnings.iter().map(|problem| problem.clone().at(self.config.place.clone())).collect()
+    }
+
+    /// Is this the first time that it asks its client what it isn't granted? Once is enough for the log.
+    pub(crate) fn asks_too_much(&self) -> bool {
+        !self.told.swap(true, Ordering::Relaxed)
     }
 
     pub(super) fn offer(&self) -> &Offer {

@@ -104,9 +104,13 @@ fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> 
         };
         if !member.config().allow.client.contains(&feature) {
             let (id, feature) = (member.id(), feature.as_str());
-            return bad(format!(
+            let why = format!(
                 "it asks the client for {feature}, which isn't granted; grant it with `client = [\"{feature}\"]` in `[plugins.{id}.allow]`"
-            ));
+            );
+            if member.asks_too_much() {
+                tracing::warn!(plugin = %id, "{why}");
+            }
+            return bad(why);
         }
         if !keys.insert(&request.key) {
             return bad(format!("it asks two questions under the key `{}`", request.key.escape_debug()));

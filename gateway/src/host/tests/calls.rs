@@ -133,6 +133,22 @@ async fn memory_is_summed_and_a_refusal_is_the_reason_of_the_trap_that_follows()
 }
 
 #[tokio::test]
+async fn the_most_memory_that_a_call_had_is_known_and_goes_with_the_code() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let grows = Guest::that("(drop (memory.grow (i32.const 7)))");
+    let plugin = load(&host, dir.path(), &grows, |_| {}).await;
+    let described = plugin.peak_memory().unwrap();
+    assert!(described > 0 && described % 65_536 == 0, "{described}");
+    for _ in 0..2 {
+        call(&plugin).await.unwrap();
+        assert_eq!(plugin.peak_memory(), Some(described + 7 * 65_536));
+    }
+    let again = load(&host, dir.path(), &Guest::default(), |_| {}).await;
+    assert_eq!(again.peak_memory(), Some(described));
+}
+
+#[tokio::test]
 async fn tables_have_a_limit() {
     let guest = Guest {
         fields: "(table $t 1 funcref)",

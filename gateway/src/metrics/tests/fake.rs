@@ -62,6 +62,10 @@ impl Plugin for There {
         &self.manifest
     }
 
+    fn peak_memory(&self) -> Option<u64> {
+        Some(64 << 10)
+    }
+
     fn call_tool<'a>(
         &'a self,
         _context: Arc<CallContext>,
