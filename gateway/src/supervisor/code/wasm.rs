@@ -82,29 +82,11 @@ fn names_the_file(error: &LoadError) -> bool {
 
 /// What depends on the bytes alone is the same whenever it is tried.
 fn helps(error: &LoadError) -> Helps {
-    match error {
-        LoadError::Read { why: Unreadable::Absent { .. }, .. } => Helps::Return,
-        LoadError::Read { why: Unreadable::Denied | Unreadable::Other(_), .. }
-        | LoadError::NoFile { .. }
-        | LoadError::Unsettled { .. }
-        | LoadError::Killed
-        | LoadError::Grant { .. }
-        | LoadError::Describe { .. }
-        | LoadError::Internal(_) => Helps::Time,
-        LoadError::TooBig { .. }
-        | LoadError::Digest { .. }
-        | LoadError::Precompiled
-        | LoadError::CoreModule
-        | LoadError::NotWasm { .. }
-        | LoadError::Broken { .. }
-        | LoadError::Compile { .. }
-        | LoadError::Demands { .. }
-        | LoadError::Contract { .. }
-        | LoadError::NewerFunctions { .. }
-        | LoadError::UnknownImports { .. }
-        | LoadError::Import { .. }
-        | LoadError::NoExports { .. }
-        | LoadError::Export { .. }
-        | LoadError::Manifest { .. } => Helps::Change,
+    if matches!(error, LoadError::Read { why: Unreadable::Absent { .. }, .. }) {
+        Helps::Return
+    } else if error.is_final() {
+        Helps::Change
+    } else {
+        Helps::Time
     }
 }
