@@ -12,6 +12,8 @@ mod changes;
 mod commands;
 /// Names and resources that two plugins claim.
 mod conflicts;
+/// Conversations whose plugin is replaced meanwhile.
+mod conversations;
 /// Which error is told when.
 mod errors;
 /// The order of modules, and which of them may speak of which library.

@@ -14,6 +14,7 @@ use moongate_core::catalog::Catalog;
 use moongate_core::changes::Updates;
 use moongate_core::config::{Config, PluginConfig, Problem};
 use moongate_core::gate::Gate;
+use moongate_core::mcp;
 use moongate_core::names::PluginId;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -335,9 +336,17 @@ impl Keeper {
     }
 }
 
-/// How long calls that run on code which serves no more may take.
-fn drain(table: &PluginConfig) -> Duration {
-    table.limits.timeout + table.limits.cancel_grace
+/// How long code that serves no more is kept for those who came before: calls that run, calls that wait for their turn,
+/// and conversations that will call again when a person has answered. `now`: the table of what serves instead.
+///
+/// Where that is granted less, or nothing serves instead, only calls that run are waited for: what was taken away isn't
+/// to be used minutes later.
+fn drain(before: &PluginConfig, now: Option<&PluginConfig>) -> Duration {
+    let running = before.limits.timeout + before.limits.cancel_grace;
+    match now {
+        Some(now) if before.allow.wider_than(&now.allow).is_empty() => mcp::PATIENCE + running,
+        Some(_) | None => running,
+    }
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ impl Keeper {
         match fate(Some(&slot.table.allow), table, in_force) {
             Fate::Take => {
                 slot.held = None;
-                let drain = drain(&slot.table);
+                let drain = drain(&slot.table, Some(table));
                 match slot.put_under(Arc::clone(table), now) {
                     Put::Same => return slot,
                     Put::Changed => {}
@@ -225,7 +225,7 @@ impl Keeper {
         changes.lines.push(format!("`{}` removed", slot.id()));
         changes.at_once = true;
         self.relists.forget(slot.id());
-        let drain = drain(&slot.table);
+        let drain = drain(&slot.table, None);
         let loaded = slot.serving.map(|serving| serving.loaded).into_iter();
         let loaded = loaded.chain(slot.fresh.map(|fresh| fresh.loaded)).chain(slot.relisted);
         self.replaced.extend(loaded.map(|loaded| (loaded.code, drain)));

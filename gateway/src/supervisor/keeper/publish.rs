@@ -90,7 +90,8 @@ impl Keeper {
                     if before.digest() != now.loaded.digest()
                         || !table.says_the_same_as(now.loaded.member.config())
                     {
-                        self.replaced.push((before.code, drain(&table)));
+                        let drain = drain(&table, Some(now.loaded.member.config()));
+                        self.replaced.push((before.code, drain));
                     }
                 }
                 if self.phase == Phase::Serving {
