@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use serde_json::{Value, json};
 
@@ -160,6 +160,10 @@ pub(super) async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> R
     let fields = response.headers_mut();
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    fields.insert(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    );
     response
 }
 

@@ -343,6 +343,7 @@ async fn paths_and_verbs_that_there_are_not_are_answered_with_those_that_there_a
         assert_eq!((get.status, head.status, &*head.body), (200, 200, ""), "{path}");
         assert!(get.head.contains("\r\ncache-control: no-store"), "{get:?}");
         assert!(get.head.contains("\r\nx-content-type-options: nosniff"), "{get:?}");
+        assert!(get.head.contains("\r\ncross-origin-resource-policy: same-origin"), "{get:?}");
         assert!(head.head.contains(&format!("content-length: {}", get.body.len())), "{head:?}");
     }
 }
