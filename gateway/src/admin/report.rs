@@ -18,7 +18,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::supervisor::status::{
-    ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Status, Trouble, Waiting, Watching,
+    About, ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Status, Trouble, Waiting,
+    Watching,
 };
 
 /// The last second that RFC 3339 can write, in the year 9999.
@@ -84,8 +85,8 @@ pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value
 
 /// The plugins, in the order of `gateway.toml`.
 ///
-/// - `id`: the key of its table; `source`: its file; `state`: `loading`, `serving`, `degraded` (an earlier version
-///   serves) or `failed`.
+/// - `id`: the key of its table; `source`: its file; `title`, `description`, `version`: what it says of itself.
+/// - `state`: `loading`, `serving`, `degraded` (an earlier version serves) or `failed`.
 /// - `sha256` of the code that serves, and `since` when it does.
 /// - `offers`: how many `tools`, `resources`, `templates`, `prompts`.
 /// - `trouble`: why it isn't used as it is now: `reason`, `hint`, `retry_at`.
@@ -96,7 +97,8 @@ pub fn plugins(status: &Status) -> Vec<Value> {
 }
 
 fn plugin(plugin: &PluginStatus) -> Value {
-    let PluginStatus { id, source, state, digest, since, offers, waiting } = plugin;
+    let PluginStatus { id, source, state, digest, since, about, offers, waiting } = plugin;
+    let about = about.as_ref().map(|About { title, description, version }| (title, description, version));
     let Offers { tools, resources, templates, prompts } = offers;
     let (state, trouble) = match state {
         PluginState::Loading => ("loading", None),
@@ -106,6 +108,9 @@ fn plugin(plugin: &PluginStatus) -> Value {
     };
     json!({
         "id": id.as_str(),
+        "title": about.and_then(|(title, _, _)| title.as_ref()),
+        "description": about.and_then(|(_, description, _)| description.as_ref()),
+        "version": about.map(|(_, _, version)| version),
         "source": source.to_string_lossy(),
         "state": state,
         "sha256": digest.map(|digest| digest.to_string()),

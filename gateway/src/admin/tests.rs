@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::supervisor::control::{Cause, Reloaded, Request};
 use crate::supervisor::status::{
-    ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Trouble, Waiting, Watching,
+    About, ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Trouble, Waiting, Watching,
 };
 
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -30,6 +30,11 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         state,
         digest: Some(Digest::of(id.as_bytes())),
         since: Some(at(1)),
+        about: Some(About {
+            title: None,
+            description: Some("It does".to_owned()),
+            version: "1.2".to_owned(),
+        }),
         offers: Offers { tools: 2, ..Offers::default() },
         waiting: None,
     }
@@ -43,7 +48,7 @@ fn status() -> Status {
     let waiting = plugin("time", PluginState::Serving);
     let waiting = PluginStatus { waiting: Some(Waiting::Grants(vec!["env `LANG`".to_owned()])), ..waiting };
     let failed = plugin("bad", PluginState::Failed(trouble("it is no component")));
-    let failed = PluginStatus { digest: None, since: None, offers: Offers::default(), ..failed };
+    let failed = PluginStatus { digest: None, since: None, about: None, offers: Offers::default(), ..failed };
     Status {
         generation: 3,
         config: ConfigStatus {
@@ -219,6 +224,9 @@ async fn status_is_a_document_with_every_field() {
         "plugins": [
             {
                 "id": "time",
+                "title": null,
+                "description": "It does",
+                "version": "1.2",
                 "source": "/plugins/time.wasm",
                 "state": "serving",
                 "sha256": Digest::of(b"time").to_string(),
@@ -229,6 +237,9 @@ async fn status_is_a_document_with_every_field() {
             },
             {
                 "id": "notes",
+                "title": null,
+                "description": "It does",
+                "version": "1.2",
                 "source": "/plugins/notes.wasm",
                 "state": "degraded",
                 "sha256": Digest::of(b"notes").to_string(),
@@ -239,6 +250,9 @@ async fn status_is_a_document_with_every_field() {
             },
             {
                 "id": "bad",
+                "title": null,
+                "description": null,
+                "version": null,
                 "source": "/plugins/bad.wasm",
                 "state": "failed",
                 "sha256": null,

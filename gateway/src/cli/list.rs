@@ -7,8 +7,10 @@ use clap::{Args, ValueEnum};
 use moongate_core::catalog::Catalog;
 use serde_json::{Map, Value, json};
 
+use crate::admin;
 use crate::cli::ask::Where;
 use crate::cli::{Common, Exit, Format, configuration, print};
+use crate::supervisor::Supervisor;
 
 mod live;
 
@@ -63,63 +65,68 @@ impl Kind {
     }
 
     /// All of this kind, each as an object whose first member names it.
-    fn of(self, catalog: &Catalog) -> Vec<Value> {
+    fn of(self, supervisor: &Supervisor) -> Vec<Value> {
+        let catalog = Arc::clone(&supervisor.catalog().borrow());
         match self {
-            Self::Plugins => plugins(catalog),
-            Self::Tools => tools(catalog),
-            Self::Resources => resources(catalog),
-            Self::Templates => templates(catalog),
-            Self::Prompts => prompts(catalog),
+            Self::Plugins => plugins(supervisor),
+            Self::Tools => tools(&catalog),
+            Self::Resources => resources(&catalog),
+            Self::Templates => templates(&catalog),
+            Self::Prompts => prompts(&catalog),
         }
     }
 }
 
 impl List {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        match self.kind {
+        let why = match self.kind {
             Some(Kind::Plugins) => match live::ask(&self.place, common).await? {
                 Asked::Plugins(plugins) => {
-                    match self.format {
-                        Format::Json => print::json(&json!({ "plugins": plugins }))?,
-                        Format::Text => print::foreign(&live::text(&plugins))?,
-                    }
+                    self.show(&plugins)?;
                     return Ok(Exit::Success);
                 }
-                Asked::Nobody(why) => live::note(common, &format!("the plugins were loaded here: {why}")),
+                Asked::Nobody(why) => Some(why),
                 Asked::Silent(exit) => return Ok(exit),
             },
-            _ if self.place.named().is_some() => {
-                print::error(
-                    "a running gateway tells of its plugins only",
-                    Some("`moongate list plugins --admin ADDR`"),
-                );
-                return Ok(Exit::Usage);
-            }
-            Some(_) | None => {}
+            Some(Kind::Tools | Kind::Resources | Kind::Templates | Kind::Prompts) | None => None,
+        };
+        if why.is_none() && self.place.named().is_some() {
+            let hint = "`moongate list plugins --admin ADDR`";
+            print::error("a running gateway tells of its plugins only", Some(hint));
+            return Ok(Exit::Usage);
         }
         let Some(supervisor) = configuration::load(common).await? else {
             return Ok(Exit::Configuration);
         };
-        let catalog = Arc::clone(&supervisor.catalog().borrow());
-        match self.format {
-            Format::Json => {
-                let kinds = self.kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
+        match (why, self.format, self.kind) {
+            (Some(why), _, _) => {
+                live::note(common, &format!("the plugins were loaded here: {why}"));
+                self.show(&plugins(&supervisor))?;
+            }
+            (None, Format::Json, kind) => {
+                let kinds = kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
                 let lists =
-                    kinds.into_iter().map(|kind| (kind.name().to_owned(), Value::from(kind.of(&catalog))));
+                    kinds.into_iter().map(|kind| (kind.name().to_owned(), Value::from(kind.of(&supervisor))));
                 print::json(&Value::Object(lists.collect::<Map<_, _>>()))?;
             }
-            Format::Text => match self.kind {
-                Some(kind) => print::data(&table(&kind.of(&catalog), ""))?,
-                None => print::data(&sections(&catalog))?,
-            },
+            (None, Format::Text, Some(kind)) => print::data(&table(&kind.of(&supervisor), ""))?,
+            (None, Format::Text, None) => print::data(&sections(&supervisor))?,
         }
         Ok(Exit::Success)
+    }
+
+    /// Prints plugins.
+    fn show(&self, plugins: &[Value]) -> Result<()> {
+        match self.format {
+            Format::Json => print::json(&json!({ "plugins": plugins })),
+            Format::Text => print::foreign(&live::text(plugins)),
+        }
     }
 }
 
 /// Every kind that there is something of, under its name.
-fn sections(catalog: &Catalog) -> String {
-    let all = Kind::ALL.map(|kind| (kind.name(), kind.of(catalog)));
+fn sections(supervisor: &Supervisor) -> String {
+    let all = Kind::ALL.map(|kind| (kind.name(), kind.of(supervisor)));
     let filled = all.iter().filter(|(_, items)| !items.is_empty());
     filled.map(|(name, items)| format!("{name}\n{}", table(items, "  "))).collect::<Vec<_>>().join("\n")
 }
@@ -130,8 +137,9 @@ fn table(items: &[Value], indent: &str) -> String {
         .iter()
         .map(|item| {
             // Resources have names, too, but are known by their URIs.
-            let name = ["uri", "uriTemplate", "name"].iter().find_map(|key| item[key].as_str());
-            let said = item["description"].as_str().or(item["title"].as_str()).unwrap_or_default();
+            let name = ["uri", "uriTemplate", "id", "name"].iter().find_map(|key| item[key].as_str());
+            let said = ["description", "title"].iter().find_map(|key| item[key].as_str());
+            let said = said.or(item["trouble"]["reason"].as_str()).unwrap_or_default();
             (name.unwrap_or_default(), said.lines().next().unwrap_or_default())
         })
         .collect();
@@ -151,19 +159,19 @@ fn text(text: &Option<String>) -> Option<Value> {
     text.as_ref().map(|text| json!(text))
 }
 
-fn plugins(catalog: &Catalog) -> Vec<Value> {
-    let plugin = |member: &moongate_core::catalog::Member| {
-        let info = &member.plugin().manifest().info;
-        object([
-            ("name", Some(json!(member.id().as_str()))),
-            ("title", text(&info.title)),
-            ("description", text(&info.description)),
-            ("version", Some(json!(info.version))),
-            ("source", Some(json!(member.config().source.to_string_lossy()))),
-            ("sha256", Some(json!(member.plugin().digest().to_string()))),
-        ])
-    };
-    catalog.members().iter().map(|member| plugin(member)).collect()
+/// The plugins as `/status.json` has them, but that nobody is served by those that were loaded here.
+fn plugins(supervisor: &Supervisor) -> Vec<Value> {
+    let mut plugins = admin::plugins(&supervisor.status().borrow());
+    for plugin in &mut plugins {
+        if plugin["state"] == "serving" {
+            plugin["state"] = json!("usable");
+        }
+        plugin["since"] = Value::Null;
+        if let Some(retry) = plugin["trouble"].get_mut("retry_at") {
+            *retry = Value::Null;
+        }
+    }
+    plugins
 }
 
 fn tools(catalog: &Catalog) -> Vec<Value> {

@@ -38,6 +38,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         state,
         digest: None,
         since: None,
+        about: None,
         offers: Offers::default(),
         waiting: None,
     }

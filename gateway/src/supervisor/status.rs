@@ -54,10 +54,23 @@ pub struct PluginStatus {
     pub digest: Option<Digest>,
     /// Since when that code serves.
     pub since: Option<SystemTime>,
+    /// What it says of itself; none: nothing serves.
+    pub about: Option<About>,
     /// What it offers.
     pub offers: Offers,
     /// A change that the operator has to ask for.
     pub waiting: Option<Waiting>,
+}
+
+/// What a plugin says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its version.
+    pub version: String,
 }
 
 /// Whether a plugin serves.

@@ -84,15 +84,15 @@ async fn status(gateway: Gateway) -> Result<Result<Told>, Silence> {
 
 /// A table, and below a plugin what an operator should know of it.
 pub(super) fn text(plugins: &[Value]) -> String {
-    let rows: Vec<[String; 5]> = plugins.iter().map(row).collect();
-    let head = ["PLUGIN", "STATE", "CODE", "SINCE", "OFFERS"].map(str::to_owned);
-    let mut widths = [0; 5];
+    let rows: Vec<[String; 6]> = plugins.iter().map(row).collect();
+    let head = ["PLUGIN", "STATE", "VERSION", "CODE", "SINCE", "OFFERS"].map(str::to_owned);
+    let mut widths = [0; 6];
     for cells in rows.iter().chain([&head]) {
         for (width, cell) in widths.iter_mut().zip(cells) {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = |cells: &[String; 5]| {
+    let line = |cells: &[String; 6]| {
         let cells = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
@@ -104,10 +104,11 @@ pub(super) fn text(plugins: &[Value]) -> String {
     text
 }
 
-fn row(plugin: &Value) -> [String; 5] {
+fn row(plugin: &Value) -> [String; 6] {
     let word = |key: &str| plugin[key].as_str().unwrap_or("-").to_owned();
     let code = plugin["sha256"].as_str().and_then(|digest| digest.get(..12)).unwrap_or("-").to_owned();
-    [word("id"), word("state"), code, plugin["since"].as_str().map_or("-".to_owned(), moment), offers(plugin)]
+    let since = plugin["since"].as_str().map_or("-".to_owned(), moment);
+    [word("id"), word("state"), word("version"), code, since, offers(plugin)]
 }
 
 /// `2026-01-02T03:04:05.678Z` as people write it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::catalog::Catalog;
+use moongate_core::catalog::{Catalog, Member};
 use moongate_core::config::PluginConfig;
 use moongate_core::names::PluginId;
 
@@ -11,7 +11,7 @@ use crate::supervisor::code::Failure;
 use crate::supervisor::desired::Desired;
 use crate::supervisor::slot::{Held, Slot};
 use crate::supervisor::status::{
-    ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Waiting, Watching,
+    About, ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Waiting, Watching,
 };
 
 use super::{Keeper, Phase};
@@ -149,9 +149,16 @@ fn plugin(slot: &Slot, catalog: &Catalog) -> PluginStatus {
         state: slot.state(),
         digest: slot.serving.as_ref().map(|serving| serving.loaded.digest()),
         since: slot.serving.as_ref().map(|serving| serving.since),
+        about: catalog.member(id).map(|member| about(member)),
         offers: offers(id, catalog),
         waiting: slot.waiting(),
     }
+}
+
+fn about(member: &Member) -> About {
+    let info = &member.plugin().manifest().info;
+    let (title, description) = (info.title.clone(), info.description.clone());
+    About { title, description, version: info.version.clone() }
 }
 
 fn offers(id: &PluginId, catalog: &Catalog) -> Offers {

@@ -8,12 +8,12 @@ use super::*;
 fn a_plugin_is_a_row_and_what_is_wrong_with_it_stands_below() {
     let plugins = [
         json!({
-            "id": "time", "state": "serving", "sha256": "0123456789abcdef", "since": "2027-01-15T08:00:01.000Z",
+            "id": "time", "state": "serving", "version": "1.0.2", "sha256": "0123456789abcdef", "since": "2027-01-15T08:00:01.000Z",
             "offers": { "tools": 2, "resources": 0, "templates": 0, "prompts": 1 },
             "trouble": null, "waiting": { "sha256": "fedcba9876543210", "grants": null },
         }),
         json!({
-            "id": "notes", "state": "failed", "sha256": null, "since": null,
+            "id": "notes", "state": "failed", "version": null, "sha256": null, "since": null,
             "offers": { "tools": 0, "resources": 0, "templates": 0, "prompts": 0 },
             "trouble": { "reason": "it is truncated", "hint": "build it anew", "retry_at": "2027-01-15T08:01:00.000Z" },
             "waiting": { "sha256": null, "grants": ["env `LANG`", "dir `/notes`"] },
@@ -21,10 +21,10 @@ fn a_plugin_is_a_row_and_what_is_wrong_with_it_stands_below() {
     ];
     assert_eq!(
         text(&plugins),
-        "PLUGIN  STATE    CODE          SINCE                    OFFERS\n\
-         time    serving  0123456789ab  2027-01-15 08:00:01 UTC  2 tools, 1 prompt\n\
+        "PLUGIN  STATE    VERSION  CODE          SINCE                    OFFERS\n\
+         time    serving  1.0.2    0123456789ab  2027-01-15 08:00:01 UTC  2 tools, 1 prompt\n\
          \u{20} waits for `moongate reload`: other code, fedcba987654\n\
-         notes   failed   -             -                        -\n\
+         notes   failed   -        -             -                        -\n\
          \u{20} it is truncated\n\
          \u{20} hint: build it anew\n\
          \u{20} tried again at 2027-01-15 08:01:00 UTC\n\
