@@ -58,3 +58,6 @@ mod stdio;
 mod stopping;
 /// Files that change while the gateway serves.
 mod watching;
+/// What a service manager hears.
+#[cfg(unix)]
+mod systemd;

@@ -104,7 +104,12 @@ impl Http {
         Self::spawn(command)
     }
 
-    fn spawn(mut command: Command) -> Self {
+    /// Starts the gateway with a command that serves over HTTP.
+    ///
+    /// # Panics
+    /// It ends without saying where it listens.
+    #[must_use]
+    pub fn spawn(mut command: Command) -> Self {
         command.stdin(Pipe::null()).stdout(Pipe::null()).stderr(Pipe::piped());
         let mut child = command.spawn().expect("the gateway starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("stderr is piped"));

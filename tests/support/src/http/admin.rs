@@ -23,6 +23,7 @@ impl Http {
     #[must_use]
     #[track_caller]
     pub fn admin(&self) -> Admin {
+        self.logged("\nadmin ");
         let log = self.log();
         let address = log.lines().filter(|line| line.contains("admin")).find_map(|line| {
             let rest = line.split("http://").nth(1)?;
