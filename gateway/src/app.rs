@@ -14,6 +14,7 @@ use moongate_core::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::admin::AdminError;
 use crate::metrics::Metrics;
 use crate::supervisor::{self, Supervisor};
 use crate::transport::Ending;
@@ -21,6 +22,7 @@ use crate::transport::http::{BindError, Bound};
 use crate::transport::stdio;
 use crate::transport::stdio::fds::{Restore, Stdio};
 
+mod operator;
 mod reload;
 mod service;
 mod signals;
@@ -30,6 +32,7 @@ pub use service::{Service, Teller};
 pub use signals::{Hangups, Signals, Stops};
 pub use stop::{Abandoned, Reason, Stopped};
 
+use operator::{Operator, Told};
 use stop::Parts;
 
 /// Where to serve.
@@ -37,6 +40,8 @@ use stop::Parts;
 pub struct Options {
     /// The address of the HTTP endpoint; none: no HTTP.
     pub http: Option<SocketAddr>,
+    /// The address of the operator's listener; none: there is none.
+    pub admin: Option<SocketAddr>,
     /// The streams of a peer over stdio; none: no stdio.
     pub stdio: Option<Stdio>,
     /// How the plugins are supervised.
@@ -49,6 +54,9 @@ pub enum StartError {
     /// The address can't be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// There is no listener for the operator.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
     /// Others can reach the address, and nobody is asked for a token.
     #[error("others can reach {0}, and nobody is asked for a token")]
     Open(SocketAddr),
@@ -66,6 +74,7 @@ impl StartError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Bind(error) => Some(error.hint()),
+            Self::Admin(error) => Some(error.hint()),
             Self::Open(_) => Some("listen on 127.0.0.1, or give tokens under `[http.auth]`".to_owned()),
             Self::Plugins(_) => None,
             Self::Sealing(_) => Some("give one as `sealing_key` in `[gateway]`".to_owned()),
@@ -76,10 +85,10 @@ impl StartError {
 /// A running gateway. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct App {
-    supervisor: Supervisor,
-    metrics: Arc<Metrics>,
+    supervisor: Arc<Supervisor>,
     server: Arc<Server>,
     address: Option<SocketAddr>,
+    operator: Option<Operator>,
     /// Set when the gateway stops, before it does anything else about it.
     draining: CancellationToken,
     ending: Ending,
@@ -90,12 +99,12 @@ pub struct App {
 }
 
 impl App {
-    /// Takes the address, loads the plugins and serves.
+    /// Takes the addresses, loads the plugins and serves. The operator's listener answers meanwhile.
     ///
     /// # Errors
-    /// The address can't be listened on, or there is no Wasm host. A plugin that can't be loaded is no error.
+    /// An address can't be listened on, there is no Wasm host, or a plugin can't be used where all of them have to be.
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
-        let Options { http, stdio, plugins } = options;
+        let Options { http, admin, stdio, plugins } = options;
         let bound = match http {
             Some(address) if config.http.is_open_to_strangers(address) => {
                 return Err(StartError::Open(address));
@@ -104,7 +113,11 @@ impl App {
             None => None,
         };
         let address = bound.as_ref().map(Bound::address);
-        let supervisor = Supervisor::start(config.clone(), plugins).await?;
+        let operator = match admin {
+            Some(address) => Some(Operator::start(address).await?),
+            None => None,
+        };
+        let supervisor = Arc::new(Supervisor::start(config.clone(), plugins).await?);
         let metrics = Metrics::new(supervisor.catalog());
         let server = server(config, &supervisor, &metrics)?;
         let ending = Ending::default();
@@ -118,12 +131,17 @@ impl App {
             restore = Some(after);
             tokio::spawn(stdio::serve(Arc::clone(&server), input, output, ending.clone()))
         });
+        let draining = CancellationToken::new();
+        if let Some(operator) = &operator {
+            let (supervisor, server, metrics, draining) = (&supervisor, &server, &metrics, &draining);
+            operator.open(&Told { supervisor, server, metrics, draining });
+        }
         Ok(Self {
             supervisor,
-            metrics,
             server,
             address,
-            draining: CancellationToken::new(),
+            operator,
+            draining,
             ending,
             parts: Parts::new(http, stdio),
             reloading: None,
@@ -138,16 +156,16 @@ impl App {
         self.address
     }
 
+    /// Where the operator's listener listens.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.operator.as_ref().map(Operator::address)
+    }
+
     /// The plugins, and what they offer.
     #[must_use]
     pub fn supervisor(&self) -> &Supervisor {
         &self.supervisor
-    }
-
-    /// What is counted.
-    #[must_use]
-    pub fn metrics(&self) -> &Arc<Metrics> {
-        &self.metrics
     }
 
     /// How long calls may go on when the gateway stops.

@@ -98,7 +98,10 @@ fn what_is_served_is_kept_current() {
     let http = Http::spawn(manager.command(&workspace));
     manager.until("READY=1");
     let config = fs::read_to_string(workspace.config()).unwrap();
-    workspace.write("gateway.toml", config.replace("[plugins.time]", "[plugins.time]\ntools.deny = [\"convert_time\"]"));
+    workspace.write(
+        "gateway.toml",
+        config.replace("[plugins.time]", "[plugins.time]\ntools.deny = [\"convert_time\"]"),
+    );
     manager.until("STATUS=1 plugin, 1 tool");
     drop(http);
 }
@@ -128,7 +131,11 @@ fn the_unit_asks_for_what_there_is() {
     let mut sections = Vec::new();
     let value = |key: &str| {
         let lines = unit.lines().filter_map(|line| line.split_once('='));
-        lines.filter(|(name, _)| *name == key).map(|(_, value)| value).next().unwrap_or_else(|| panic!("no {key}"))
+        lines
+            .filter(|(name, _)| *name == key)
+            .map(|(_, value)| value)
+            .next()
+            .unwrap_or_else(|| panic!("no {key}"))
     };
     for line in unit.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(section) = line.strip_prefix('[') {
@@ -156,7 +163,10 @@ fn the_unit_asks_for_what_there_is() {
     }
     let codes = said(&["--help"]);
     for code in value("RestartPreventExitStatus").split(' ') {
-        assert!(codes.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code}: {codes}");
+        assert!(
+            codes.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))),
+            "{code}: {codes}"
+        );
     }
     let grace: u64 = value("TimeoutStopSec").parse().unwrap();
     assert!(grace > 30, "it must be longer than the default of `stop_grace`");

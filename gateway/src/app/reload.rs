@@ -3,11 +3,12 @@
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::{App, Hangups, Teller};
-use crate::supervisor::control::{Cause, Ended, Reloaded, Reloader};
+use crate::supervisor::control::{Cause, Ended, Reloaded};
 
 impl App {
     /// Reloads at each hangup from now on, until the gateway stops; those that come during a reload are one more.
-    pub fn reload_on(&mut self, mut hangups: Hangups, reloader: Reloader, teller: Teller) {
+    pub fn reload_on(&mut self, mut hangups: Hangups, teller: Teller) {
+        let reloader = self.supervisor.reloader();
         let task = tokio::spawn(async move {
             loop {
                 hangups.next().await;

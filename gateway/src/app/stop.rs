@@ -166,6 +166,9 @@ impl App {
             }
         };
         drop(parts);
+        if let Some(operator) = self.operator.take() {
+            operator.end().await;
+        }
         // Anything but zero after a clean stop is a leak.
         let Gauges { calls, instances, memories, tables, stacks, .. } = self.supervisor.gauges();
         tracing::debug!(calls, instances, memories, tables, stacks, "what the pool still holds");

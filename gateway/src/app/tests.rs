@@ -19,7 +19,7 @@ fn config(folder: &TempDir) -> Config {
 }
 
 fn over_http(address: &str) -> Options {
-    Options { http: Some(address.parse().unwrap()), stdio: None, ..Options::default() }
+    Options { http: Some(address.parse().unwrap()), ..Options::default() }
 }
 
 #[tokio::test]

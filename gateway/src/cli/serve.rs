@@ -1,15 +1,15 @@
 //! `serve`: the gateway at work, until a signal or the end of its host.
 
-use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use moongate_core::config::{Config, Loaded};
+use moongate_core::config::{AdminConfig, Config, Loaded, Problem, Source};
 
-use crate::app::{App, Options, Reason, Service, Signals, StartError, Stopped};
+use crate::admin::AdminError;
+use crate::app::{App, Options, Reason, Service, Signals, StartError, Stopped, Stops};
 use crate::cli::{Common, Exit, check, configuration, print, version};
 use crate::supervisor::{self, Totals};
 use crate::transport::http::PATH;
@@ -35,6 +35,17 @@ pub(super) struct Serve {
     /// default without --stdio
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     http: Option<Option<SocketAddr>>,
+    /// Answer operators (health, metrics, status, reloading) at ADDR, which only this machine may reach, or at `listen`
+    /// under `[admin]`. On by default where `[admin]` is configured and MCP is served over HTTP
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
+    admin: Option<Option<SocketAddr>>,
+}
+
+/// Where to listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Addresses {
+    http: Option<SocketAddr>,
+    admin: Option<SocketAddr>,
 }
 
 /// `IP:PORT`, or the port alone.
@@ -54,65 +65,59 @@ impl Serve {
             print::problems(&problems, &source);
             return Ok(Exit::Configuration);
         };
+        let addresses = match self.addresses(&config) {
+            Ok(addresses) => addresses,
+            Err(same) => {
+                let error = format!("MCP and the admin listener can't both have {same}");
+                print::error(&error, Some("give each a port of its own"));
+                return Ok(Exit::Usage);
+            }
+        };
         let Signals { mut stops, hangups } = Signals::listen().context("signals can't be taken over")?;
         let service = Service::find();
         service.loading(config.plugins.len()).await;
+        let Addresses { http, admin } = addresses;
+        let plugins = supervisor::Options::watching(files, since);
+        let options = Options { http, admin, stdio: self.stdio.then(Stdio::open), plugins };
         let started = tokio::select! {
-            started = App::start(&config, self.options(&config, files, since)) => started,
+            started = App::start(&config, options) => started,
             signal = stops.next() => {
                 tracing::info!(signal, "stopped before it served");
                 return Ok(Exit::Success);
             }
         };
-        let app = match started {
+        let mut app = match started {
             Ok(app) => app,
-            Err(error) => {
-                print::error(&error.to_string(), error.hint().as_deref());
-                return Ok(match error {
-                    StartError::Open(_) => Exit::Configuration,
-                    StartError::Plugins(supervisor::StartError::Required { problems: more, .. }) => {
-                        problems.extend(more);
-                        print::problems(&problems, &source);
-                        Exit::Configuration
-                    }
-                    StartError::Bind(_)
-                    | StartError::Plugins(supervisor::StartError::Host(_))
-                    | StartError::Sealing(_) => Exit::Failure,
-                });
-            }
+            Err(error) => return Ok(refused(&error, problems, &source)),
         };
         problems.extend_from_slice(app.supervisor().problems());
         print::problems(&problems, &source);
         print::note(&self.banner(&config, &app, common.config.as_deref()));
         service.ready(app.supervisor().catalog()).await;
-        let _hangups = hangups;
-        let reason = tokio::select! {
-            () = app.ended() => Reason::PeerGone,
-            signal = stops.next() => {
-                tracing::info!(signal, "stopping; once more to stop at once");
-                Reason::Asked
-            }
-        };
-        service.stopping().await;
-        match app.stop(reason, stops.next()).await {
-            Stopped::Clean => tracing::info!("stopped"),
-            Stopped::TimeUp(left) => {
-                tracing::warn!(requests = left.requests, calls = %left, "stopped; what took too long was abandoned");
-            }
-            Stopped::AtOnce(left) => tracing::warn!(calls = %left, "stopped at once; what ran was abandoned"),
-        }
-        service.finish().await;
+        app.reload_on(hangups, service.teller());
+        attend(app, &mut stops, service).await;
         Ok(Exit::Success)
     }
 
-    fn options(&self, config: &Config, files: BTreeSet<PathBuf>, since: SystemTime) -> Options {
+    /// Where to listen; or what two listeners would share. A process that only serves stdio takes no port unless it is
+    /// asked to: many of them run on one configuration.
+    fn addresses(&self, config: &Config) -> Result<Addresses, SocketAddr> {
         let http = match self.http {
             Some(address) => Some(address.unwrap_or(config.http.listen)),
             None if self.stdio => None,
             None => Some(config.http.listen),
         };
-        let plugins = supervisor::Options::watching(files, since);
-        Options { http, stdio: self.stdio.then(Stdio::open), plugins }
+        let admin = match (self.admin, config.admin) {
+            (Some(Some(listen)), _) => Some(AdminConfig { listen }),
+            (Some(None), configured) => Some(configured.unwrap_or_default()),
+            (None, configured) => configured.filter(|_| http.is_some()),
+        };
+        if let (Some(http), Some(admin)) = (http, admin)
+            && admin.collides_with(http)
+        {
+            return Err(admin.listen);
+        }
+        Ok(Addresses { http, admin: admin.map(|admin| admin.listen) })
     }
 
     /// What was started, in at most six lines.
@@ -124,6 +129,9 @@ impl Serve {
         }
         if self.stdio {
             lines.push("endpoint  stdio".to_owned());
+        }
+        if let Some(address) = app.admin_address() {
+            lines.push(format!("admin     http://{address}"));
         }
         let totals = app.supervisor().totals();
         let Totals { refused, .. } = totals;
@@ -141,6 +149,46 @@ impl Serve {
         }
         lines.join("\n") + "\n"
     }
+}
+
+/// Waits until somebody asks for the end, and brings it about.
+async fn attend(app: App, stops: &mut Stops, service: Service) {
+    let reason = tokio::select! {
+        () = app.ended() => Reason::PeerGone,
+        signal = stops.next() => {
+            tracing::info!(signal, "stopping; once more to stop at once");
+            Reason::Asked
+        }
+    };
+    service.stopping().await;
+    match app.stop(reason, stops.next()).await {
+        Stopped::Clean => tracing::info!("stopped"),
+        Stopped::TimeUp(left) => {
+            tracing::warn!(requests = left.requests, calls = %left, "stopped; what took too long was abandoned");
+        }
+        Stopped::AtOnce(left) => tracing::warn!(calls = %left, "stopped at once; what ran was abandoned"),
+    }
+    service.finish().await;
+}
+
+/// Says why nothing was started.
+fn refused(error: &StartError, mut problems: Vec<Problem>, source: &Source) -> Exit {
+    let exit = match error {
+        StartError::Plugins(supervisor::StartError::Required { problems: more, .. }) => {
+            problems.extend_from_slice(more);
+            Exit::Configuration
+        }
+        StartError::Open(_) | StartError::Admin(AdminError::Open(_)) => Exit::Configuration,
+        StartError::Bind(_)
+        | StartError::Admin(AdminError::Bind(_))
+        | StartError::Plugins(supervisor::StartError::Host(_))
+        | StartError::Sealing(_) => Exit::Failure,
+    };
+    if exit == Exit::Configuration {
+        print::problems(&problems, source);
+    }
+    print::error(&error.to_string(), error.hint().as_deref());
+    exit
 }
 
 #[cfg(test)]

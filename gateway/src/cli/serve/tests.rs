@@ -1,4 +1,9 @@
-//! Addresses as people type them.
+//! Addresses as people type them, and which of them are listened on.
+
+use std::collections::BTreeMap;
+
+use clap::Parser;
+use moongate_core::config::from_text;
 
 use super::*;
 
@@ -17,4 +22,39 @@ fn addresses_are_taken_as_people_type_them() {
     for typed in ["", "127.0.0.1", "host:80", "99999", "http://127.0.0.1:80", "localhost"] {
         assert!(address(typed).is_err(), "{typed}");
     }
+}
+
+/// `serve` as it is typed.
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    serve: Serve,
+}
+
+#[test]
+fn a_process_that_only_serves_stdio_takes_no_port_unless_it_is_asked_to() {
+    let addresses = |toml: &str, flags: &str| {
+        let text = format!("version = 1\n[http]\nlisten = \"127.0.0.1:1\"\n{toml}");
+        let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), "/nowhere".to_owned())]);
+        let config = from_text(Path::new("gateway.toml"), text, &variables).config.unwrap();
+        let typed = Typed::parse_from(format!("serve {flags}").split_whitespace());
+        typed.serve.addresses(&config)
+    };
+    let at = |port: Option<u16>| port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let without = "";
+    let with = "[admin]\nlisten = \"127.0.0.1:2\"";
+    for (toml, flags, http, admin) in [
+        (without, "", Some(1), None),
+        (with, "", Some(1), Some(2)),
+        (with, "--stdio", None, None),
+        (with, "--stdio --http", Some(1), Some(2)),
+        (with, "--stdio --admin", None, Some(2)),
+        (with, "--stdio --admin 3", None, Some(3)),
+        (without, "--admin", Some(1), Some(8932)),
+        (without, "--http 4 --admin 3", Some(4), Some(3)),
+    ] {
+        let expected = Addresses { http: at(http), admin: at(admin) };
+        assert_eq!(addresses(toml, flags), Ok(expected), "`{flags}` with `{toml}`");
+    }
+    assert_eq!(addresses(with, "--http 2"), Err(at(Some(2)).unwrap()));
 }
