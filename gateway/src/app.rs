@@ -94,7 +94,6 @@ pub struct App {
     ending: Ending,
     parts: Parts,
     reloading: Option<AbortOnDropHandle<()>>,
-    grace: Duration,
     _restore: Option<Restore>,
 }
 
@@ -145,7 +144,6 @@ impl App {
             ending,
             parts: Parts::new(http, stdio),
             reloading: None,
-            grace: config.stop_grace,
             _restore: restore,
         })
     }
@@ -168,9 +166,9 @@ impl App {
         &self.supervisor
     }
 
-    /// How long calls may go on when the gateway stops.
+    /// How long calls may go on when the gateway stops, as the configuration has it now.
     fn grace(&self) -> Duration {
-        self.grace
+        self.supervisor.status().borrow().config.stop_grace
     }
 
     /// Waits until the peer over stdio has gone, which is what the process lives for where there is one.

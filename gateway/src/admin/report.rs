@@ -50,7 +50,7 @@ impl Process {
 /// The whole document.
 pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value {
     let Status { generation, config, plugins: _, watching, settled, reloads, history } = status;
-    let ConfigStatus { file, since, rejected, needs_restart } = config;
+    let ConfigStatus { file, since, rejected, needs_restart, stop_grace: _ } = config;
     let Reloads { replaced, unchanged, failed, configured, rejected: refused } = reloads;
     json!({
         "version": env!("CARGO_PKG_VERSION"),

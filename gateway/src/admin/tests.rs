@@ -56,6 +56,7 @@ fn status() -> Status {
             since: at(0),
             rejected: None,
             needs_restart: vec!["http.listen".to_owned()],
+            stop_grace: Duration::from_secs(30),
         },
         plugins: vec![waiting, plugin("notes", PluginState::Degraded(trouble("it is truncated"))), failed],
         watching: Watching::Polling("too many files are watched".to_owned()),

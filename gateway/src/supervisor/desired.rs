@@ -88,6 +88,7 @@ pub(super) struct Desired {
     /// The file says something else of it, which waits for the operator.
     pub(super) policy_waits: bool,
     pub(super) watch: WatchConfig,
+    pub(super) stop_grace: Duration,
     /// What was warned of last.
     pub(super) warned: Option<String>,
     pub(super) want: Option<Wish>,
@@ -105,6 +106,7 @@ impl Desired {
             policy: config.wider_grants,
             policy_waits: false,
             watch: config.watch,
+            stop_grace: config.stop_grace,
             warned: None,
             want: None,
             running: None,

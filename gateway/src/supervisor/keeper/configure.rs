@@ -153,6 +153,10 @@ impl Keeper {
             changes.lines.push("`gateway.wider_grants`".to_owned());
         }
         desired.policy = next;
+        if desired.stop_grace != config.stop_grace {
+            desired.stop_grace = config.stop_grace;
+            changes.lines.push("`gateway.stop_grace`".to_owned());
+        }
         if desired.watch != config.watch {
             desired.watch = config.watch;
             changes.lines.push("how files are watched".to_owned());

@@ -138,6 +138,7 @@ fn config(desired: &Desired) -> ConfigStatus {
         since: desired.since,
         rejected: desired.rejected.clone(),
         needs_restart: desired.needs_restart.clone(),
+        stop_grace: desired.stop_grace,
     }
 }
 
