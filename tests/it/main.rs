@@ -54,6 +54,8 @@ mod stateless;
 mod streams;
 /// One message a line, nothing else on stdout.
 mod stdio;
+/// How the gateway starts.
+mod starting;
 /// How the gateway ends.
 mod stopping;
 /// Files that change while the gateway serves.

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The zoo, whose calls may wait for a file in `gate`; `gateway` is the inside of `[gateway]`.
 fn zoo(gateway: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
-        "[gateway]\n{gateway}\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
+        "[gateway]\n{gateway}\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
          allow.dirs = [{{ host = \"gate\", guest = \"/gate\", mode = \"ro\" }}]\n",
     ));
     workspace.write("gate/closed", "");
@@ -136,6 +136,38 @@ fn calls_that_take_longer_than_they_may_are_given_up_and_it_says_whose() {
     assert!(status.success(), "{status}: {log}");
     assert_eq!(left, Vec::<Value>::new());
     assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
+}
+
+#[test]
+fn while_it_stops_it_lives_and_is_not_ready_and_the_operators_listener_ends_last() {
+    let workspace = zoo(LONG);
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    assert_eq!(admin.get("/readyz").status, 200);
+    let mut stream = begun_stateless(&http, "zoo_report_and_wait", json!({ "path": "/gate/open" }));
+    signal(http.pid(), "TERM");
+    until_refused(&http);
+    let ready = admin.get("/readyz?verbose");
+    assert_eq!(ready.status, 503, "{ready:?}");
+    assert_eq!(admin.get("/livez").status, 200);
+    assert!(admin.get("/metrics").body.contains("moongate_"));
+    workspace.write("gate/open", "");
+    assert_eq!(text(&stream.message().unwrap()), "/gate/open is there");
+    let (status, log) = http.ended();
+    assert!(status.success(), "{status}: {log}");
+}
+
+#[test]
+fn the_grace_is_the_one_that_the_configuration_has_when_it_stops() {
+    let workspace = zoo(LONG);
+    let http = Http::start(&workspace);
+    let config = std::fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", config.replace(LONG, "stop_grace = \"100ms\""));
+    let _ = http.admin().reload();
+    let _stream = begun_stateless(&http, "zoo_report_and_hang", json!({}));
+    let (status, log) = http.terminate();
+    assert!(status.success(), "{status}: {log}");
+    assert!(log.contains("abandoned"), "{log}");
 }
 
 #[test]

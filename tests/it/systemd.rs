@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::net::UnixDatagram;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use moongate_tests::{Http, Workspace, binary, root, signal};
@@ -83,7 +83,7 @@ fn the_manager_hears_of_the_start_of_reloads_and_of_the_end() {
 #[test]
 fn a_hangup_during_the_start_is_a_reload_after_it() {
     let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
-    let mut child = manager.command(&workspace).spawn().unwrap();
+    let mut child = manager.command(&workspace).stderr(Stdio::null()).spawn().unwrap();
     assert_eq!(manager.hears(), ["STATUS=loading 1 plugin"]);
     signal(child.id(), "HUP");
     assert_eq!(manager.hears()[0], "READY=1");
