@@ -44,6 +44,8 @@ mod many_gateways;
 mod observed;
 /// Plugins whose lists change while they serve.
 mod relist;
+/// Plugins and configurations that change while the gateway serves.
+mod reload;
 /// What plugins of the SDK ask and keep.
 mod sdk;
 /// What plugins keep from one call to the next.

@@ -127,6 +127,7 @@ impl Keeper {
 
     /// Works for ever.
     pub(super) async fn run(mut self) {
+        let _alarm = Alarm;
         loop {
             self.step().await;
         }
@@ -154,13 +155,17 @@ impl Keeper {
     /// Waits for what happens next, and does what follows from it.
     async fn step(&mut self) {
         let event = self.next().await;
+        // A plugin may report in every call; that is in no status.
+        let is_report = matches!(event, Event::Reported(_));
         // Whatever a mistake of ours leaves undone is done with the next event.
         let done = catch_unwind(AssertUnwindSafe(|| {
             self.take(event);
             let now = Instant::now();
             self.begin(now);
-            self.publish_if_due(now);
-            self.tell();
+            if !is_report {
+                self.publish_if_due(now);
+                self.tell();
+            }
         }));
         if done.is_err() {
             tracing::error!("the gateway failed at a change, and goes on; this is a mistake in it");
@@ -333,6 +338,17 @@ impl Keeper {
     fn serial(&mut self) -> u64 {
         self.serials += 1;
         self.serials
+    }
+}
+
+/// Says so where the loop ends by a mistake of ours: nothing would change any more, and nobody would know why.
+struct Alarm;
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("changes of files are no longer taken, because the gateway failed: restart it");
+        }
     }
 }
 
