@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says by panicking what went wrong")]
 
+/// The operator's listener, and the verbs that ask it.
+mod admin;
 /// Bad input to the binary.
 mod bad_input;
 /// Calls that nobody waits for any more.
