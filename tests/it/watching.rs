@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use moongate_generated::{Plugin, TOOL};
@@ -290,6 +291,23 @@ fn somebody_who_never_stops_writing_holds_up_nothing() {
         ended.store(true, Ordering::Relaxed);
     });
     assert_eq!(client.told, 2);
+}
+
+#[test]
+fn files_that_nobody_watches_are_taken_when_the_operator_asks() {
+    let config = format!("[gateway]\nwatch = false\n[plugins.p]\nsource = \"{PLUGIN}\"\n");
+    let workspace = Workspace::new(&config);
+    workspace.write(PLUGIN, component(1));
+    let mut client = Client::new(workspace);
+    client.sees(1);
+    for version in 2..4 {
+        client.workspace.write(PLUGIN, component(version));
+        client.answers(1);
+    }
+    let pid = client.stdio.pid().to_string();
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    client.sees(3);
+    assert_eq!(client.told, 1);
 }
 
 #[test]
