@@ -42,6 +42,8 @@ mod legacy_sse;
 mod load_cases;
 /// Several gateways on one `gateway.toml` at once.
 mod many_gateways;
+/// What is counted.
+mod metrics;
 /// What is told of each call.
 mod observed;
 /// Plugins whose lists change while they serve.

@@ -1,0 +1,162 @@
+//! What `/metrics` tells of calls that clients make: each once, under the word for how it ended, and nothing that a
+//! client makes up.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
+
+use moongate_tests::{Admin, Http, Workspace, component, stateless};
+use serde_json::{Value, json};
+
+const GATEWAY: &str = r#"
+[http]
+listen = "127.0.0.1:0"
+[admin]
+listen = "127.0.0.1:0"
+[plugins.zoo]
+source = "zoo.wasm"
+[plugins.zoo.limits]
+timeout = "2s"
+cpu_time = "300ms"
+memory = "32MiB"
+handles = 200
+transfer = "1MiB"
+[plugins.narrow]
+source = "@keeper@"
+allow.state = true
+[plugins.narrow.limits]
+timeout = "60s"
+concurrency = 1
+queue = 0
+"#;
+
+/// Tools of the zoo, their arguments, and how a call of them ends.
+const ENDS: &[(&str, &str, &str)] = &[
+    ("echo", r#"{"text":"a"}"#, "ok"),
+    ("error_result", "{}", "tool_error"),
+    ("protocol_error_internal", "{}", "refused"),
+    ("sleep_forever", "{}", "timeout"),
+    ("spin_forever", "{}", "cpu_time"),
+    ("exhaust_memory", "{}", "memory"),
+    ("many_handles", r#"{"count":1000}"#, "handles"),
+    ("huge_structured", r#"{"bytes":2000000}"#, "too_large"),
+    ("panic", "{}", "trap"),
+    ("bad_structured", "{}", "bad_output"),
+];
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::new(GATEWAY);
+    workspace.write("zoo.wasm", fs::read(component("zoo")).unwrap());
+    workspace
+}
+
+fn calls(plugin: &str, tool: &str, outcome: &str) -> String {
+    format!(
+        r#"moongate_plugin_calls_total{{plugin="{plugin}",kind="tool",tool="{plugin}_{tool}",outcome="{outcome}"}}"#
+    )
+}
+
+/// Waits until a metric has this value.
+#[track_caller]
+fn until(admin: &Admin, name: &str, value: f64) {
+    moongate_tests::until(name, || admin.metric(name) == Some(value));
+}
+
+#[test]
+fn each_call_is_counted_once_by_how_it_ended() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    for (tool, arguments, outcome) in ENDS {
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let _ = http.call(&format!("zoo_{tool}"), arguments);
+        assert_eq!(admin.metric(&calls("zoo", tool, outcome)), Some(1.0), "{tool}");
+    }
+    let body = admin.get("/metrics").body;
+    let all = body.lines().filter(|line| line.starts_with("moongate_plugin_calls_total{"));
+    assert_eq!(all.count(), ENDS.len(), "{body}");
+    let of = |tool: &str, error: &str| {
+        format!(
+            r#"mcp_server_operation_duration_seconds_count{{mcp_method_name="tools/call",gen_ai_tool_name="zoo_{tool}",error_type="{error}",network_transport="tcp",mcp_protocol_version="2026-07-28"}}"#
+        )
+    };
+    for (tool, error) in [("echo", ""), ("error_result", "tool_error"), ("protocol_error_internal", "-32603")]
+    {
+        assert_eq!(admin.metric(&of(tool, error)), Some(1.0), "{tool}: {body}");
+    }
+    let durations = r#"moongate_plugin_call_duration_seconds_count{plugin="zoo"}"#;
+    assert_eq!(admin.metric(durations), Some(ENDS.len() as f64));
+    let peak = admin.metric(r#"moongate_plugin_memory_peak_bytes{plugin="zoo"}"#);
+    assert!(peak.is_some_and(|peak| peak > 1e6 && peak <= 32.0 * 1024.0 * 1024.0), "{peak:?}");
+    assert!(body.ends_with("# EOF\n"), "{body}");
+}
+
+#[test]
+fn a_busy_plugin_and_a_caller_who_left_are_counted() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let arguments = json!({ "key": "a" });
+    let call = json!({ "name": "narrow_wait_and_tidy", "arguments": arguments });
+    let body = stateless(1, "tools/call", call).to_string();
+    let mut connection = TcpStream::connect(http.address()).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: narrow_wait_and_tidy\r\n\r\n",
+        http.address(),
+        body.len()
+    );
+    connection.write_all((head + &body).as_bytes()).unwrap();
+    until(&admin, r#"moongate_plugin_instances{plugin="narrow"}"#, 1.0);
+    let _ = http.call("narrow_get", arguments);
+    assert_eq!(admin.metric(&calls("narrow", "get", "busy")), Some(1.0));
+    drop(connection);
+    until(&admin, &calls("narrow", "wait_and_tidy", "cancelled"), 1.0);
+    until(&admin, r#"moongate_plugin_instances{plugin="narrow"}"#, 0.0);
+}
+
+#[test]
+fn what_clients_make_up_is_told_nowhere() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let _ = http.call("zoo_made_up", json!({}));
+    let _ = http.ask("made/up", json!({}));
+    let body = admin.get("/metrics").body;
+    assert!(!body.contains("made"), "{body}");
+    let count = |method: &str, error: &str| {
+        format!(
+            r#"mcp_server_operation_duration_seconds_count{{mcp_method_name="{method}",gen_ai_tool_name="",error_type="{error}",network_transport="tcp",mcp_protocol_version="2026-07-28"}}"#
+        )
+    };
+    assert_eq!(admin.metric(&count("tools/call", "-32602")), Some(1.0), "{body}");
+    assert_eq!(admin.metric(&count("_OTHER", "-32601")), Some(1.0), "{body}");
+}
+
+#[test]
+fn counts_go_on_over_a_reload_and_go_with_their_plugin() {
+    let workspace = workspace();
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let echo = || http.call("zoo_echo", json!({ "text": "a" }));
+    let _ = echo();
+
+    let mut changed = fs::read(component("zoo")).unwrap();
+    changed.extend_from_slice(b"\0\x02\x01x"); // a section that means nothing
+    workspace.write("zoo.wasm", changed);
+    let _ = admin.reload();
+    until(&admin, r#"moongate_reloads_total{outcome="replaced"}"#, 1.0);
+    let _ = echo();
+    assert_eq!(admin.metric(&calls("zoo", "echo", "ok")), Some(2.0));
+    until(&admin, r#"moongate_plugin_generations{plugin="zoo"}"#, 1.0);
+
+    workspace.write(
+        "gateway.toml",
+        "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n",
+    );
+    let _ = admin.reload();
+    let body = admin.get("/metrics").body;
+    assert!(!body.contains("\"zoo") && !body.contains("narrow"), "{body}");
+    assert_eq!(admin.metric(r#"moongate_catalog_items{kind="tools"}"#), Some(0.0));
+}
