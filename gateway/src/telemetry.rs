@@ -16,8 +16,9 @@ mod outlet;
 
 use outlet::Outlet;
 
-/// What is logged where nobody says otherwise. wasmtime and its compiler say a lot.
-const DEFAULT: &str = "info,wasmtime=warn,cranelift=warn";
+/// What is logged where nobody says otherwise. wasmtime and its compiler say a lot; what watches files warns of each
+/// folder that is removed, which is no trouble.
+const DEFAULT: &str = "info,wasmtime=warn,cranelift=warn,notify=error";
 
 /// How a log line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,10 +50,10 @@ impl Verbosity {
     fn filter(self) -> &'static str {
         match self {
             Self::Quiet => "error",
-            Self::Low => "warn",
+            Self::Low => "warn,notify=error",
             Self::Normal => DEFAULT,
             Self::Verbose => {
-                "info,moongate=debug,moongate_core=debug,plugin=debug,wasmtime=warn,cranelift=warn"
+                "info,moongate=debug,moongate_core=debug,plugin=debug,wasmtime=warn,cranelift=warn,notify=error"
             }
             Self::Debugging => "debug,moongate=trace,moongate_core=trace,plugin=trace,cranelift=info",
         }

@@ -245,6 +245,8 @@ fn a_folder_that_is_removed_and_made_again() {
     }
     client.workspace.write(PLUGIN, component(5));
     client.sees(5);
+    let (_, _, log) = client.stdio.finish();
+    assert!(!log.contains("notify"), "a folder that went is no trouble: {log}");
 }
 
 #[test]
