@@ -178,7 +178,8 @@ impl Supervisor {
         let (ask, requests) = mpsc::channel(REQUESTS);
         let names = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
         let (files, wanted, notice) = Files::new(Wanted { files: names.clone(), how: config.watch });
-        let observing = watched.map(|Watched { since, .. }| tokio::spawn(observe(wanted, notice, since, system)));
+        let observing =
+            watched.map(|Watched { since, .. }| tokio::spawn(observe(wanted, notice, since, system)));
         let tools = Tools {
             host: Arc::new(Wasm(Arc::clone(&host))),
             reader: Arc::new(FromFile { file: config.file.clone(), environment }),

@@ -55,7 +55,8 @@ fn a_replaced_file_is_served_and_its_new_tool_is_announced() {
     file.with(&Plugin::version(2).tool("extra").build());
     while stdio.receive()["method"] != "notifications/tools/list_changed" {}
     let list = stdio.ask("tools/list", json!({}));
-    let names: Vec<_> = list["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    let names: Vec<_> =
+        list["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["one_version", "one_extra"]);
     assert_eq!(text(&stdio.call("one_extra", json!({}))), "v2");
 }
@@ -192,7 +193,9 @@ fn only_the_bytes_of_the_pin_are_taken() {
 #[test]
 fn wider_grants_wait_for_the_operator() {
     let text = |more: &str| {
-        format!("[gateway]\nwider_grants = \"wait\"\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n")
+        format!(
+            "[gateway]\nwider_grants = \"wait\"\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n"
+        )
     };
     let (workspace, _file) = one("");
     configure(&workspace, &format!("version = 1\n{}", text("")));

@@ -49,7 +49,7 @@ impl Inbox {
         std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) {
+    pub(crate) fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) {
         {
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
             let its = found.entry(plugin.clone()).or_default();

@@ -20,6 +20,9 @@ use super::code::{Candidate, Code, Failure, Helps, Host, Loaded};
 /// spare.
 const LOADED_AT_ONCE: usize = 4;
 
+/// How many files are read at once: their bytes are held until the plugin is loaded, and there may be many.
+const READ_AT_ONCE: usize = 8;
+
 /// What to look at, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
@@ -99,13 +102,18 @@ pub(super) enum Found {
 /// Who may do what takes much.
 #[derive(Debug)]
 pub(super) struct Turns {
+    reading: Semaphore,
     compiling: Semaphore,
     loading: Semaphore,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { compiling: Semaphore::new(1), loading: Semaphore::new(LOADED_AT_ONCE) }
+        Self {
+            reading: Semaphore::new(READ_AT_ONCE),
+            compiling: Semaphore::new(1),
+            loading: Semaphore::new(LOADED_AT_ONCE),
+        }
     }
 }
 
@@ -126,7 +134,10 @@ impl Task {
             let (found, loaded) = self.file(host, turns).await;
             attended = Attended { file: Some(found), table: None, loaded };
         }
+        // Code that is about to serve has the table; what serves would take its place again.
+        let is_next = self.fresh.is_none() || matches!(attended.file, Some(Found::Serving | Found::Waits(_)));
         if attended.loaded.is_none()
+            && is_next
             && let Some(serving) = &self.serving
             && (self.look.table || !serving.member.config().says_the_same_as(&self.table))
         {
@@ -140,31 +151,30 @@ impl Task {
 
     /// Reads the file, and loads it if it is news.
     async fn file(&self, host: &dyn Host, turns: &Turns) -> (Found, Option<Loaded>) {
-        let unread = |failure| (Found::Failed(failure, None), None);
-        let mut candidate = match host.read(Arc::clone(&self.table)).await {
+        let reading = turns.reading.acquire().await;
+        let candidate = match self.news(host).await {
             Ok(candidate) => candidate,
-            Err(failure) => return unread(failure),
+            Err(found) => return (found, None),
         };
-        if let Some(known) = self.known(candidate.digest()) {
-            return (known, None);
+        if candidate.is_compiled() {
+            return self.load(candidate, turns).await;
         }
-        let mut _turn = None;
-        if !candidate.is_compiled() {
-            drop(candidate);
-            _turn = turns.compiling.acquire().await.ok();
-            candidate = match host.read(Arc::clone(&self.table)).await {
-                Ok(candidate) => candidate,
-                Err(failure) => return unread(failure),
-            };
-            if let Some(known) = self.known(candidate.digest()) {
-                return (known, None);
-            }
+        drop((candidate, reading));
+        let _turn = turns.compiling.acquire().await;
+        let _reading = turns.reading.acquire().await;
+        match self.news(host).await {
+            Ok(candidate) => self.load(candidate, turns).await,
+            Err(found) => (found, None),
         }
-        let digest = candidate.digest();
-        let _slot = turns.loading.acquire().await;
-        match self.load(candidate).await {
-            Ok(loaded) => (Found::New, Some(loaded)),
-            Err(failure) => (Found::Failed(failure, Some(digest)), None),
+    }
+
+    /// What the file holds, if it has to be loaded.
+    async fn news(&self, host: &dyn Host) -> Result<Box<dyn Candidate>, Found> {
+        let read = host.read(Arc::clone(&self.table)).await;
+        let candidate = read.map_err(|failure| Found::Failed(failure, None))?;
+        match self.known(candidate.digest()) {
+            Some(known) => Err(known),
+            None => Ok(candidate),
         }
     }
 
@@ -175,10 +185,11 @@ impl Task {
             Reload::Live => false,
             Reload::Pinned => serving.is_some() && !self.look.asked,
         };
-        if serving == Some(digest) {
-            Some(Found::Serving)
-        } else if self.fresh == Some(digest) {
+        // It may be the code that serves, under names that it can't have yet.
+        if self.fresh == Some(digest) {
             Some(Found::Fresh)
+        } else if serving == Some(digest) {
+            Some(Found::Serving)
         } else if is_pinned {
             Some(Found::Waits(digest))
         } else if self.judged == Some(digest) {
@@ -188,9 +199,17 @@ impl Task {
         }
     }
 
-    async fn load(&self, candidate: Box<dyn Candidate>) -> Result<Loaded, Failure> {
-        let code = candidate.load(Arc::clone(&self.table)).await?;
-        self.offered(code).await
+    async fn load(&self, candidate: Box<dyn Candidate>, turns: &Turns) -> (Found, Option<Loaded>) {
+        let digest = candidate.digest();
+        let _slot = turns.loading.acquire().await;
+        let loaded = match candidate.load(Arc::clone(&self.table)).await {
+            Ok(code) => self.offered(code).await,
+            Err(failure) => Err(failure),
+        };
+        match loaded {
+            Ok(loaded) => (Found::New, Some(loaded)),
+            Err(failure) => (Found::Failed(failure, Some(digest)), None),
+        }
     }
 
     /// The code that serves, under the table as it is now. Where that can't be done in full, as much of the table as

@@ -168,3 +168,6 @@ pub(super) fn policy(now: WiderGrants, written: WiderGrants, asked: bool) -> Wid
         WiderGrants::Wait | WiderGrants::Live => written,
     }
 }
+
+#[cfg(test)]
+mod tests;

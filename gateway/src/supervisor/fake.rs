@@ -22,6 +22,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use crate::host::Inbox;
+
 use super::code::{Candidate, Code, Failure, Helps, Host, Work};
 use super::control::Reloader;
 use super::desired::Reader;
@@ -44,6 +46,11 @@ pub(super) struct Disk {
     pub(super) retired: Mutex<Vec<String>>,
     /// How many were asked what they offer.
     pub(super) described: Mutex<usize>,
+    /// How many files' contents are in memory, and how many were at most.
+    pub(super) held: Mutex<usize>,
+    pub(super) most_held: Mutex<usize>,
+    /// What every plugin offers beside what its file says: it changes while they serve.
+    pub(super) also: Mutex<Option<String>>,
 }
 
 /// A plugin. Its file's words are the names of its tools, but for these:
@@ -69,8 +76,12 @@ impl Fake {
             return Err(failed(table, "it doesn't describe itself", Helps::Time));
         }
         let more = (words.contains(&"open") && table.config.contains_key("more")).then_some("more");
+        let also = disk.also.lock().unwrap().clone();
         let tools = words.into_iter().filter(|word| !["picky", "open", "slow", "flaky"].contains(word));
-        Ok(Manifest { tools: tools.chain(more).map(tool).collect(), ..Manifest::default() })
+        Ok(Manifest {
+            tools: tools.chain(more).chain(also.as_deref()).map(tool).collect(),
+            ..Manifest::default()
+        })
     }
 }
 
@@ -98,8 +109,28 @@ fn failed(table: &PluginConfig, reason: &str, helps: Helps) -> Failure {
 pub(super) struct FakeHost(pub(super) Arc<Disk>);
 
 struct FakeCandidate {
-    disk: Arc<Disk>,
     text: String,
+    disk: Arc<Disk>,
+    _held: Held,
+}
+
+/// Bytes in memory.
+struct Held(Arc<Disk>);
+
+impl Held {
+    fn new(disk: &Arc<Disk>) -> Self {
+        let mut held = disk.held.lock().unwrap();
+        *held += 1;
+        let mut most = disk.most_held.lock().unwrap();
+        *most = (*most).max(*held);
+        Self(Arc::clone(disk))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        *self.0.held.lock().unwrap() -= 1;
+    }
 }
 
 impl Host for FakeHost {
@@ -112,7 +143,9 @@ impl Host for FakeHost {
             if table.sha256.is_some_and(|pinned| pinned != digest) {
                 return Err(failed(&table, "it isn't the pinned one", Helps::Change));
             }
-            Ok(Box::new(FakeCandidate { disk, text }) as Box<dyn Candidate>)
+            let candidate = FakeCandidate { text, _held: Held::new(&disk), disk };
+            sleep(Duration::from_millis(1)).await;
+            Ok(Box::new(candidate) as Box<dyn Candidate>)
         })
     }
 }
@@ -128,7 +161,7 @@ impl Candidate for FakeCandidate {
 
     fn load(self: Box<Self>, table: Arc<PluginConfig>) -> Work<Arc<dyn Code>> {
         Box::pin(async move {
-            let Self { disk, text } = *self;
+            let Self { disk, text, _held } = *self;
             let words: Vec<&str> = text.split_whitespace().collect();
             disk.loaded.lock().unwrap().push(text.clone());
             if !disk.compiled.lock().unwrap().contains(&text) {
@@ -252,6 +285,7 @@ pub(super) struct Bench {
     pub(super) status: watch::Receiver<Arc<Status>>,
     pub(super) wanted: watch::Receiver<Wanted>,
     pub(super) gate: Arc<Gate>,
+    pub(super) inbox: Arc<Inbox>,
     notice: mpsc::Sender<Noticed>,
     task: JoinHandle<()>,
 }
@@ -275,12 +309,12 @@ impl Bench {
         let (files, wanted, notice) = Files::new(wanted);
         let (ask, requests) = mpsc::channel(4);
         let (catalog, _) = watch::channel(Arc::new(Catalog::empty()));
-        let gate = Arc::new(Gate::new(4));
+        let (gate, inbox): (_, Arc<Inbox>) = (Arc::new(Gate::new(4)), Arc::default());
         let updates: Arc<Updates> = Arc::default();
         let tools = Tools {
             host: Arc::new(FakeHost(Arc::clone(&disk))),
             reader: Arc::new(FakeReader(Arc::clone(&disk))),
-            inbox: Arc::default(),
+            inbox: Arc::clone(&inbox),
             files,
             requests,
             gate: Arc::clone(&gate),
@@ -291,7 +325,7 @@ impl Bench {
         keeper.load_all().await;
         let (status, catalog) = (keeper.status(), catalog.subscribe());
         let task = tokio::spawn(keeper.run());
-        Self { disk, reloader: Reloader::new(ask), catalog, status, wanted, gate, notice, task }
+        Self { disk, reloader: Reloader::new(ask), catalog, status, wanted, gate, inbox, notice, task }
     }
 
     /// Writes a file, and nobody notices yet.

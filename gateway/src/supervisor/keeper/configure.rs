@@ -86,14 +86,13 @@ impl Keeper {
         self.report.failed(None, now - wish.noticed, reason);
     }
 
+    /// Tells what is probably not meant, once.
     fn warn(&mut self, problems: &[Problem], source: &Source) {
         let drawn = render(problems, source, Style::Plain);
-        if self.desired.said.as_ref() != Some(&drawn) {
-            if !drawn.is_empty() && self.desired.warned.as_ref() != Some(&drawn) {
-                tracing::warn!("the configuration is used, but:\n{}", drawn.trim_end());
-            }
-            self.desired.warned = Some(drawn);
+        if !drawn.is_empty() && self.desired.warned.as_ref() != Some(&drawn) {
+            tracing::warn!("the configuration is used, but:\n{}", drawn.trim_end());
         }
+        self.desired.warned = Some(drawn);
         self.desired.said = None;
     }
 

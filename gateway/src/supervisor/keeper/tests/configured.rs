@@ -123,6 +123,25 @@ async fn names_that_cannot_be_had_leave_the_earlier_ones_but_not_the_earlier_gra
 }
 
 #[tokio::test(start_paused = true)]
+async fn code_that_waits_for_its_names_is_the_newest_there_was() {
+    let table = |prefix: &str| format!("[plugins.a]\nsource = '/a'\nprefix = '{prefix}'\n");
+    let rival = "[plugins.b]\nsource = '/b'\n";
+    let mut bench = Bench::start(&(table("a") + rival), &[("/a", "say"), ("/b", "say")]).await;
+    bench.configure(&(table("b") + rival)).await;
+    let history = bench.status.borrow().history.len();
+    for text in ["say", "say shout", "say shout", "say whisper"] {
+        bench.write("/a", text).await;
+        assert_eq!(bench.tools(), ["a_say", "b_say"]);
+        assert!(bench.trouble("a").unwrap().contains("both offer"));
+    }
+    bench.write("/a", "broken").await;
+    bench.write("/a", "say whisper").await;
+    assert!(bench.status.borrow().history.len() <= history + 2, "{:?}", bench.status.borrow().history);
+    bench.configure(&table("b")).await;
+    assert_eq!((bench.tools(), bench.trouble("a")), (vec!["b_say".into(), "b_whisper".into()], None));
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_plugins_can_change_names() {
     let table = |id: &str, prefix: &str| format!("[plugins.{id}]\nsource = '/{id}'\nprefix = '{prefix}'\n");
     let mut bench =

@@ -1,9 +1,10 @@
 //! Files that change.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::names::Digest;
+use moongate_core::names::{Digest, PluginId};
 use tokio::time::{Instant, sleep};
 
 use crate::supervisor::fake::{Bench, SLOW};
@@ -207,4 +208,30 @@ async fn code_that_conflicts_waits_until_it_fits() {
         (vec!["four".into(), "one".into(), "three".into()], None)
     );
     assert_eq!(bench.disk.loaded.lock().unwrap().iter().filter(|text| *text == "one three").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_change_while_other_code_is_about_to_serve_are_asked_for_once_more() {
+    let mut bench = Bench::start(TWO, &[("/a", "old"), ("/b", "old")]).await;
+    bench.put("/a", "new");
+    bench.put("/b", "slow new");
+    bench.notice_all(&["/b", "/a"]).await;
+    // The new code is loaded and waits a second for others: what it was asked is older than what is said now.
+    sleep(Duration::from_millis(500)).await;
+    *bench.disk.also.lock().unwrap() = Some("more".to_owned());
+    bench.inbox.put(&PluginId::new("a").unwrap(), true, BTreeSet::new());
+    bench.settle().await;
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(bench.tools()[..2], ["a_new", "a_more"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_files_are_not_held_in_memory_at_once() {
+    let names: Vec<String> = (0..40).map(|at| format!("p{at}")).collect();
+    let tables: String = names.iter().map(|name| format!("[plugins.{name}]\nsource = '/{name}'\n")).collect();
+    let files: Vec<_> = names.iter().map(|name| (format!("/{name}"), format!("say {name}"))).collect();
+    let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let bench = Bench::start(&tables, &files).await;
+    assert_eq!(bench.tools().len(), 80);
+    assert!(*bench.disk.most_held.lock().unwrap() <= 9, "{:?}", bench.disk.most_held);
 }
