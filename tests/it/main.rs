@@ -69,3 +69,5 @@ mod watching;
 /// What a service manager hears.
 #[cfg(unix)]
 mod systemd;
+/// Plugins that are replaced again and again while clients call them.
+mod storm;

@@ -1,0 +1,83 @@
+//! A gateway that is killed while it reads, compiles and keeps code: it starts again, with what its files hold then, and
+//! never from code that was kept by halves; another gateway on the same cache notices nothing.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use moongate_generated::{Plugin, TOOL};
+use moongate_tests::{Http, Replaced, Way, rounds, signal, text, until};
+use serde_json::json;
+
+use super::{named, workspace};
+
+/// How often it is killed.
+const ROUNDS: u32 = 5;
+
+/// Chance, the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        // xorshift64
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// The files of a cache whose names end like this.
+fn files(cache: &Path, extension: &str) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(cache).unwrap().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|it| it == extension)).collect()
+}
+
+/// The version that is served.
+fn served(http: &Http) -> u32 {
+    named(text(&http.call(TOOL, json!({}))))
+}
+
+#[test]
+fn it_starts_again_with_what_its_files_hold_and_never_from_half_an_entry() {
+    let workspace = workspace(&["p"], "");
+    let cache = workspace.path().join("cache");
+    let other = Http::start_in(&workspace, &cache);
+    let mut file = Replaced::new(workspace.path().join("p.wasm"));
+    let mut chance = Chance(0x5eed);
+    let mut version = 1;
+    for round in 0..rounds(ROUNDS) {
+        let http = Http::start_in(&workspace, &cache);
+        assert_eq!(served(&http), version, "round {round}");
+        // Some reloads, and the end in the middle of the last one: after so many calls that others are answered.
+        for _ in 0..=chance.below(2) {
+            version += 1;
+            let way = Way::ALL[chance.below(Way::ALL.len() as u64) as usize];
+            file.by(way, &Plugin::version(version).functions(20).build(), &mut || {});
+            for _ in 0..chance.below(50) {
+                assert!(served(&http) <= version, "round {round}");
+            }
+        }
+        signal(http.pid(), "KILL");
+        let (_, log) = http.ended();
+        assert!(!log.contains("panicked"), "{log}");
+        until("the other one has the new version", || served(&other) == version);
+    }
+    let http = Http::start_in(&workspace, &cache);
+    assert_eq!(served(&http), version);
+    for log in [http.log(), other.log()] {
+        // Each entry says in its name what it holds, and one that doesn't hold it is told of.
+        assert!(!log.contains("made anew") && !log.contains("isn't what was written"), "{log}");
+    }
+    // What was never finished goes, once it is certain that nobody will.
+    let unfinished = files(&cache, "tmp");
+    let long_ago = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    for path in &unfinished {
+        fs::File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+    }
+    drop(http);
+    let http = Http::start_in(&workspace, &cache);
+    assert_eq!(served(&http), version);
+    assert!(files(&cache, "tmp").is_empty(), "what was never finished stays: {unfinished:?}");
+    assert!(!files(&cache, "cwasm").is_empty());
+}
