@@ -1,4 +1,5 @@
-//! `soak`: the tests and the judges over and over for a time, to find what fails once in a hundred runs.
+//! `soak`: the tests and the judges over and over for a time, to find what fails once in a hundred runs; and what the
+//! tests repeat, such as reloads, many times more often.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -12,6 +13,12 @@ use crate::{build_plugins, judges, report, test};
 /// How long it goes on where nothing else is asked for.
 const DEFAULT: Duration = Duration::from_secs(30 * 60);
 
+/// So many times more often than in other runs is done what tests repeat: 1,000 reloads instead of 100.
+const ROUNDS: &str = "10";
+
+/// All of that ends within this, or it hangs.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     let time = duration(rest)?;
@@ -22,6 +29,7 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     while start.elapsed() < time {
         rounds += 1;
         let mut round = Report::default();
+        round.step("storms", || storms(project));
         round.step("tests", || test::workspace(project));
         round.step("judges", || Ok(judges::all(project)));
         let Tally { failed, .. } = round.close();
@@ -31,6 +39,12 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
         report::say(&format!("round {rounds} held after {} s\n", start.elapsed().as_secs()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The tests that repeat what they do.
+fn storms(project: &Project) -> Result<Tally> {
+    let tests = project.cargo(&["test", "--workspace", "--test", "it", "storm::"]);
+    test::tally(tests.env("MOONGATE_ROUNDS", ROUNDS), LIMIT)
 }
 
 /// Reads `--minutes N`.

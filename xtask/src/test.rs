@@ -90,9 +90,13 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 
 /// Runs the tests of all crates, guests' own (native) ones included, and counts them.
 pub(crate) fn workspace(project: &Project) -> Result<Tally> {
+    tally(project.cargo(&["test", "--workspace", "--no-fail-fast"]), LIMIT)
+}
+
+/// Runs a test runner and counts what it says.
+pub(crate) fn tally(tests: Run, limit: Duration) -> Result<Tally> {
     let mut tally = Tally::default();
-    let tests = project.cargo(&["test", "--workspace", "--no-fail-fast"]);
-    let good = tests.lines(LIMIT, |line| tally.add(counted(line)))?;
+    let good = tests.lines(limit, |line| tally.add(counted(line)))?;
     if !good && tally.failed == 0 {
         tally.add(Tally::FAIL);
     }
