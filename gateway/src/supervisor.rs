@@ -2,7 +2,7 @@
 //!
 //! One plugin that can't be used takes nothing from the others; each mistake of the start becomes a problem that points
 //! into the configuration. What is served is published through a `watch` channel, so that a request takes a snapshot
-//! and a newer catalog can take its place. After the start one task, [`keeper`], keeps what serves as the files say.
+//! and a newer catalog can take its place. After the start one task, the `keeper`, keeps what serves as the files say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

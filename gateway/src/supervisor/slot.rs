@@ -14,6 +14,10 @@ use super::backoff::Backoff;
 use super::code::{Failure, Helps, Loaded};
 use super::status::Waiting;
 
+mod put;
+
+pub(super) use put::Put;
+
 /// A file that isn't there may be in the middle of being replaced: it is looked for once more.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 
@@ -300,39 +304,6 @@ impl Slot {
         self.relisted = None;
     }
 
-    /// Puts it under another table. What serves does so from now on with what the table grants, limits and sets;
-    /// under which names it serves is found out by a look.
-    pub(super) fn put_under(&mut self, table: Arc<PluginConfig>, now: Instant) -> Put {
-        let before = std::mem::replace(&mut self.table, Arc::clone(&table));
-        if before.says_the_same_as(&table) {
-            let serving = self.serving.as_mut().map(|serving| &mut serving.loaded);
-            let fresh = self.fresh.as_mut().map(|fresh| &mut fresh.loaded);
-            for loaded in serving.into_iter().chain(fresh).chain(self.relisted.as_mut()) {
-                let moved = loaded.member.moved_to(Arc::clone(&table));
-                if let Some(moved) = moved.or_else(|| loaded.regranted(&table)) {
-                    loaded.member = moved;
-                }
-            }
-            return Put::Same;
-        }
-        let other_code = before.source != table.source || before.sha256 != table.sha256;
-        let unresolved = self.serving.is_none()
-            || self.fresh.is_some()
-            || self.of_file.is_some()
-            || self.waits.is_some()
-            || self.missing;
-        (self.fresh, self.conflict, self.relisted) = (None, None, None);
-        (self.judged, self.missing) = (None, false);
-        let look = Look { file: other_code || unresolved, table: true, ..Look::at_file(now) };
-        self.look(look);
-        let Some(serving) = &mut self.serving else { return Put::Changed };
-        let Some(now) = serving.loaded.under(&table) else {
-            unreachable!("the same plugin with the same lists");
-        };
-        let earlier = std::mem::replace(&mut serving.loaded, now);
-        Put::Sandboxed { earlier, narrower: !before.allow.wider_than(&self.table.allow).is_empty() }
-    }
-
     /// The failure that counts, if there is one, and when it is tried again.
     pub(super) fn failure(&self) -> Option<(&Failure, Option<SystemTime>)> {
         let troubles = self.of_file.iter().chain(&self.of_table);
@@ -345,20 +316,4 @@ impl Slot {
         let troubles = self.of_file.iter().chain(&self.of_table);
         troubles.map(|trouble| &trouble.failure).chain(&self.conflict)
     }
-}
-
-/// What became of a plugin that was put under another table.
-#[derive(Debug)]
-pub(super) enum Put {
-    /// The table says the same.
-    Same,
-    /// It says something else, and nothing serves.
-    Changed,
-    /// What serves does so under the new table from now on.
-    Sandboxed {
-        /// As it was.
-        earlier: Loaded,
-        /// It may less than before.
-        narrower: bool,
-    },
 }
