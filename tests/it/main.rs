@@ -22,6 +22,9 @@ mod errors;
 mod floors;
 /// Nothing reaches a guest that wasn't granted.
 mod grants;
+/// SIGHUP.
+#[cfg(unix)]
+mod hangup;
 /// The revisions with a handshake.
 mod handshake;
 /// What HTTP refuses before a message is read.

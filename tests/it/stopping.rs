@@ -226,15 +226,3 @@ fn calls_that_put_things_in_order_after_their_connection_was_lost_are_waited_for
     assert!(log.contains("said too late"), "it had no time to tidy up: {log}");
     assert!(!log.contains("abandoned"), "{log}");
 }
-
-#[test]
-fn hangups_end_nothing() {
-    let workspace = zoo(LONG);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    for _ in 0..3 {
-        signal(stdio.pid(), "HUP");
-        assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
-    }
-    let (_, status, log) = stdio.finish();
-    assert!(status.success(), "{status}: {log}");
-}

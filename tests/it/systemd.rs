@@ -103,6 +103,9 @@ fn what_is_served_is_kept_current() {
         config.replace("[plugins.time]", "[plugins.time]\ntools.deny = [\"convert_time\"]"),
     );
     manager.until("STATUS=1 plugin, 1 tool");
+    workspace.write("torn.wasm", b"\0asm");
+    workspace.write("gateway.toml", format!("{config}[plugins.torn]\nsource = \"torn.wasm\"\n"));
+    manager.until("STATUS=1 plugin, 2 tools; 1 failed");
     drop(http);
 }
 

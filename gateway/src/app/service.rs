@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::catalog::Catalog;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
+
+use crate::supervisor::status::{PluginState, Status};
 
 /// How long the end of the process waits for the last word to be taken.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,7 +36,7 @@ pub struct Teller(Option<mpsc::Sender<Word>>);
 #[derive(Debug)]
 enum Word {
     Loading(usize),
-    Ready(watch::Receiver<Arc<Catalog>>),
+    Ready(watch::Receiver<Arc<Status>>),
     Reloading,
     Reloaded,
     Stopping,
@@ -70,8 +71,8 @@ impl Service {
     }
 
     /// The gateway serves, and what it serves from now on is part of what is told.
-    pub async fn ready(&self, catalog: watch::Receiver<Arc<Catalog>>) {
-        self.teller().say(Word::Ready(catalog)).await;
+    pub async fn ready(&self, status: watch::Receiver<Arc<Status>>) {
+        self.teller().say(Word::Ready(status)).await;
     }
 
     /// The gateway stops.
@@ -117,24 +118,24 @@ impl Teller {
 /// Tells everything in order, and now and then that the process is alive.
 async fn tell(mut words: mpsc::Receiver<Word>) {
     let mut alive = manager::watchdog().map(ticks);
-    let mut catalog: Option<watch::Receiver<Arc<Catalog>>> = None;
+    let mut serving: Option<Serving> = None;
     loop {
         let note = tokio::select! {
             word = words.recv() => match word {
                 None => return,
                 Some(Word::Loading(plugins)) => Note::Status(format!("loading {}", count(plugins, "plugin"))),
-                Some(Word::Ready(served)) => Note::Ready(summary(catalog.insert(served))),
+                Some(Word::Ready(status)) => Note::Ready(serving.insert(Serving::new(status)).summary()),
                 Some(Word::Reloading) => Note::Reloading,
-                Some(Word::Reloaded) => match &mut catalog {
-                    Some(catalog) => Note::Ready(summary(catalog)),
+                Some(Word::Reloaded) => match &mut serving {
+                    Some(serving) => Note::Ready(serving.summary()),
                     None => continue,
                 },
                 Some(Word::Stopping) => {
-                    catalog = None;
+                    serving = None;
                     Note::Stopping
                 }
             },
-            served = changed(&mut catalog) => Note::Status(served),
+            summary = changed(&mut serving) => Note::Status(summary),
             () = tick(&mut alive) => Note::Alive,
         };
         manager::send(note).await;
@@ -155,20 +156,64 @@ async fn tick(ticks: &mut Option<Interval>) {
     }
 }
 
-/// Waits until something else is served.
-async fn changed(catalog: &mut Option<watch::Receiver<Arc<Catalog>>>) -> String {
-    if let Some(catalog) = catalog
-        && catalog.changed().await.is_ok()
+/// What is served, and what was said of it.
+#[derive(Debug)]
+struct Serving {
+    status: watch::Receiver<Arc<Status>>,
+    said: String,
+}
+
+impl Serving {
+    fn new(status: watch::Receiver<Arc<Status>>) -> Self {
+        Self { status, said: String::new() }
+    }
+
+    /// What is served now.
+    fn summary(&mut self) -> String {
+        self.said = summary(&self.status.borrow_and_update());
+        self.said.clone()
+    }
+
+    /// Waits until there is something else to say. Cancel-safe.
+    async fn changed(&mut self) -> Option<String> {
+        loop {
+            self.status.changed().await.ok()?;
+            let now = summary(&self.status.borrow_and_update());
+            if now != self.said {
+                self.said.clone_from(&now);
+                return Some(now);
+            }
+        }
+    }
+}
+
+async fn changed(serving: &mut Option<Serving>) -> String {
+    if let Some(serving) = serving
+        && let Some(summary) = serving.changed().await
     {
-        return summary(catalog);
+        return summary;
     }
     std::future::pending().await
 }
 
-/// What is served, in a few words.
-fn summary(catalog: &mut watch::Receiver<Arc<Catalog>>) -> String {
-    let catalog = catalog.borrow_and_update();
-    format!("{}, {}", count(catalog.members().len(), "plugin"), count(catalog.tools().len(), "tool"))
+/// What is served, in a few words: `6 plugins, 43 tools; 1 degraded, 1 failed`.
+fn summary(status: &Status) -> String {
+    let (mut plugins, mut degraded, mut failed) = (0, 0, 0);
+    for plugin in &status.plugins {
+        match plugin.state {
+            PluginState::Loading => {}
+            PluginState::Serving => plugins += 1,
+            PluginState::Degraded(_) => (plugins, degraded) = (plugins + 1, degraded + 1),
+            PluginState::Failed(_) => failed += 1,
+        }
+    }
+    let tools = status.plugins.iter().map(|plugin| plugin.offers.tools).sum();
+    let trouble = [(degraded, "degraded"), (failed, "failed")];
+    let trouble =
+        trouble.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}"));
+    let trouble = trouble.collect::<Vec<_>>().join(", ");
+    let served = format!("{}, {}", count(plugins, "plugin"), count(tools, "tool"));
+    if trouble.is_empty() { served } else { format!("{served}; {trouble}") }
 }
 
 fn count(number: usize, one: &str) -> String {

@@ -93,7 +93,7 @@ impl Serve {
         problems.extend_from_slice(app.supervisor().problems());
         print::problems(&problems, &source);
         print::note(&self.banner(&config, &app, common.config.as_deref()));
-        service.ready(app.supervisor().catalog()).await;
+        service.ready(app.supervisor().status()).await;
         app.reload_on(hangups, service.teller());
         attend(app, &mut stops, service).await;
         Ok(Exit::Success)

@@ -65,7 +65,7 @@ pub(super) fn line(before: Option<&Loaded>, after: &Loaded, diff: &Diff, took: D
     let (from, to) = (before.map(Loaded::digest), after.digest());
     let mut line = match from {
         None => format!("added with {}", to.short()),
-        Some(from) if from == to => format!("under its new table, with the same code {}", to.short()),
+        Some(from) if from == to => format!("serves under its new table, with the same code {}", to.short()),
         Some(from) => format!("replaced: {} by {}", from.short(), to.short()),
     };
     let _ = write!(line, " in {took:.1?}");

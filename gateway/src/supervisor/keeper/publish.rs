@@ -71,7 +71,7 @@ impl Keeper {
             Became::Relisted { before } => {
                 let Some(now) = &slot.serving else { return };
                 let diff = difference(Some(&before), &now.loaded);
-                tracing::info!(plugin = %id, "it has new lists: {diff}");
+                tracing::info!(plugin = %id, "`{id}` has new lists: {diff}");
                 warn(&id, &diff);
                 self.relists.taken(&id, Ok(()));
             }
@@ -97,7 +97,7 @@ impl Keeper {
                 if self.phase == Phase::Serving {
                     // A hint that got weaker stands in the line, too, but whoever filters by level should see it.
                     warn(&id, &diff);
-                    tracing::info!(plugin = %id, from, to, ?took, "{text}");
+                    tracing::info!(plugin = %id, from, to, "`{id}` {text}");
                     self.report.reloads.replaced += 1;
                     self.report.changed(Some(&id), took, text);
                 } else {

@@ -1,0 +1,53 @@
+//! SIGHUP: everything is looked at anew, and nothing ends.
+
+use moongate_tests::{Http, Stdio, Workspace, signal};
+use serde_json::{Value, json};
+
+/// A gateway that looks only when it is asked to.
+fn fixture() -> Workspace {
+    Workspace::new("[gateway]\nwatch = false\n[plugins.time]\nsource = \"@time@\"\n")
+}
+
+/// Takes a tool away.
+fn shorten(workspace: &Workspace) {
+    let config = std::fs::read_to_string(workspace.config()).unwrap();
+    let config = config.replace("[plugins.time]", "[plugins.time]\ntools.deny = [\"convert_time\"]");
+    workspace.write("gateway.toml", config);
+}
+
+fn tools(answer: &Value) -> usize {
+    answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {answer}")).len()
+}
+
+#[test]
+fn over_stdio_alone_a_change_is_taken_and_told() {
+    let workspace = fixture();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!(tools(&stdio.ask("tools/list", json!({}))), 2);
+    shorten(&workspace);
+    signal(stdio.pid(), "HUP");
+    assert_eq!(stdio.receive()["method"], "notifications/tools/list_changed");
+    assert_eq!(tools(&stdio.ask("tools/list", json!({}))), 1);
+    let (_, status, log) = stdio.finish();
+    assert!(status.success(), "{status}: {log}");
+}
+
+#[test]
+fn many_at_once_end_nothing_and_the_log_says_what_came_of_them() {
+    let workspace = fixture();
+    let http = Http::start(&workspace);
+    shorten(&workspace);
+    for _ in 0..20 {
+        signal(http.pid(), "HUP");
+    }
+    http.logged("changed=2 failed=0"); // the configuration, and the plugin
+    assert_eq!(tools(&http.ask("tools/list", json!({})).json()), 1);
+    workspace.write("gateway.toml", "version = 1\n[plugins.time]\nsorce = \"x\"\n");
+    signal(http.pid(), "HUP");
+    http.logged("failed=1");
+    assert_eq!(tools(&http.ask("tools/list", json!({})).json()), 1, "what serves stays");
+    let (status, log) = http.terminate();
+    assert!(status.success(), "{status}: {log}");
+    let reloads = log.matches("signal=\"SIGHUP\"").count();
+    assert!((2..=21).contains(&reloads), "{reloads}: {log}");
+}
