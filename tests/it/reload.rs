@@ -157,6 +157,22 @@ fn grants_and_limits_are_taken_without_compiling() {
 }
 
 #[test]
+fn a_grant_is_taken_away_though_the_new_code_cannot_be_used() {
+    let text = |source: &str, more: &str| {
+        format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {source:?}\n{more}\n")
+    };
+    let zoo = moongate_tests::component("zoo").display().to_string();
+    let workspace = Workspace::new(&text(&zoo, "allow.env = [\"PATH\"]"));
+    workspace.write("broken.wasm", &fs::read(&zoo).unwrap()[..10_000]);
+    let http = Http::start(&workspace);
+    let variables = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
+    assert!(variables().contains("PATH"));
+    configure(&workspace, &text("broken.wasm", ""));
+    http.logged("it goes on serving as it was before");
+    assert!(!variables().contains("PATH"), "{}", variables());
+}
+
+#[test]
 fn pinned_code_waits_for_the_operator() {
     let (workspace, mut file) = one("reload = \"pinned\"");
     let http = Http::start(&workspace);

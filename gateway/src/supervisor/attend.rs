@@ -6,19 +6,23 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use moongate_core::config::{PluginConfig, Reload};
 use moongate_core::names::Digest;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::code::{Candidate, Code, Failure, Helps, Host, Loaded};
 
 /// How many plugins are loaded at once: each runs to describe itself, and the pool of instances has so many slots to
 /// spare.
 const LOADED_AT_ONCE: usize = 4;
+
+/// A file that takes longer to read lies where nobody answers; whoever waits for a reload should hear of that.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many files are read at once: their bytes are held until the plugin is loaded, and there may be many.
 const READ_AT_ONCE: usize = 8;
@@ -170,7 +174,8 @@ impl Task {
 
     /// What the file holds, if it has to be loaded.
     async fn news(&self, host: &dyn Host) -> Result<Box<dyn Candidate>, Found> {
-        let read = host.read(Arc::clone(&self.table)).await;
+        let read = timeout(PATIENCE, host.read(Arc::clone(&self.table))).await;
+        let read = read.unwrap_or_else(|_| Err(Failure::stuck(&self.table, PATIENCE)));
         let candidate = read.map_err(|failure| Found::Failed(failure, None))?;
         match self.known(candidate.digest()) {
             Some(known) => Err(known),

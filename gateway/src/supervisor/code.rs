@@ -117,6 +117,15 @@ impl Failure {
         Self { reason, hint, helps: Helps::Change, problems }
     }
 
+    /// The file of the plugin of `table` wasn't read in so much time.
+    pub(super) fn stuck(table: &PluginConfig, patience: Duration) -> Self {
+        let source = table.source.display();
+        let reason = format!("reading `{source}` takes longer than {patience:?}");
+        let problem = Problem::error(format!("plugin `{}` can't be loaded: {reason}", table.id));
+        let problem = problem.at(table.source_place.clone()).hint("see whether its file system answers");
+        Self { reason, helps: Helps::Time, ..Self::of(vec![problem]) }
+    }
+
     /// The gateway itself failed at the plugin of `table`.
     pub(super) fn internal(table: &PluginConfig, what: &dyn fmt::Display) -> Self {
         let message = format!("plugin `{}` can't be used: the gateway failed: {what}", table.id);

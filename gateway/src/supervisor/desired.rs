@@ -9,12 +9,14 @@ use moongate_core::config::{
     self, Config, Environment, Grants, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load,
 };
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// A file may be read while it is being written: it is used when it was the same twice, so long apart.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The same for a file that isn't there, which may be in the middle of being replaced.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
+/// Where it takes longer, something that is read lies where nobody answers.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// A file that never is the same twice is used as it is.
 const LOOKS: usize = 20;
 
@@ -53,12 +55,17 @@ pub(super) async fn settled(reader: Arc<dyn Reader>) -> config::Loaded {
 
 async fn read(reader: &Arc<dyn Reader>) -> config::Loaded {
     let this = Arc::clone(reader);
-    spawn_blocking(move || this.read()).await.unwrap_or_else(|error| config::Loaded {
+    let why = match timeout(PATIENCE, spawn_blocking(move || this.read())).await {
+        Ok(Ok(loaded)) => return loaded,
+        Ok(Err(error)) => format!("the gateway failed to read the configuration: {error}"),
+        Err(_) => format!("reading the configuration, and what it names, takes longer than {PATIENCE:?}"),
+    };
+    config::Loaded {
         source: Source { path: PathBuf::new(), text: String::new() },
         config: None,
-        problems: vec![Problem::error(format!("the gateway failed to read the configuration: {error}"))],
+        problems: vec![Problem::error(why)],
         files: BTreeSet::new(),
-    })
+    }
 }
 
 /// A wish to read the configuration.

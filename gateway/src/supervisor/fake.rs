@@ -50,6 +50,7 @@ pub(super) struct Disk {
 ///
 /// - `broken` isn't compiled, whenever it is tried; `flaky` is compiled only when the disk has a file `/ready`;
 /// - `slow` takes [`SLOW`] to compile; `panic` makes the compiler panic;
+/// - a file that holds nothing but `stuck` is never read to its end;
 /// - `picky` doesn't describe itself where its settings hold `trouble`;
 /// - `open` has a tool more where its settings hold `more`.
 #[derive(Debug)]
@@ -132,6 +133,9 @@ impl Host for FakeHost {
         Box::pin(async move {
             let text = disk.files.lock().unwrap().get(&table.source).cloned();
             let text = text.ok_or_else(|| failed(&table, "it isn't there", Helps::Return))?;
+            if text == "stuck" {
+                return std::future::pending().await;
+            }
             let digest = Digest::of(text.as_bytes());
             if table.sha256.is_some_and(|pinned| pinned != digest) {
                 return Err(failed(&table, "it isn't the pinned one", Helps::Change));

@@ -36,7 +36,8 @@ impl Reader for FakeReader {
 }
 
 fn parse(text: &str) -> config::Loaded {
-    let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), "/cache".to_owned())]);
+    let variables = [("MOONGATE_CACHE_DIR", "/cache"), ("KEY", "a key that is long enough for all")];
+    let variables: BTreeMap<_, _> = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     from_text(Path::new(CONFIG), format!("version = 1\n{text}"), &variables)
 }
 

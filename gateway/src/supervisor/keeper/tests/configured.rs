@@ -198,3 +198,13 @@ async fn wider_grants_wait_and_everything_else_is_live() {
     bench.configure(&format!("{wait}{ONE}")).await;
     assert_eq!((bench.tools(), bench.plugin("a").waiting), (vec!["a_say".to_owned()], None));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_in_use_until_a_restart_is_given_to_no_plugin() {
+    let key = "[gateway]\nsealing_key = { env = 'KEY' }\n";
+    let mut bench = Bench::start(&format!("{key}{ONE}"), FILES).await;
+    bench.configure(&format!("{ONE}config.key = {{ env = 'KEY' }}\n")).await;
+    let rejected = bench.status.borrow().config.rejected.clone().unwrap();
+    assert!(rejected.contains("sealing key"), "{rejected}");
+    assert!(bench.sandbox("a").config.is_empty());
+}

@@ -113,3 +113,16 @@ async fn wider_grants_are_taken_by_a_reload() {
     bench.configure(&format!("{ONE}allow.instructions = true\n{new}allow.state = true\n")).await;
     assert_eq!(bench.plugin("b").waiting, None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_file_system_that_does_not_answer_holds_no_reload_up_for_ever() {
+    let two = format!("{ONE}[plugins.b]\nsource = '/b'\n");
+    let mut bench = Bench::start(&two, &[("/a", "old"), ("/b", "old")]).await;
+    bench.put("/a", "stuck");
+    bench.put("/b", "new");
+    let failed = reload(&bench).await.failed;
+    assert!(failed.iter().any(|line| line.contains("`/a`") && line.contains("longer than")), "{failed:?}");
+    assert_eq!(bench.tools(), ["a_old", "b_new"]);
+    bench.write("/a", "new").await;
+    assert_eq!((bench.tools(), bench.trouble("a")), (vec!["a_new".into(), "b_new".into()], None));
+}
