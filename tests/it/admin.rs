@@ -2,14 +2,12 @@
 
 use std::net::TcpListener;
 use std::process::Output;
-use std::time::{Duration, Instant};
 
 use moongate_generated::Plugin;
-use moongate_tests::{Admin, Http, Workspace, signal, stateless};
+use moongate_tests::{Admin, Http, Workspace, text};
 use serde_json::{Value, json};
 
-/// For what should happen at once, on a machine that may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::stopping::begun_stateless;
 
 /// A gateway that changes only when it is asked to.
 const QUIET: &str =
@@ -207,43 +205,24 @@ fn nothing_that_is_secret_is_told() {
 }
 
 #[test]
-fn it_answers_while_the_gateway_stops_and_ends_last() {
+fn it_answers_and_reloads_while_calls_take_all_that_a_plugin_may_have() {
+    // No plugin alone gets all permits: this one gets two of three.
     let workspace = Workspace::new(&format!(
-        "{QUIET}stop_grace = \"1h\"\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
+        "{QUIET}concurrency = 3\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
          allow.dirs = [{{ host = \"gate\", guest = \"/gate\", mode = \"ro\" }}]\n"
     ));
     workspace.write("gate/closed", "");
     let http = Http::start(&workspace);
     let admin = http.admin();
-    let mut call = stateless(
-        1,
-        "tools/call",
-        json!({ "name": "zoo_report_and_wait", "arguments": { "path": "/gate/open" } }),
-    );
-    call["params"]["_meta"]["progressToken"] = json!("token");
-    let headers = [
-        ("Content-Type", "application/json"),
-        ("Accept", "application/json, text/event-stream"),
-        ("MCP-Protocol-Version", "2026-07-28"),
-        ("Mcp-Method", "tools/call"),
-        ("Mcp-Name", "zoo_report_and_wait"),
-    ];
-    let mut stream = http.open("POST", &headers, call.to_string().as_bytes());
-    assert_eq!(stream.message().expect("the call begins")["method"], "notifications/progress");
-    signal(http.pid(), "TERM");
-    let begun = Instant::now();
-    let unready = loop {
-        let ready = admin.get("/readyz");
-        if ready.status == 503 {
-            break ready;
-        }
-        assert!(begun.elapsed() < PATIENCE, "it is ready though it stops: {ready:?}");
-    };
-    assert!(unready.body.contains("stopping"), "{unready:?}");
-    assert_eq!(admin.get("/livez").status, 200);
-    let health = ask(&workspace, admin, &["health"]);
-    assert_eq!(health.status.code(), Some(1), "{health:?}");
+    let wait = json!({ "path": "/gate/open" });
+    let mut calls = [(); 2].map(|()| begun_stateless(&http, "zoo_report_and_wait", wait.clone()));
+    assert_eq!(admin.metric("moongate_plugin_instances{plugin=\"zoo\"}"), Some(2.0));
+    for path in ["/livez", "/readyz", "/status.json"] {
+        assert_eq!(admin.get(path).status, 200, "{path}");
+    }
+    assert_eq!(admin.reload(), json!({ "changed": [], "failed": [] }));
     workspace.write("gate/open", "");
-    let (status, log) = http.ended();
-    assert!(status.success(), "{log}");
+    for call in &mut calls {
+        assert_eq!(text(&call.message().unwrap()), "/gate/open is there");
+    }
 }

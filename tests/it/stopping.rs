@@ -36,7 +36,7 @@ fn waiting(id: u64) -> Value {
 }
 
 /// Posts a call as a client of 2026-07-28, and waits until it has begun.
-fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> EventStream {
+pub(crate) fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> EventStream {
     let mut message = stateless(1, "tools/call", json!({ "name": tool, "arguments": arguments }));
     message["params"]["_meta"]["progressToken"] = json!("token");
     let headers = [
@@ -149,6 +149,8 @@ fn while_it_stops_it_lives_and_is_not_ready_and_the_operators_listener_ends_last
     until_refused(&http);
     let ready = admin.get("/readyz?verbose");
     assert_eq!(ready.status, 503, "{ready:?}");
+    let health = workspace.run(&["health", "--admin", &admin.address().to_string()]);
+    assert_eq!(health.status.code(), Some(1), "{health:?}");
     assert_eq!(admin.get("/livez").status, 200);
     assert!(admin.get("/metrics").body.contains("moongate_"));
     workspace.write("gate/open", "");
