@@ -143,6 +143,15 @@ impl Watch {
             && self.trouble.is_none()
         {
             self.trouble = Some("a folder can't be watched yet: its file system doesn't answer".to_owned());
+            self.look_within_the_interval(now);
+        }
+    }
+
+    /// The interval may be shorter than when the last pass ended.
+    fn look_within_the_interval(&mut self, now: Instant) {
+        if let Some(interval) = self.interval() {
+            let next = now + interval;
+            self.next_poll = Some(self.next_poll.map_or(next, |poll| poll.min(next)));
         }
     }
 
@@ -234,10 +243,7 @@ impl Watch {
             self.rounds += 1;
             self.again = true;
         }
-        if let Some(interval) = self.interval() {
-            let next = now + interval;
-            self.next_poll = Some(self.next_poll.map_or(next, |poll| poll.min(next)));
-        }
+        self.look_within_the_interval(now);
     }
 }
 

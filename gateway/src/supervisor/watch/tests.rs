@@ -12,14 +12,14 @@ mod timing;
 mod ways;
 
 /// Only keeps a test from hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A time that no test reaches.
 const NEVER: Duration = Duration::from_secs(24 * 3600);
 
 /// The files that are reported next.
 async fn files(watch: &mut Watch) -> BTreeSet<PathBuf> {
-    match timeout(PATIENCE * 1000, watch.changed()).await.expect("something is noticed") {
+    match timeout(PATIENCE, watch.changed()).await.expect("something is noticed") {
         Noticed::Files(files) => files,
         Noticed::Watching(watching) => panic!("{watching:?}"),
     }
@@ -27,7 +27,7 @@ async fn files(watch: &mut Watch) -> BTreeSet<PathBuf> {
 
 /// How files are watched from now on.
 async fn watching(watch: &mut Watch) -> Watching {
-    match timeout(PATIENCE * 1000, watch.changed()).await.expect("something is noticed") {
+    match timeout(PATIENCE, watch.changed()).await.expect("something is noticed") {
         Noticed::Files(files) => panic!("{files:?}"),
         Noticed::Watching(watching) => watching,
     }

@@ -10,9 +10,28 @@ use super::super::{Change, Failure, Reports, Sink, System};
 
 /// A system of files that all lie in `/d`.
 #[derive(Debug, Default)]
-pub(in super::super) struct Fake {
-    state: Arc<Mutex<State>>,
+pub(in super::super) struct Fake(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
     freed: Condvar,
+}
+
+impl Shared {
+    /// The state, as soon as this path answers.
+    fn answered(&self, path: &Path) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap();
+        while state.stuck.contains(path) {
+            // An upper bound, so that the runtime of a test that fails can end.
+            let (again, waited) = self.freed.wait_timeout(state, Duration::from_secs(20)).unwrap();
+            state = again;
+            if waited.timed_out() {
+                break;
+            }
+        }
+        state
+    }
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +49,7 @@ struct State {
 
 impl Fake {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
+        self.0.state.lock().unwrap()
     }
 
     /// What was asked since the last time.
@@ -89,15 +108,15 @@ impl Fake {
         self.state().sinks.last().expect("reports were asked for").clone()
     }
 
-    /// Looks at this file don't end any more.
+    /// Looks at this file don't end any more, nor does it end to watch this folder.
     pub(in super::super) fn stop_answering(&self, file: &Path) {
         self.state().stuck.insert(file.to_owned());
     }
 
-    /// Looks at this file end.
+    /// They end.
     pub(in super::super) fn answer(&self, file: &Path) {
         self.state().stuck.remove(file);
-        self.freed.notify_all();
+        self.0.freed.notify_all();
     }
 }
 
@@ -109,20 +128,12 @@ impl System for Fake {
             return Err(failure);
         }
         state.sinks.push(sink);
-        Ok(Box::new(Watched(Arc::clone(&self.state))))
+        Ok(Box::new(Watched(Arc::clone(&self.0))))
     }
 
     fn look(&self, path: &Path) -> Look {
-        let mut state = self.state();
-        state.looks += 1;
-        while state.stuck.contains(path) {
-            // An upper bound, so that the runtime of a test that fails can end.
-            let (again, waited) = self.freed.wait_timeout(state, Duration::from_secs(20)).unwrap();
-            state = again;
-            if waited.timed_out() {
-                break;
-            }
-        }
+        self.state().looks += 1;
+        let state = self.0.answered(path);
         let stamp = state.stamps.get(path).copied().unwrap_or(Stamp::NotThere);
         let name = path.file_name().unwrap().to_owned();
         let hop = Hop { folder: "/d".into(), id: Id { device: 1, inode: 1 }, name, found: Found::Other };
@@ -131,11 +142,11 @@ impl System for Fake {
 }
 
 #[derive(Debug)]
-struct Watched(Arc<Mutex<State>>);
+struct Watched(Arc<Shared>);
 
 impl Reports for Watched {
     fn watch(&mut self, folder: &Path) -> Result<(), Failure> {
-        let mut state = self.0.lock().unwrap();
+        let mut state = self.0.answered(folder);
         if let Some(failure) = state.refused.get(folder) {
             return Err(failure.clone());
         }
@@ -144,6 +155,6 @@ impl Reports for Watched {
     }
 
     fn unwatch(&mut self, folder: &Path) {
-        self.0.lock().unwrap().asked.push(format!("unwatch {}", folder.display()));
+        self.0.state.lock().unwrap().asked.push(format!("unwatch {}", folder.display()));
     }
 }
