@@ -27,7 +27,8 @@ const LONG: &str = "stop_grace = \"1h\"";
 /// A call that reports progress when it has begun.
 fn reporting(id: u64, tool: &str, arguments: Value) -> Value {
     let meta = json!({ "progressToken": "token" });
-    request(id, "tools/call", json!({ "name": tool, "arguments": arguments, "_meta": meta }))
+    let params = [("name", json!(tool)), ("arguments", arguments), ("_meta", meta)];
+    request(id, "tools/call", Value::from_iter(params))
 }
 
 /// One that ends once the file `gate/open` is there.
@@ -37,7 +38,8 @@ fn waiting(id: u64) -> Value {
 
 /// Posts a call as a client of 2026-07-28, and waits until it has begun.
 pub(crate) fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> EventStream {
-    let mut message = stateless(1, "tools/call", json!({ "name": tool, "arguments": arguments }));
+    let params = [("name", json!(tool)), ("arguments", arguments)];
+    let mut message = stateless(1, "tools/call", Value::from_iter(params));
     message["params"]["_meta"]["progressToken"] = json!("token");
     let headers = [
         ("Content-Type", "application/json"),

@@ -193,6 +193,79 @@ async fn a_plugin_in_trouble_is_told_of_and_makes_nothing_unready() {
     );
 }
 
+/// [`status`] as the document has it.
+fn told() -> Value {
+    json!({
+        "ready": true,
+        "generation": 3,
+        "settled": true,
+        "config": {
+            "file": "/etc/moongate/gateway.toml",
+            "since": "2027-01-15T08:00:00.000Z",
+            "rejected": null,
+            "needs_restart": ["http.listen"],
+        },
+        "watching": { "by": "polling", "reason": "too many files are watched" },
+        "plugins": told_of_plugins(),
+        "reloads": { "replaced": 1, "unchanged": 2, "failed": 3, "configured": 4, "rejected": 5 },
+        "history": [{
+            "at": "2027-01-15T08:00:02.000Z",
+            "took_seconds": 1.234,
+            "plugin": "notes",
+            "ok": false,
+            "outcome": "plugin `notes` can't be loaded: it is truncated",
+        }],
+    })
+}
+
+/// The same of the plugins.
+fn told_of_plugins() -> Value {
+    let offers = |tools| json!({ "tools": tools, "resources": 0, "templates": 0, "prompts": 0 });
+    let trouble =
+        |reason| json!({ "reason": reason, "hint": "build it anew", "retry_at": "2027-01-15T08:01:00.000Z" });
+    json!([
+        {
+            "id": "time",
+            "title": null,
+            "description": "It does",
+            "version": "1.2",
+            "source": "/plugins/time.wasm",
+            "state": "serving",
+            "sha256": Digest::of(b"time").to_string(),
+            "since": "2027-01-15T08:00:01.000Z",
+            "offers": offers(2),
+            "trouble": null,
+            "waiting": { "sha256": null, "grants": ["env `LANG`"] },
+        },
+        {
+            "id": "notes",
+            "title": null,
+            "description": "It does",
+            "version": "1.2",
+            "source": "/plugins/notes.wasm",
+            "state": "degraded",
+            "sha256": Digest::of(b"notes").to_string(),
+            "since": "2027-01-15T08:00:01.000Z",
+            "offers": offers(2),
+            "trouble": trouble("it is truncated"),
+            "waiting": null,
+        },
+        {
+            "id": "bad",
+            "title": null,
+            "description": null,
+            "version": null,
+            "source": "/plugins/bad.wasm",
+            "state": "failed",
+            "sha256": null,
+            "since": null,
+            "offers": offers(0),
+            "trouble": trouble("it is no component"),
+            "waiting": null,
+        },
+    ])
+}
+
 #[tokio::test]
 async fn status_is_a_document_with_every_field() {
     let desk = start().await;
@@ -208,70 +281,7 @@ async fn status_is_a_document_with_every_field() {
     for process in ["pid", "version", "started", "uptime_seconds"] {
         document.as_object_mut().unwrap().remove(process);
     }
-    let offers = |tools| json!({ "tools": tools, "resources": 0, "templates": 0, "prompts": 0 });
-    let trouble =
-        |reason| json!({ "reason": reason, "hint": "build it anew", "retry_at": "2027-01-15T08:01:00.000Z" });
-    let expected = json!({
-        "ready": true,
-        "generation": 3,
-        "settled": true,
-        "config": {
-            "file": "/etc/moongate/gateway.toml",
-            "since": "2027-01-15T08:00:00.000Z",
-            "rejected": null,
-            "needs_restart": ["http.listen"],
-        },
-        "watching": { "by": "polling", "reason": "too many files are watched" },
-        "plugins": [
-            {
-                "id": "time",
-                "title": null,
-                "description": "It does",
-                "version": "1.2",
-                "source": "/plugins/time.wasm",
-                "state": "serving",
-                "sha256": Digest::of(b"time").to_string(),
-                "since": "2027-01-15T08:00:01.000Z",
-                "offers": offers(2),
-                "trouble": null,
-                "waiting": { "sha256": null, "grants": ["env `LANG`"] },
-            },
-            {
-                "id": "notes",
-                "title": null,
-                "description": "It does",
-                "version": "1.2",
-                "source": "/plugins/notes.wasm",
-                "state": "degraded",
-                "sha256": Digest::of(b"notes").to_string(),
-                "since": "2027-01-15T08:00:01.000Z",
-                "offers": offers(2),
-                "trouble": trouble("it is truncated"),
-                "waiting": null,
-            },
-            {
-                "id": "bad",
-                "title": null,
-                "description": null,
-                "version": null,
-                "source": "/plugins/bad.wasm",
-                "state": "failed",
-                "sha256": null,
-                "since": null,
-                "offers": offers(0),
-                "trouble": trouble("it is no component"),
-                "waiting": null,
-            },
-        ],
-        "reloads": { "replaced": 1, "unchanged": 2, "failed": 3, "configured": 4, "rejected": 5 },
-        "history": [{
-            "at": "2027-01-15T08:00:02.000Z",
-            "took_seconds": 1.234,
-            "plugin": "notes",
-            "ok": false,
-            "outcome": "plugin `notes` can't be loaded: it is truncated",
-        }],
-    });
+    let expected = told();
     assert_eq!(document, expected, "{document:#}");
 }
 

@@ -27,7 +27,7 @@ pub(super) enum Event {
     /// Plugins said that something changed.
     Reported(BTreeMap<PluginId, Reported>),
     /// Something that took a while came to an end.
-    Done(Done),
+    Done(Box<Done>),
     /// It is time for something that had to wait.
     Due,
     /// Changes of files are noticed in another way.

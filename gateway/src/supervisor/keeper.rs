@@ -184,7 +184,7 @@ impl Keeper {
             Some(request) = requests.recv() => Event::Asked(request),
             reported = inbox.take() => Event::Reported(reported),
             Some(done) = self.jobs.join_next() => match done {
-                Ok(done) => Event::Done(done),
+                Ok(done) => Event::Done(Box::new(done)),
                 Err(error) => {
                     tracing::error!("something of a reload was lost: {error}");
                     Event::Due

@@ -229,13 +229,6 @@ fn one_table_says_what_is_told() {
             code(-32021, 400, json!({ "requiredCapabilities": { "sampling": { "tools": {} } } })),
         ),
         (&call(CallError::Timeout(Duration::from_secs(1))), Asked::Tool, old, model.clone()),
-        (&call(CallError::Replaced), Asked::Tool, now, model.clone()),
-        (
-            &call(CallError::Replaced),
-            Asked::Other,
-            november,
-            code(-32603, 200, json!({ "reason": "replaced", "retry": true })),
-        ),
         (
             &call(CallError::Busy(Busy::Gateway)),
             Asked::Other,
@@ -267,6 +260,15 @@ fn one_table_says_what_is_told() {
     ] {
         assert_eq!(told(error, asked, revision), expected, "{error:?} in {revision}");
     }
+}
+
+#[test]
+fn a_call_whose_plugin_was_replaced_may_be_made_again() {
+    let replaced = DispatchError::Call { plugin: PluginId::new("p").unwrap(), error: CallError::Replaced };
+    assert_eq!(told(&replaced, Asked::Tool, Revision::V2026_07_28), json!({ "isError": true }));
+    let data = json!({ "reason": "replaced", "retry": true });
+    let expected = json!({ "code": -32603, "status": 200, "data": data });
+    assert_eq!(told(&replaced, Asked::Other, Revision::V2025_11_25), expected);
 }
 
 #[test]

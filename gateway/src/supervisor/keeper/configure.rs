@@ -39,7 +39,7 @@ impl Keeper {
             Some(config) => {
                 self.warn(&problems, &source);
                 self.desired.files = files;
-                self.configure(config, wish, now);
+                self.configure(&config, wish, now);
             }
             None => {
                 // Whichever of them changes may be the cure.
@@ -97,7 +97,7 @@ impl Keeper {
     }
 
     /// Takes a configuration into use, all but what has to wait.
-    fn configure(&mut self, config: Config, wish: Wish, now: Instant) {
+    fn configure(&mut self, config: &Config, wish: Wish, now: Instant) {
         let in_force = if wish.asked { WiderGrants::Live } else { self.desired.policy };
         let mut changes = Changes::default();
         let order: Vec<_> = self.slots.iter().map(|slot| slot.id().clone()).collect();
@@ -124,7 +124,7 @@ impl Keeper {
             changes.lines.push("the plugins' order".to_owned());
             changes.at_once = true;
         }
-        self.globals(&config, wish, &mut changes);
+        self.globals(config, wish, &mut changes);
         if changes.at_once {
             self.publish_at_once();
         }
@@ -198,7 +198,7 @@ impl Keeper {
             Fate::Take => {
                 slot.held = None;
                 let drain = drain(&slot.table, Some(table));
-                match slot.put_under(Arc::clone(table), now) {
+                match slot.put_under(table, now) {
                     Put::Same => return slot,
                     Put::Changed => {}
                     Put::Sandboxed { earlier, narrower } => {
@@ -216,7 +216,7 @@ impl Keeper {
                     source_place: table.source_place.clone(),
                     ..(*slot.table).clone()
                 };
-                let _ = slot.put_under(Arc::new(earlier), now);
+                let _ = slot.put_under(&Arc::new(earlier), now);
                 slot.held = Some(Held { table: Arc::clone(table), grants, meanwhile: Meanwhile::Earlier });
             }
         }

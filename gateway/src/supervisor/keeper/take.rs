@@ -26,15 +26,19 @@ impl Keeper {
             Event::Changed(files) => self.changed(&files),
             Event::Asked(request) => self.asked(request),
             Event::Reported(reported) => self.reported(reported),
-            Event::Done(Done::Attended { serial, table, attended }) => {
-                self.attended(serial, &table, attended)
-            }
-            Event::Done(Done::Relisted { serial, plugin, before, asked }) => {
-                self.relisted(serial, &plugin, &before, asked);
-            }
-            Event::Done(Done::Read(loaded)) => self.read(*loaded),
+            Event::Done(done) => self.done(*done),
             Event::Watching(watching) => self.watching = watching,
             Event::Due => {}
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Attended { serial, table, attended } => self.attended(serial, &table, attended),
+            Done::Relisted { serial, plugin, before, asked } => {
+                self.relisted(serial, &plugin, &before, asked);
+            }
+            Done::Read(loaded) => self.read(*loaded),
         }
     }
 

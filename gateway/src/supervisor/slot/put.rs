@@ -29,14 +29,14 @@ pub(in crate::supervisor) enum Put {
 impl Slot {
     /// Puts it under another table. What serves does so from now on with what the table grants, limits and sets;
     /// under which names it serves is found out by a look.
-    pub(in crate::supervisor) fn put_under(&mut self, table: Arc<PluginConfig>, now: Instant) -> Put {
-        let before = std::mem::replace(&mut self.table, Arc::clone(&table));
-        if before.says_the_same_as(&table) {
+    pub(in crate::supervisor) fn put_under(&mut self, table: &Arc<PluginConfig>, now: Instant) -> Put {
+        let before = std::mem::replace(&mut self.table, Arc::clone(table));
+        if before.says_the_same_as(table) {
             let serving = self.serving.as_mut().map(|serving| &mut serving.loaded);
             let fresh = self.fresh.as_mut().map(|fresh| &mut fresh.loaded);
             for loaded in serving.into_iter().chain(fresh).chain(self.relisted.as_mut()) {
-                let moved = loaded.member.moved_to(Arc::clone(&table));
-                if let Some(moved) = moved.or_else(|| loaded.regranted(&table)) {
+                let moved = loaded.member.moved_to(Arc::clone(table));
+                if let Some(moved) = moved.or_else(|| loaded.regranted(table)) {
                     loaded.member = moved;
                 }
             }
@@ -53,7 +53,7 @@ impl Slot {
         let look = Look { file: other_code || unresolved, table: true, ..Look::at_file(now) };
         self.look(look);
         let Some(serving) = &mut self.serving else { return Put::Changed };
-        let Some(now) = serving.loaded.under(&table) else {
+        let Some(now) = serving.loaded.under(table) else {
             unreachable!("the same plugin with the same lists");
         };
         let earlier = std::mem::replace(&mut serving.loaded, now);
