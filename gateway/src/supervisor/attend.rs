@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_core::config::{PluginConfig, Reload};
+use moongate_core::config::{DirGrant, DirMode, PluginConfig, Reload, overlap};
 use moongate_core::names::Digest;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -73,6 +73,8 @@ pub(super) struct Task {
     pub(super) fresh: Option<Digest>,
     /// Code of which it is known that it can't be used under this table.
     pub(super) judged: Option<Digest>,
+    /// Every plugin's table that holds.
+    pub(super) beside: Arc<[Arc<PluginConfig>]>,
 }
 
 /// What a look came to.
@@ -174,12 +176,31 @@ impl Task {
 
     /// What the file holds, if it has to be loaded.
     async fn news(&self, host: &dyn Host) -> Result<Box<dyn Candidate>, Found> {
-        let read = timeout(PATIENCE, host.read(Arc::clone(&self.table))).await;
+        let read = async {
+            match self.endangered().await {
+                Some(failure) => Err(failure),
+                None => host.read(Arc::clone(&self.table)).await,
+            }
+        };
+        let read = timeout(PATIENCE, read).await;
         let read = read.unwrap_or_else(|_| Err(Failure::stuck(&self.table, PATIENCE)));
         let candidate = read.map_err(|failure| Found::Failed(failure, None))?;
         match self.known(candidate.digest()) {
             Some(known) => Err(known),
             None => Ok(candidate),
+        }
+    }
+
+    /// The way to the file leads to where a plugin may write: whoever can change a component decides what it does.
+    async fn endangered(&self) -> Option<Failure> {
+        let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
+        if !self.beside.iter().any(|table| table.allow.dirs.iter().any(may_write)) {
+            return None;
+        }
+        let (table, beside) = (Arc::clone(&self.table), Arc::clone(&self.beside));
+        match spawn_blocking(move || overlap::of_component(&table, &beside)).await {
+            Ok(problem) => Some(Failure { helps: Helps::Time, ..Failure::of(vec![problem?]) }),
+            Err(error) => Some(Failure::internal(&self.table, &error)),
         }
     }
 

@@ -206,8 +206,11 @@ impl Keeper {
             let reader = Arc::clone(&self.tools.reader);
             self.jobs.spawn(async move { Done::Read(Box::new(settled(reader).await)) });
         }
+        let serving = self.slots.iter().filter_map(|slot| slot.serving.as_ref());
+        let serving = serving.map(|serving| Arc::clone(serving.loaded.member.config()));
+        let beside = self.slots.iter().map(|slot| Arc::clone(&slot.table)).chain(serving).collect();
         for slot in &mut self.slots {
-            let Some(task) = slot.begin(now) else { continue };
+            let Some(task) = slot.begin(now, &beside) else { continue };
             let (serial, table) = (slot.serial, Arc::clone(&task.table));
             let (host, turns) = (Arc::clone(&self.tools.host), Arc::clone(&self.turns));
             self.jobs.spawn(async move {

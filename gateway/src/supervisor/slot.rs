@@ -175,8 +175,8 @@ impl Slot {
         self.want = Some(self.want.map_or(look, |want| want.and(look)));
     }
 
-    /// What to do for it now, if there is anything: that counts as begun.
-    pub(super) fn begin(&mut self, now: Instant) -> Option<Task> {
+    /// What to do for it now, if there is anything: that counts as begun. `beside`: every table that holds.
+    pub(super) fn begin(&mut self, now: Instant, beside: &Arc<[Arc<PluginConfig>]>) -> Option<Task> {
         let due = |at: &mut Option<Trouble>| {
             let trouble = at.as_mut()?;
             trouble.retry.take_if(|retry| retry.at <= now)
@@ -196,6 +196,7 @@ impl Slot {
             serving: self.serving.as_ref().map(|serving| serving.loaded.clone()),
             fresh: self.fresh.as_ref().map(|fresh| fresh.loaded.digest()),
             judged: self.judged,
+            beside: Arc::clone(beside),
         })
     }
 

@@ -82,7 +82,8 @@ pub static GATEWAY: &[Key] = &[
         Kind::Word(&["live", "wait"]),
         "\"live\"",
         "When a change of this file that grants a plugin more comes into force. `live`: at once; `wait`: when the \
-         gateway gets SIGHUP or is asked to reload at the admin listener.",
+         gateway gets SIGHUP or is asked to reload at the admin listener. That it is no longer `wait` waits for the \
+         same.",
     ),
     optional(
         "require_all",
@@ -94,7 +95,8 @@ pub static GATEWAY: &[Key] = &[
         "stop_grace",
         Kind::Duration(Number { most: 3_600, ..Number::any() }),
         "\"30s\"",
-        "How long calls that run may go on when the gateway stops.",
+        "How long calls that run may go on when the gateway stops. When the host of `serve --stdio` ends its side, \
+         2s at most.",
     ),
 ];
 

@@ -6,10 +6,12 @@
 //! can change: it could put a symbolic link in its place, and the next sandbox would open whatever that points at.
 //!
 //! Paths are compared as they are found on the disk, symbolic links followed. Links change, so this is asked again at
-//! every reload: [`check`] needs nothing but the resolved configuration.
+//! every reload: [`check`] needs nothing but the resolved configuration, and [`of_component`] is asked before a file is
+//! loaded anew.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use super::problem::{Problem, quoted};
 use super::{Config, DirGrant, DirMode, PluginConfig};
@@ -62,6 +64,21 @@ pub fn check(config: &Config) -> Vec<Problem> {
     }
     problems.extend(good.iter().filter_map(|granted| lies_in_another(granted, &good)));
     problems
+}
+
+/// Could a plugin change the component of `plugin`, as the links on the way to it lead now? The file says the same as
+/// before, but a link may lead elsewhere, and what lies there is about to be loaded. `all`: every table that holds.
+#[must_use]
+pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    let way_there = way(&plugin.source);
+    let now = quoted(&way_there.end.to_string_lossy());
+    let what = format!("the component of the plugin `{}`, which is {now}", plugin.id);
+    let guarded = [Guarded { what, way: way_there, look: Look::Harmless }];
+    let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
+    grants.find_map(|(plugin, grant)| {
+        let granted = Granted { plugin, grant, way: way(&grant.named) };
+        reaches(&granted, &guarded)
+    })
 }
 
 fn guarded(config: &Config) -> Vec<Guarded> {

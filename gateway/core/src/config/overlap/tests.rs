@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::super::{Loaded, from_text};
-use super::check;
+use super::{check, of_component};
 
 /// A directory with a configuration, a component, a secret, a cache and some notes.
 fn place() -> TempDir {
@@ -169,4 +169,26 @@ fn a_component_that_is_not_there_yet_is_guarded_where_it_will_be() {
     // A link to nothing.
     symlink("../notes/old/time.wasm", place.path().join("other/time.wasm")).unwrap();
     assert!(is_guarded("notes") && is_guarded("notes/old"));
+}
+
+#[test]
+fn a_component_whose_link_leads_into_a_grant_by_now_is_found() {
+    let place = place();
+    fs::create_dir(place.path().join("v1")).unwrap();
+    fs::rename(place.path().join("plugins/time.wasm"), place.path().join("v1/time.wasm")).unwrap();
+    symlink("../v1/time.wasm", place.path().join("plugins/time.wasm")).unwrap();
+    for (mode, found) in [("rw", true), ("ro", false)] {
+        let config = load(place.path(), &grant("notes", mode)).config.unwrap();
+        assert_eq!(of_component(&config.plugins[0], &config.plugins), None);
+        fs::remove_file(place.path().join("plugins/time.wasm")).unwrap();
+        symlink("../notes/time.wasm", place.path().join("plugins/time.wasm")).unwrap();
+        let problem = of_component(&config.plugins[0], &config.plugins);
+        assert_eq!(
+            problem.as_ref().is_some_and(|it| it.message.contains("notes/time.wasm")),
+            found,
+            "{problem:?}"
+        );
+        fs::remove_file(place.path().join("plugins/time.wasm")).unwrap();
+        symlink("../v1/time.wasm", place.path().join("plugins/time.wasm")).unwrap();
+    }
 }

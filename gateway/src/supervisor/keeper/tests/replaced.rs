@@ -235,3 +235,30 @@ async fn many_files_are_not_held_in_memory_at_once() {
     assert_eq!(bench.tools().len(), 80);
     assert!(*bench.disk.most_held.lock().unwrap() <= 9, "{:?}", bench.disk.most_held);
 }
+
+#[tokio::test(start_paused = true)]
+#[cfg(unix)]
+async fn code_that_another_plugin_could_have_put_there_is_not_loaded() {
+    use std::os::unix::fs::symlink;
+
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    std::fs::create_dir(at("open")).unwrap();
+    symlink("a.wasm", at("link")).unwrap();
+    let config = format!(
+        "[plugins.a]\nsource = '{}'\n[plugins.b]\nsource = '/b'\nallow.dirs = [{{ host = '{}', guest = '/o', mode = 'rw' }}]\n",
+        at("link"),
+        at("open")
+    );
+    let mut bench = Bench::start(&config, &[(&at("link"), "old"), ("/b", "other")]).await;
+    std::fs::remove_file(at("link")).unwrap();
+    symlink("open/evil.wasm", at("link")).unwrap();
+    bench.write(&at("link"), "evil").await;
+    assert_eq!(bench.tools(), ["a_old", "b_other"]);
+    let trouble = bench.trouble("a").unwrap();
+    assert!(trouble.contains("`b` could change") && trouble.contains("open/evil.wasm"), "{trouble}");
+    std::fs::remove_file(at("link")).unwrap();
+    symlink("a2.wasm", at("link")).unwrap();
+    bench.write(&at("link"), "good").await;
+    assert_eq!((bench.tools(), bench.trouble("a")), (vec!["a_good".into(), "b_other".into()], None));
+}
