@@ -37,8 +37,15 @@ impl Workspace {
         if !text.contains("version =") {
             text = format!("version = 1\n{text}");
         }
-        if !text.contains("listen =") {
-            text.push_str("\n[http]\nlisten = \"127.0.0.1:0\"\n");
+        // The operator's listener has an address too, under the same name.
+        match text.split_once("[http]") {
+            None => text.push_str("\n[http]\nlisten = \"127.0.0.1:0\"\n"),
+            Some((before, table))
+                if !table.split("\n[").next().is_some_and(|own| own.contains("listen =")) =>
+            {
+                text = format!("{before}[http]\nlisten = \"127.0.0.1:0\"{table}");
+            }
+            Some(_) => {}
         }
         text
     }
