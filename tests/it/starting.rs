@@ -9,7 +9,7 @@ use serde_json::json;
 /// One plugin that serves, one that can't, and the operator's listener.
 fn fixture(gateway: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
-        "[gateway]\n{gateway}\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.time]\nsource = \"@time@\"\n\
+        "[gateway]\n{gateway}\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.time]\nsource = \"@time@\"\n\
          [plugins.torn]\nsource = \"torn.wasm\"\n[plugins.gone]\nsource = \"gone.wasm\"\n"
     ));
     workspace.write("torn.wasm", b"\0asm");

@@ -1,7 +1,7 @@
 //! How the gateway ends: it takes nothing new, lets calls end for as long as they may, says what it gave up, and exits
 //! with 0.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::process::Stdio as Pipe;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The zoo, whose calls may wait for a file in `gate`; `gateway` is the inside of `[gateway]`.
 fn zoo(gateway: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
-        "[gateway]\n{gateway}\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
+        "[gateway]\n{gateway}\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
          allow.dirs = [{{ host = \"gate\", guest = \"/gate\", mode = \"ro\" }}]\n",
     ));
     workspace.write("gate/closed", "");
@@ -202,6 +202,27 @@ fn after_the_end_of_the_input_calls_have_a_moment_whatever_the_grace() {
     assert_eq!(answer["id"], 101);
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
+}
+
+#[test]
+fn a_signal_after_the_end_of_the_input_takes_no_time_from_calls() {
+    let workspace = zoo(LONG);
+    let mut command = workspace.command(&["serve", "--stdio"]);
+    command.env("MOONGATE_LOG", "moongate=debug");
+    let mut child = command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let hanging = reporting(2, "zoo_report_and_hang", json!({}));
+    let greeting = request(1, "initialize", moongate_tests::hello("2025-11-25"));
+    stdin.write_all(format!("{greeting}\n{hanging}\n").as_bytes()).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("notifications/progress")));
+    drop(stdin);
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(log.any(|line| line.unwrap().contains("the peer over stdio has gone")));
+    signal(child.id(), "TERM");
+    let log: Vec<_> = log.map(Result::unwrap).collect();
+    assert!(child.wait().unwrap().success());
+    assert!(log.iter().any(|line| line.contains("took too long") && line.contains("calls=zoo 1")), "{log:?}");
 }
 
 #[test]

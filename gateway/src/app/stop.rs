@@ -75,6 +75,16 @@ impl fmt::Display for Abandoned {
     }
 }
 
+/// How the wait for calls ended.
+enum Waited {
+    /// All of them have ended.
+    ForAll,
+    /// They had their time.
+    LongEnough,
+    /// Somebody is in a hurry.
+    NoMore,
+}
+
 /// What serves.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
@@ -143,16 +153,16 @@ impl App {
             parts.end().await;
             gate.idle().await;
         };
-        let hurried = tokio::select! {
-            () = in_time => None,
-            () = sleep(grace) => Some(false),
-            _ = &mut hurry => Some(true),
+        let waited = tokio::select! {
+            () = in_time => Waited::ForAll,
+            () = sleep(grace) => Waited::LongEnough,
+            _ = &mut hurry => Waited::NoMore,
         };
-        let stopped = match hurried {
-            None if parts.dropped == 0 => Stopped::Clean,
-            None => Stopped::TimeUp(Abandoned { requests: parts.dropped, calls: Vec::new() }),
-            Some(true) => Stopped::AtOnce(Abandoned::now(gate)),
-            Some(false) => {
+        let stopped = match waited {
+            Waited::ForAll if parts.dropped == 0 => Stopped::Clean,
+            Waited::ForAll => Stopped::TimeUp(Abandoned { requests: parts.dropped, calls: Vec::new() }),
+            Waited::NoMore => Stopped::AtOnce(Abandoned::now(gate)),
+            Waited::LongEnough => {
                 let abandoned = Abandoned::now(gate);
                 self.ending.over.cancel();
                 self.server.give_up();

@@ -154,14 +154,25 @@ impl Serve {
 /// Waits until somebody asks for the end, and brings it about.
 async fn attend(app: App, stops: &mut Stops, service: Service) {
     let reason = tokio::select! {
-        () = app.ended() => Reason::PeerGone,
+        () = app.ended() => {
+            tracing::debug!("the peer over stdio has gone");
+            Reason::PeerGone
+        }
         signal = stops.next() => {
             tracing::info!(signal, "stopping; once more to stop at once");
             Reason::Asked
         }
     };
     service.stopping().await;
-    match app.stop(reason, stops.next()).await {
+    let hurry = async {
+        match reason {
+            Reason::Asked => {}
+            // Hosts that closed the input send a signal to whatever needs more than a moment: it has been heard.
+            Reason::PeerGone => drop(stops.next().await),
+        }
+        stops.next().await
+    };
+    match app.stop(reason, hurry).await {
         Stopped::Clean => tracing::info!("stopped"),
         Stopped::TimeUp(left) => {
             tracing::warn!(requests = left.requests, calls = %left, "stopped; what took too long was abandoned");
