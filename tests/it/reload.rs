@@ -77,7 +77,7 @@ fn what_cannot_be_used_leaves_what_serves_and_the_log_names_file_and_cause() {
         let known = http.log().len();
         broken.put(file.file(), newest + 1, &machine_code);
         let told = |log: &str| {
-            let line = log[known..].lines().find(|line| line.contains("it goes on serving as it was before"));
+            let line = log[known..].lines().find(|line| line.contains("as it was before"));
             line.map(str::to_owned)
         };
         until(&format!("it is told of {broken:?}: {}", http.log()), || told(&http.log()).is_some());

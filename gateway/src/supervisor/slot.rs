@@ -55,7 +55,7 @@ pub(super) struct Slot {
     /// It said that its lists changed while other code was about to take its place.
     pub(super) relist_again: bool,
     judged: Option<Digest>,
-    missing: bool,
+    missing: Missing,
     backoff: Backoff,
 }
 
@@ -107,6 +107,17 @@ pub(super) struct Retry {
     pub(super) told: SystemTime,
 }
 
+/// Whether its file is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// As far as is known.
+    Not,
+    /// It wasn't at this time, and not since.
+    Since(Instant),
+    /// It isn't, and that is its trouble.
+    Told,
+}
+
 /// Whether anything came of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Came {
@@ -149,7 +160,7 @@ impl Slot {
             looked_at: None,
             relist_again: false,
             judged: None,
-            missing: false,
+            missing: Missing::Not,
             backoff: Backoff::default(),
         }
     }
@@ -258,7 +269,7 @@ impl Slot {
         if let Some(digest) = found.is_final() {
             self.judged = Some(digest);
         }
-        let was_missing = std::mem::replace(&mut self.missing, false);
+        let was = std::mem::replace(&mut self.missing, Missing::Not);
         match found {
             Found::Serving => {
                 (self.of_file, self.fresh, self.conflict, self.waits) = (None, None, None, None);
@@ -271,13 +282,17 @@ impl Slot {
             }
             // The trouble is the same; trying again is of no use.
             Found::Judged => {}
-            Found::Failed(failure, _)
-                if failure.helps == Helps::Return && self.serving.is_some() && !was_missing =>
-            {
-                if self.of_file.is_none() {
-                    self.missing = true;
-                    self.look(Look { not_before: Some(now + SECOND_LOOK), ..look });
+            Found::Failed(failure @ Failure { helps: Helps::Return, .. }, _) => {
+                let since = match was {
+                    Missing::Not if self.serving.is_some() => Some(now),
+                    Missing::Since(time) if now < time + SECOND_LOOK => Some(time),
+                    Missing::Not | Missing::Since(_) | Missing::Told => None,
+                };
+                if let Some(since) = since {
+                    self.missing = Missing::Since(since);
+                    self.look(Look { not_before: Some(since + SECOND_LOOK), ..look });
                 } else {
+                    self.missing = Missing::Told;
                     self.of_file = Some(self.trouble(failure, now));
                 }
             }

@@ -62,13 +62,19 @@ impl Keeper {
                 if !is_serving {
                     return;
                 }
-                let Failure { reason, hint, .. } = failure;
                 let (took, serves) = (slot.took(), slot.serving.is_some());
+                // What a conflict leads to stands in its reason.
+                let so = match (slot.conflict.as_ref() == Some(&failure), serves) {
+                    (true, _) => "",
+                    (false, true) => "; it goes on serving as it was before",
+                    (false, false) => "; it doesn't serve",
+                };
+                let Failure { reason, hint, .. } = failure;
                 let hint = hint.map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
                 if serves {
-                    tracing::warn!(plugin = %id, "{reason}; it goes on serving as it was before{hint}");
+                    tracing::warn!(plugin = %id, "{reason}{so}{hint}");
                 } else {
-                    tracing::error!(plugin = %id, "{reason}; it doesn't serve{hint}");
+                    tracing::error!(plugin = %id, "{reason}{so}{hint}");
                 }
                 self.report.reloads.failed += 1;
                 self.report.failed(Some(&id), took, reason);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::supervisor::attend::Look;
 use crate::supervisor::code::Loaded;
 
-use super::Slot;
+use super::{Missing, Slot};
 
 /// What became of a plugin that was put under another table.
 #[derive(Debug)]
@@ -47,9 +47,9 @@ impl Slot {
             || self.fresh.is_some()
             || self.of_file.is_some()
             || self.waits.is_some()
-            || self.missing;
+            || self.missing != Missing::Not;
         (self.fresh, self.conflict, self.relisted) = (None, None, None);
-        (self.judged, self.missing) = (None, false);
+        (self.judged, self.missing) = (None, Missing::Not);
         let look = Look { file: other_code || unresolved, table: true, ..Look::at_file(now) };
         self.look(look);
         let Some(serving) = &mut self.serving else { return Put::Changed };

@@ -108,6 +108,20 @@ async fn a_file_that_comes_back_within_a_second_was_never_gone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_second_within_which_a_file_may_come_back_is_not_cut_short() {
+    let mut bench = Bench::start(ONE, &[("/a", "old")]).await;
+    bench.write("/a", "broken").await;
+    bench.remove("/a");
+    for _ in 0..9 {
+        bench.notice("/a").await;
+        sleep(Duration::from_millis(100)).await;
+        assert!(!bench.trouble("a").unwrap().contains("isn't there"));
+    }
+    bench.write("/a", "new").await;
+    assert_eq!((bench.tools(), bench.status.borrow().reloads.failed), (vec!["a_new".to_owned()], 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_file_that_stays_away_is_told_of_and_the_plugin_goes_on() {
     let mut bench = Bench::start(ONE, &[("/a", "old")]).await;
     bench.remove("/a");
