@@ -197,7 +197,11 @@ impl Keeper {
     /// When there is something to do, if nothing happens before.
     fn due(&self) -> Option<Instant> {
         let slots = self.slots.iter().filter_map(Slot::due);
-        slots.chain(self.ready_since.map(|since| since + PATIENCE)).chain(self.relists.next()).min()
+        let publish = match self.phase {
+            Phase::Serving => self.ready_since.map(|since| since + PATIENCE),
+            Phase::Starting => None, // all are waited for, however long that takes
+        };
+        slots.chain(publish).chain(self.relists.next()).min()
     }
 
     /// Begins whatever may begin.

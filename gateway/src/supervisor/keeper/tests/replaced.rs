@@ -34,6 +34,13 @@ async fn a_changed_file_takes_the_place_of_what_served() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_start_that_waits_for_a_slow_plugin_does_nothing_meanwhile() {
+    // The clock goes on only while nothing is done.
+    let bench = Bench::start(TWO, &[("/a", "quick"), ("/b", "slow late")]).await;
+    assert_eq!(bench.tools(), ["a_quick", "b_late"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_same_bytes_are_no_change() {
     let mut bench = Bench::start(ONE, &[("/a", "old")]).await;
     bench.write("/a", "old").await;
