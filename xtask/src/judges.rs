@@ -5,6 +5,8 @@
 //! on the machine is skipped, loudly; with `CI=true` that is a failure.
 
 use std::env;
+use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -41,6 +43,9 @@ const JUDGES: [Judge; 6] = [
 
 /// What the clients are served.
 const CONFIG: &str = "tests/clients/everything.toml";
+
+/// What says where the file of a plugin is that clients replace while they are connected.
+const REPLACED: &str = "MOONGATE_REPLACED";
 
 /// A judge that hasn't ended after this hangs.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -115,8 +120,20 @@ fn skipped(name: &str, missing: &Missing) -> Tally {
 fn gateway(project: &Project, config: &str) -> Result<Server> {
     let mut command = Command::new(project.gateway());
     command.args(["serve", "--http", "127.0.0.1:0", "-c", config]).current_dir(project.root());
-    command.env("MOONGATE_CACHE_DIR", project.code_cache());
+    command.env("MOONGATE_CACHE_DIR", project.code_cache()).env(REPLACED, replaced(project)?);
     Server::start(command).context("the gateway doesn't serve")
+}
+
+/// The file of a plugin that clients replace while they are connected, in cargo's target folder.
+fn replaced(project: &Project) -> Result<PathBuf> {
+    let folder = project.target().join("judges");
+    let file = folder.join("replaced.wasm");
+    if !file.is_file() {
+        fs::create_dir_all(&folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
+        let first = project.dist().join("time.wasm");
+        fs::copy(&first, &file).with_context(|| format!("`{}` can't be copied", first.display()))?;
+    }
+    Ok(file)
 }
 
 /// Where a server offers the HTTP transport of 2024-11-05.
@@ -134,7 +151,8 @@ fn stdio(project: &Project, config: &str) -> Vec<String> {
 /// Runs a script that prints a line for each of its checks, counts them and notes what was seen.
 fn script(project: &Project, run: Run, table: &mut Table) -> Result<Tally> {
     let mut tally = Tally::default();
-    let run = run.env("MOONGATE_CACHE_DIR", project.code_cache()).folder(project.root());
+    let run = run.env("MOONGATE_CACHE_DIR", project.code_cache()).env(REPLACED, replaced(project)?);
+    let run = run.folder(project.root());
     let good = run.lines(LIMIT, |line| tally.add(table.note(line)))?;
     if tally == Tally::default() {
         bail!("the script made no check at all");

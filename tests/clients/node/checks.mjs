@@ -5,6 +5,8 @@
 // gives the reason back. Names and texts are those of the fixture `everything`, and of the zoo.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import process from 'node:process';
 
 /** What a client lacks, and why. */
 export class Lacks extends Error {}
@@ -21,6 +23,12 @@ export const ANSWERS = {
     }),
     'roots/list': () => ({ roots: [ROOT] })
 };
+
+/** What a plugin's file is replaced by in turn: a tool of each, and how it is called. */
+const REPLACEMENTS = [
+    { component: 'plugins/dist/time.wasm', tool: 'replaced_get_current_time', args: { timezone: 'UTC' } },
+    { component: 'plugins/dist/keeper.wasm', tool: 'replaced_note', args: { key: 'new' } }
+];
 
 /** A form, filled in: each field with its default or the first thing that fits. */
 function filled(schema) {
@@ -193,6 +201,27 @@ export const CHECKS = {
         await connection.seen.until(() => changed.has('zoo://text'), 'the news of the resource');
         assert.deepEqual([...changed], ['zoo://text'], 'told of more than was changed and subscribed to');
         await subscribed.close();
+    },
+    replaced: async connection => {
+        const { changed } = connection.seen;
+        const listening = await connection.listen({ toolsListChanged: true });
+        const before = named(await connection.tools());
+        const [old, { component, tool, args }] = before.includes(REPLACEMENTS[0].tool) ? REPLACEMENTS : REPLACEMENTS.toReversed();
+        assert.ok(before.includes(old.tool), `listed ${before}`);
+        changed.delete('tools');
+        const file = process.env.MOONGATE_REPLACED;
+        fs.copyFileSync(component, `${file}.new`);
+        fs.renameSync(`${file}.new`, file);
+        let after = before;
+        // What an earlier check changed may be told of only now.
+        while (!after.includes(tool)) {
+            await connection.seen.until(() => changed.has('tools'), 'the news of the other tools');
+            changed.delete('tools');
+            after = named(await connection.tools());
+        }
+        assert.ok(!after.includes(old.tool), `still lists ${old.tool}`);
+        assert.ok(!(await connection.call(tool, args)).isError, `${tool} can't be called`);
+        await listening.close();
     }
 };
 

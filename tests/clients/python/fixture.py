@@ -9,6 +9,7 @@ import asyncio
 import base64
 import json
 import os
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -25,6 +26,12 @@ PATIENCE = 30
 
 # The key of a request's own log level, where there are no sessions.
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+
+# What a plugin's file is replaced by in turn: the component, a tool of it, and how that is called.
+REPLACEMENTS = [
+    ("plugins/dist/time.wasm", "replaced_get_current_time", {"timezone": "UTC"}),
+    ("plugins/dist/keeper.wasm", "replaced_note", {"key": "new"}),
+]
 
 ROOT = {"uri": "file:///garden", "name": "garden"}
 
@@ -344,6 +351,28 @@ async def subscribes(client: Connection) -> None:
         assert changed == {"zoo://text"}, f"told of more than was changed and subscribed to: {changed}"
 
 
+async def is_replaced(client: Connection) -> None:
+    changed = client.seen.changed
+    async with client.listen([]):
+        before = named(await client.tools())
+        first, second = REPLACEMENTS
+        (_, old, _), (component, tool, arguments) = (first, second) if first[1] in before else (second, first)
+        assert old in before, before
+        changed.discard("tools")
+        file = os.environ["MOONGATE_REPLACED"]
+        shutil.copyfile(component, f"{file}.new")
+        os.replace(f"{file}.new", file)
+        after = before
+        # What an earlier check changed may be told of only now.
+        while tool not in after:
+            await client.seen.until(lambda: "tools" in changed, "the news of the other tools")
+            changed.discard("tools")
+            after = named(await client.tools())
+        assert old not in after, after
+        result = await client.call(tool, arguments)
+        assert not result.get("isError"), result
+
+
 CHECKS = {
     "list": lists,
     "call": calls,
@@ -358,6 +387,7 @@ CHECKS = {
     "cancel": cancels,
     "list_changed": lists_change,
     "subscriptions": subscribes,
+    "replaced": is_replaced,
 }
 
 

@@ -27,7 +27,7 @@ const ERAS: [(&str, &str); 2] = [("legacy", "2025-11-25"), ("modern", "2026-07-2
 const LACKS: &str = "its command line asks one thing, prints the answer and ends";
 
 /// What it can't.
-const LACKING: [&str; 9] = [
+const LACKING: [&str; 10] = [
     "complete",
     "progress",
     "logging",
@@ -37,6 +37,7 @@ const LACKING: [&str; 9] = [
     "cancel",
     "list_changed",
     "subscriptions",
+    "replaced",
 ];
 
 /// One use of the Inspector.

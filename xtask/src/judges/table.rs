@@ -20,7 +20,7 @@ const PAGE: &str = "docs/clients.md";
 const HEAD: &str = include_str!("head.md");
 
 /// What is checked of each client, in the order of the columns.
-const CAPABILITIES: [&str; 13] = [
+const CAPABILITIES: [&str; 14] = [
     "list",
     "call",
     "read",
@@ -34,6 +34,7 @@ const CAPABILITIES: [&str; 13] = [
     "cancel",
     "list_changed",
     "subscriptions",
+    "replaced",
 ];
 
 /// The transports that a line may name, and what people call them.

@@ -37,7 +37,7 @@ impl std::error::Error for Lacks {}
 type Check = fn(&Connection) -> LocalBoxFuture<'_, Result<()>>;
 
 /// All checks, each under the name of its capability.
-pub(crate) const CHECKS: [(&str, Check); 13] = [
+pub(crate) const CHECKS: [(&str, Check); 14] = [
     ("list", |client| lists(client).boxed_local()),
     ("call", |client| calls(client).boxed_local()),
     ("read", |client| reads(client).boxed_local()),
@@ -51,7 +51,12 @@ pub(crate) const CHECKS: [(&str, Check); 13] = [
     ("cancel", |client| cancels(client).boxed_local()),
     ("list_changed", |client| lists_change(client).boxed_local()),
     ("subscriptions", |client| subscribes(client).boxed_local()),
+    ("replaced", |client| is_replaced(client).boxed_local()),
 ];
+
+/// What a plugin's file is replaced by in turn: the component, and a tool of it.
+const REPLACEMENTS: [(&str, &str); 2] =
+    [("plugins/dist/time.wasm", "replaced_get_current_time"), ("plugins/dist/keeper.wasm", "replaced_note")];
 
 async fn lists(client: &Connection) -> Result<()> {
     let tools = value(&client.service.list_all_tools().await?);
@@ -259,6 +264,34 @@ async fn subscribes(client: &Connection) -> Result<()> {
         client.service.unsubscribe(made::<UnsubscribeRequestParams>(json!({"uri": uri}))).await?;
     }
     Ok(())
+}
+
+async fn is_replaced(client: &Connection) -> Result<()> {
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    hearing(client, filter, async {
+        let before = listed(client, "tools").await?;
+        let has = |tools: &[String], tool: &str| tools.iter().any(|name| name == tool);
+        let [first, second] = REPLACEMENTS;
+        let ((_, old), (component, tool)) =
+            if has(&before, first.1) { (first, second) } else { (second, first) };
+        ensure!(has(&before, old), "{before:?}");
+        client.seen.notes().changed.remove("tools");
+        let file = std::env::var("MOONGATE_REPLACED")?;
+        std::fs::copy(component, format!("{file}.new"))?;
+        std::fs::rename(format!("{file}.new"), &file)?;
+        let mut after = before;
+        // What an earlier check changed may be told of only now.
+        while !has(&after, tool) {
+            client.seen.until("the news of the other tools", |notes| notes.changed.contains("tools")).await?;
+            client.seen.notes().changed.remove("tools");
+            after = listed(client, "tools").await?;
+        }
+        ensure!(!has(&after, old), "{after:?}");
+        let result = call(client, tool, json!({"timezone": "UTC", "key": "new"})).await?;
+        ensure!(result["isError"] != true, "{result}");
+        Ok(())
+    })
+    .await
 }
 
 /// Listens while `body` runs, where there are no sessions, which hear of changes anyway.
