@@ -18,6 +18,8 @@ use crate::report;
 mod alone;
 mod binaries;
 mod config;
+mod poll;
+mod reload;
 mod subject;
 mod table;
 mod traffic;
@@ -27,7 +29,9 @@ use binaries::{Binaries, Build};
 const HELP: &str = "\
 Measures the gateway and its peers in one run; prints tables in Markdown, then one line of JSON.
 
-Usage: cargo xtask bench [options]
+Usage: cargo xtask bench [reload] [options]
+
+  reload          only what replacing a plugin costs
 
 Options:
   --rounds N      how often every subject is measured; the figures are medians (default: 3)
@@ -40,11 +44,21 @@ Options:
 /// What was asked for.
 #[derive(Debug)]
 struct Options {
+    part: Part,
     rounds: usize,
     time: Duration,
     json: Option<PathBuf>,
     build: Build,
     rebuild: Rebuild,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Everything.
+    All,
+    /// What replacing a plugin costs.
+    Reload,
 }
 
 /// Whether the binaries are built first.
@@ -81,17 +95,21 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
 
 /// Everything that is measured, as one object.
 fn measure(binaries: &Binaries, scratch: &config::Scratch, options: &Options) -> Result<Value> {
-    Ok(json!({
+    let mut figures = json!({
         "machine": machine(),
         "build": options.build.name(),
         "rounds": options.rounds,
         "seconds": options.time.as_secs_f64(),
-        "traffic": traffic::all(binaries, scratch, options.rounds, options.time)?,
-        "cold": alone::cold(binaries, scratch, options.rounds)?,
-        "inside": alone::inside(binaries)?,
-        "idle_plugin_kib": alone::idle_plugin(binaries, scratch)?,
-        "binary_bytes": alone::size(binaries)?,
-    }))
+    });
+    if options.part == Part::All {
+        figures["traffic"] = traffic::all(binaries, scratch, options.rounds, options.time)?;
+        figures["cold"] = alone::cold(binaries, scratch, options.rounds)?;
+        figures["inside"] = alone::inside(binaries)?;
+        figures["idle_plugin_kib"] = alone::idle_plugin(binaries, scratch)?;
+        figures["binary_bytes"] = json!(alone::size(binaries)?);
+    }
+    figures["reload"] = reload::all(binaries, scratch, options.rounds, options.time)?;
+    Ok(figures)
 }
 
 /// The machine, as far as it says so.
@@ -109,6 +127,7 @@ fn machine() -> Value {
 
 fn read(rest: &[String]) -> Result<Options> {
     let mut options = Options {
+        part: Part::All,
         rounds: 3,
         time: Duration::from_secs(1),
         json: None,
@@ -119,6 +138,7 @@ fn read(rest: &[String]) -> Result<Options> {
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
         match word.as_str() {
+            "reload" => options.part = Part::Reload,
             "--rounds" => options.rounds = number(word, value()?)?,
             "--seconds" => {
                 let time = Duration::try_from_secs_f64(number(word, value()?)?);

@@ -41,6 +41,8 @@ pub(super) struct Binaries {
     pub(super) gateway: PathBuf,
     /// Measures from inside: dispatch without a transport, and timers beside looping guests.
     pub(super) inside: PathBuf,
+    /// Writes plugins of any version and size.
+    pub(super) generated: PathBuf,
     pub(super) axum: PathBuf,
     pub(super) rmcp: PathBuf,
     pub(super) load: PathBuf,
@@ -58,6 +60,7 @@ impl Binaries {
             build,
             gateway: exe(&own, "moongate"),
             inside: exe(&own.join("examples"), "inside"),
+            generated: exe(&own, "moongate-generated"),
             axum: exe(&peers, "axum-echo"),
             rmcp: exe(&peers, "rmcp-echo"),
             load: exe(&peers, "load"),
@@ -73,6 +76,8 @@ impl Binaries {
         build_plugins::build(project)?;
         let own = project.cargo(&["build", "-p", "moongate", "--bin", "moongate", "--example", "inside"]);
         own.args(self.build.flags().iter().copied()).quiet_stdout().done()?;
+        let generated = project.cargo(&["build", "-p", "moongate-generated"]);
+        generated.args(self.build.flags().iter().copied()).quiet_stdout().done()?;
         let peers = project.cargo(&["build"]).folder(&project.root().join("tests/bench"));
         let peers = peers.env("CARGO_TARGET_DIR", peers_target(project));
         peers.args(self.build.flags().iter().copied()).quiet_stdout().done()

@@ -58,6 +58,20 @@ impl Scratch {
         self.write(&format!("time-{copies}.toml"), &plugins)
     }
 
+    /// The plugin of that file, which has the tool `version`, and the tool `echo` of the zoo, under their own names.
+    pub(super) fn replaced(&self, binaries: &Binaries, name: &str, file: &Path) -> Result<PathBuf> {
+        let (file, zoo) = (quoted(file), quoted(&binaries.dist.join("zoo.wasm")));
+        let plugins = format!(
+            "[plugins.replaced]\nsource = {file}\nprefix = \"\"\n\n[plugins.zoo]\nsource = {zoo}\nprefix = \"\"\n"
+        );
+        self.write(&format!("{name}.toml"), &plugins)
+    }
+
+    /// A file in the folder.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     fn write(&self, name: &str, plugins: &str) -> Result<PathBuf> {
         let cache = quoted(&self.cache());
         let text = format!(

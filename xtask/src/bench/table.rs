@@ -7,8 +7,11 @@ use serde_json::Value;
 /// All tables.
 pub(super) fn markdown(figures: &Value) -> String {
     let mut out = String::new();
-    traffic(&mut out, figures["traffic"].as_array().map_or(&[], Vec::as_slice));
-    alone(&mut out, figures);
+    if let Some(entries) = figures["traffic"].as_array() {
+        traffic(&mut out, entries);
+        alone(&mut out, figures);
+    }
+    reload(&mut out, &figures["reload"]);
     out
 }
 
@@ -88,6 +91,37 @@ fn alone(out: &mut String, figures: &Value) {
     ];
     for (what, figure, unit) in rows {
         row(out, &[what.to_owned(), format!("{figure} {unit}")]);
+    }
+}
+
+/// What replacing a plugin costs.
+fn reload(out: &mut String, figures: &Value) {
+    let list = |key: &str| figures[key].as_array().into_iter().flatten();
+    let mut heading = "| from the last write to the first answer by new code | MB | compiled, p50 ms | max | cached, p50 ms | max |\n|---|--:|--:|--:|--:|--:|\n";
+    for entry in list("latency") {
+        out.push_str(std::mem::take(&mut heading));
+        let ms = |code: &str, key: &str| number(entry[code][key].as_f64(), 1);
+        row(
+            out,
+            &[
+                format!("{} plugin", text(&entry["plugin"])),
+                number(entry["bytes"].as_f64().map(|bytes| bytes / 1e6), 3),
+                ms("new", "p50_ms"),
+                ms("new", "max_ms"),
+                ms("cached", "p50_ms"),
+                ms("cached", "max_ms"),
+            ],
+        );
+    }
+    heading = "\n| calls of another plugin while one is replaced | replacements | calls/s without | during | p50 µs without | during | p99 µs without | during |\n|---|--:|--:|--:|--:|--:|--:|--:|\n";
+    for entry in list("beside") {
+        out.push_str(std::mem::take(&mut heading));
+        let mut cells =
+            vec![format!("{} plugin", text(&entry["plugin"])), number(entry["replacements"].as_f64(), 0)];
+        for key in ["calls_per_second", "p50_us", "p99_us"] {
+            cells.extend(["without", "during"].map(|when| number(entry[key][when].as_f64(), 0)));
+        }
+        row(out, &cells);
     }
 }
 

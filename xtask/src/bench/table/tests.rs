@@ -34,3 +34,24 @@ fn a_subject_stands_beside_its_yardstick_and_the_floor() {
     assert!(line.starts_with("| a | moongate | 1,250 | 1,240–1,260 | × 1.25 | × 0.25 |"), "{line}");
     assert_eq!(tables.matches('×').count(), 2, "{tables}");
 }
+
+#[test]
+fn what_replacing_a_plugin_costs_stands_in_tables_of_its_own() {
+    let figures = json!({"reload": {
+        "latency": [{"plugin": "large", "bytes": 3_100_000, "replacements": 15,
+            "new": {"p50_ms": 1500.25, "max_ms": 1600.0}, "cached": {"p50_ms": 130.0, "max_ms": 140.0}}],
+        "beside": [{"plugin": "large", "replacements": 4,
+            "calls_per_second": {"without": 9000.0, "during": 8000.0},
+            "p50_us": {"without": 100.0, "during": 110.0}, "p99_us": {"without": 300.0, "during": 2000.0}}],
+    }});
+    let tables = markdown(&figures);
+    let lines: Vec<_> = tables.lines().filter(|line| line.starts_with("| large plugin")).collect();
+    assert_eq!(
+        lines,
+        [
+            "| large plugin | 3.100 | 1,500.2 | 1,600.0 | 130.0 | 140.0 |",
+            "| large plugin | 4 | 9,000 | 8,000 | 100 | 110 | 300 | 2,000 |",
+        ]
+    );
+    assert!(!tables.contains("the gateway alone"), "{tables}");
+}
