@@ -15,7 +15,7 @@ const OTHER: &str = "fedcba9876543210fedcba9876543210";
 
 #[track_caller]
 fn config(folder: &Path, text: &str) -> Config {
-    let variables = [("TOKEN", TOKEN), ("OTHER", OTHER), ("HOME", "/home/somebody")];
+    let variables = [("TOKEN", TOKEN), ("OTHER", OTHER), ("HOME", "/nowhere")];
     let variables: BTreeMap<_, _> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let loaded = from_text(&folder.join("gateway.toml"), format!("version = 1\n{text}"), &variables);
