@@ -19,6 +19,7 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
         [
             "echo",
             "sleep",
+            "report_and_wait",
             "config_get",
             "list_dir",
             "read_file",
