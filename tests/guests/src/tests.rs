@@ -19,8 +19,8 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
         [
             "echo",
             "sleep",
-            "report_and_wait",
             "config_get",
+            "report_and_wait",
             "list_dir",
             "read_file",
             "write_file",
