@@ -43,7 +43,7 @@ use control::Reloader;
 use desired::FromFile;
 use event::{Files, Wanted};
 use keeper::{Keeper, Tools};
-use observe::observe;
+use observe::observed;
 use status::Status;
 use watch::{Native, System};
 
@@ -179,7 +179,7 @@ impl Supervisor {
         let names = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
         let (files, wanted, notice) = Files::new(Wanted { files: names.clone(), how: config.watch });
         let observing =
-            watched.map(|Watched { since, .. }| tokio::spawn(observe(wanted, notice, since, system)));
+            watched.map(|Watched { since, .. }| tokio::spawn(observed(wanted, notice, since, system)));
         let tools = Tools {
             host: Arc::new(Wasm(Arc::clone(&host))),
             reader: Arc::new(FromFile { file: config.file.clone(), environment }),

@@ -92,7 +92,7 @@ pub(super) struct Attended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     /// The code that serves.
-    Serving,
+    Serving(Digest),
     /// The code that is loaded but can't serve because of others.
     Fresh,
     /// The code that was found useless before.
@@ -141,7 +141,8 @@ impl Task {
             attended = Attended { file: Some(found), table: None, loaded };
         }
         // Code that is about to serve has the table; what serves would take its place again.
-        let is_next = self.fresh.is_none() || matches!(attended.file, Some(Found::Serving | Found::Waits(_)));
+        let is_next =
+            self.fresh.is_none() || matches!(attended.file, Some(Found::Serving(_) | Found::Waits(_)));
         if attended.loaded.is_none()
             && is_next
             && let Some(serving) = &self.serving
@@ -215,7 +216,7 @@ impl Task {
         if self.fresh == Some(digest) {
             Some(Found::Fresh)
         } else if serving == Some(digest) {
-            Some(Found::Serving)
+            Some(Found::Serving(digest))
         } else if is_pinned {
             Some(Found::Waits(digest))
         } else if self.judged == Some(digest) {
@@ -262,13 +263,18 @@ impl Task {
 }
 
 impl Found {
-    /// Code that can't be used whenever it is tried.
-    pub(super) fn is_final(&self) -> Option<Digest> {
+    /// Code that can't be used whenever it is tried, and why.
+    pub(super) fn is_final(&self) -> Option<(Digest, Failure)> {
         match self {
-            Self::Failed(Failure { helps: Helps::Change, .. }, digest) => *digest,
-            Self::Failed(_, _) | Self::Serving | Self::Fresh | Self::Judged | Self::Waits(_) | Self::New => {
-                None
+            Self::Failed(failure @ Failure { helps: Helps::Change, .. }, digest) => {
+                Some(((*digest)?, failure.clone()))
             }
+            Self::Failed(_, _)
+            | Self::Serving(_)
+            | Self::Fresh
+            | Self::Judged
+            | Self::Waits(_)
+            | Self::New => None,
         }
     }
 }

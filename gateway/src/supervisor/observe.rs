@@ -1,8 +1,10 @@
 //! Watching files for the loop, in a task of its own: naming a file on a mount that doesn't answer takes a while.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::FutureExt as _;
 use moongate_core::config::WatchConfig;
 use tokio::sync::{mpsc, watch};
 
@@ -10,8 +12,22 @@ use super::event::{self, Wanted};
 use super::status::Watching;
 use super::watch::{Events, Noticed, System, Watch, WatchOptions};
 
+/// [`observe`], which says so if it breaks off.
+pub(super) async fn observed(
+    wanted: watch::Receiver<Wanted>,
+    notice: mpsc::Sender<event::Noticed>,
+    since: SystemTime,
+    system: Arc<dyn System>,
+) {
+    let observing = observe(wanted, notice.clone(), since, system);
+    if AssertUnwindSafe(observing).catch_unwind().await.is_err() {
+        tracing::error!("changes of files are noticed no more, by a mistake in the gateway: restart it");
+        let _ = notice.send(event::Noticed::Watching(Watching::Off)).await;
+    }
+}
+
 /// Watches what is wanted until nobody wants to know. `since`: when the files were read that are wanted first.
-pub(super) async fn observe(
+async fn observe(
     mut wanted: watch::Receiver<Wanted>,
     notice: mpsc::Sender<event::Noticed>,
     since: SystemTime,

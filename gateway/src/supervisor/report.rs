@@ -23,6 +23,7 @@ pub(super) struct Report {
 impl Report {
     /// Somebody waits to hear what changes from now on.
     pub(super) fn tell(&mut self, done: oneshot::Sender<Reloaded>) {
+        self.asked.retain(|(done, _)| !done.is_closed());
         self.asked.push((done, Vec::new()));
     }
 

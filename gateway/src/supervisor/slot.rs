@@ -2,7 +2,7 @@
 //!
 //! Plain values, and what follows from what: nothing here waits, reads or loads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use moongate_core::config::PluginConfig;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::attend::{Attended, Found, Look, Task};
 use super::backoff::Backoff;
-use super::code::{Failure, Helps, Loaded};
+use super::code::{Code, Failure, Helps, Loaded};
 use super::status::Waiting;
 
 mod put;
@@ -54,7 +54,10 @@ pub(super) struct Slot {
     pub(super) looked_at: Option<Instant>,
     /// It said that its lists changed while other code was about to take its place.
     pub(super) relist_again: bool,
-    judged: Option<Digest>,
+    /// Code that can't be used whenever it is tried, and why.
+    judged: Option<(Digest, Failure)>,
+    /// What served before, as far as somebody still has it.
+    earlier: Vec<Weak<dyn Code>>,
     missing: Missing,
     backoff: Backoff,
 }
@@ -160,6 +163,7 @@ impl Slot {
             looked_at: None,
             relist_again: false,
             judged: None,
+            earlier: Vec::new(),
             missing: Missing::Not,
             backoff: Backoff::default(),
         }
@@ -206,7 +210,7 @@ impl Slot {
             table: Arc::clone(&self.table),
             serving: self.serving.as_ref().map(|serving| serving.loaded.clone()),
             fresh: self.fresh.as_ref().map(|fresh| fresh.loaded.digest()),
-            judged: self.judged,
+            judged: self.judged.as_ref().map(|(digest, _)| *digest),
             beside: Arc::clone(beside),
         })
     }
@@ -241,7 +245,7 @@ impl Slot {
             return Came::Nothing;
         }
         let Attended { file, table, loaded } = attended;
-        let is_known = matches!(file, Some(Found::Serving | Found::Fresh | Found::Judged));
+        let is_known = matches!(file, Some(Found::Serving(_) | Found::Fresh | Found::Judged));
         let changes_nothing = is_known && loaded.is_none() && !look.asked && !look.retry;
         if let Some(found) = file {
             self.found(found, look, now);
@@ -266,12 +270,18 @@ impl Slot {
     }
 
     fn found(&mut self, found: Found, look: Look, now: Instant) {
-        if let Some(digest) = found.is_final() {
-            self.judged = Some(digest);
+        if let Some(judged) = found.is_final() {
+            self.judged = Some(judged);
+        }
+        if let Found::Serving(digest) = found
+            && self.serving.as_ref().is_none_or(|serving| serving.loaded.digest() != digest)
+        {
+            // Other code took its place while the file was read.
+            return self.look(Look { not_before: None, ..look });
         }
         let was = std::mem::replace(&mut self.missing, Missing::Not);
         match found {
-            Found::Serving => {
+            Found::Serving(_) => {
                 (self.of_file, self.fresh, self.conflict, self.waits) = (None, None, None, None);
             }
             Found::Fresh => (self.of_file, self.waits) = (None, None),
@@ -280,8 +290,11 @@ impl Slot {
                 (self.of_file, self.fresh, self.conflict) = (None, None, None);
                 self.waits = Some(digest);
             }
-            // The trouble is the same; trying again is of no use.
-            Found::Judged => {}
+            // Something else may have stood there meanwhile; trying again is of no use.
+            Found::Judged => {
+                let judged = self.judged.clone();
+                self.of_file = judged.map(|(_, failure)| Trouble { failure, retry: None });
+            }
             Found::Failed(failure @ Failure { helps: Helps::Return, .. }, _) => {
                 let since = match was {
                     Missing::Not if self.serving.is_some() => Some(now),
@@ -298,6 +311,17 @@ impl Slot {
             }
             Found::Failed(failure, _) => self.of_file = Some(self.trouble(failure, now)),
         }
+    }
+
+    /// Notes what served until now.
+    pub(super) fn served(&mut self, code: &Arc<dyn Code>) {
+        self.earlier.retain(|earlier| earlier.strong_count() > 0);
+        self.earlier.push(Arc::downgrade(code));
+    }
+
+    /// All that served before and that somebody still has.
+    pub(super) fn earlier(&self) -> impl Iterator<Item = Arc<dyn Code>> {
+        self.earlier.iter().filter_map(Weak::upgrade)
     }
 
     fn trouble(&mut self, failure: Failure, now: Instant) -> Trouble {

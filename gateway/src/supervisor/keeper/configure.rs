@@ -202,7 +202,13 @@ impl Keeper {
                     Put::Same => return slot,
                     Put::Changed => {}
                     Put::Sandboxed { earlier, narrower } => {
-                        self.replaced.push((earlier.code, drain));
+                        slot.served(&earlier.code);
+                        if narrower {
+                            // Those that served before may more, too, and conversations may have them still.
+                            self.replaced.extend(slot.earlier().map(|earlier| (earlier, drain)));
+                        } else {
+                            self.replaced.push((earlier.code, drain));
+                        }
                         self.ready();
                         changes.at_once |= narrower;
                     }
@@ -229,6 +235,7 @@ impl Keeper {
         changes.at_once = true;
         self.relists.forget(slot.id());
         let drain = drain(&slot.table, None);
+        self.replaced.extend(slot.earlier().map(|earlier| (earlier, drain)));
         let loaded = slot.serving.map(|serving| serving.loaded).into_iter();
         let loaded = loaded.chain(slot.fresh.map(|fresh| fresh.loaded)).chain(slot.relisted);
         self.replaced.extend(loaded.map(|loaded| (loaded.code, drain)));

@@ -69,6 +69,7 @@ impl Keeper {
             Became::Nothing => {}
             Became::Kept(reason) => self.relists.taken(&id, Err(reason)),
             Became::Relisted { before } => {
+                slot.served(&before.code);
                 let Some(now) = &slot.serving else { return };
                 let diff = difference(Some(&before), &now.loaded);
                 tracing::info!(plugin = %id, "`{id}` has new lists: {diff}");
@@ -78,6 +79,9 @@ impl Keeper {
             Became::Serves { before, noticed } => {
                 if std::mem::take(&mut slot.relist_again) {
                     self.relists.want(id.clone());
+                }
+                if let Some(before) = &before {
+                    slot.served(&before.code);
                 }
                 let Some(now) = &slot.serving else { return };
                 let took = noticed.elapsed();
@@ -110,11 +114,16 @@ impl Keeper {
     /// Joining failed, by a mistake of ours: what is served stays.
     fn give_up(&mut self) {
         tracing::error!("the gateway failed to join what the plugins offer; this is a mistake in it");
+        let mut fewer = false;
         for slot in &mut self.slots {
-            slot.relisted = None;
+            fewer |= slot.relisted.take().is_some() || slot.fresh.is_some();
             if slot.fresh.take().is_some() {
                 slot.conflict = Some(Failure::internal(&slot.table, &"joining what is offered panicked"));
             }
+        }
+        // What was taken away must not go on being served because of them.
+        if fewer {
+            self.ready();
         }
     }
 }

@@ -53,9 +53,8 @@ impl Slot {
         let look = Look { file: other_code || unresolved, table: true, ..Look::at_file(now) };
         self.look(look);
         let Some(serving) = &mut self.serving else { return Put::Changed };
-        let Some(now) = serving.loaded.under(table) else {
-            unreachable!("the same plugin with the same lists");
-        };
+        // Always there: it is the same plugin with the same lists.
+        let Some(now) = serving.loaded.under(table) else { return Put::Changed };
         let earlier = std::mem::replace(&mut serving.loaded, now);
         Put::Sandboxed { earlier, narrower: !before.allow.wider_than(&self.table.allow).is_empty() }
     }

@@ -95,6 +95,21 @@ async fn what_is_no_longer_granted_is_gone_whatever_becomes_of_the_code() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_no_longer_granted_is_taken_from_earlier_code_too() {
+    let mut bench = Bench::start(&format!("{ONE}allow.instructions = true\n"), &[("/a", "old")]).await;
+    let conversation = Arc::clone(&bench.catalog.borrow());
+    bench.write("/a", "new").await;
+    let times =
+        |bench: &Bench| bench.disk.retired.lock().unwrap().iter().filter(|text| *text == "old").count();
+    assert_eq!(times(&bench), 1);
+    bench.configure(ONE).await;
+    assert_eq!(times(&bench), 2, "sooner than was said before");
+    drop(conversation);
+    bench.configure("").await;
+    assert_eq!(times(&bench), 2, "nobody has it any more");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_plugin_that_does_not_describe_itself_under_its_new_table_keeps_its_lists_but_not_its_grants() {
     let before = "[plugins.a]\nsource = '/a'\nallow.instructions = true\n";
     let mut bench = Bench::start(before, &[("/a", "picky say")]).await;

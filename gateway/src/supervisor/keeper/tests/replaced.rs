@@ -77,6 +77,26 @@ async fn going_back_to_what_serves_ends_the_trouble_without_loading_anything() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_file_that_is_broken_once_more_in_the_same_way_is_told_once_more() {
+    let mut bench = Bench::start(ONE, &[("/a", "old")]).await;
+    for text in ["broken", "old", "broken"] {
+        bench.write("/a", text).await;
+    }
+    let PluginState::Degraded(trouble) = bench.plugin("a").state else { panic!("{:?}", bench.plugin("a")) };
+    assert_eq!((bench.compiled().len(), bench.status.borrow().reloads.failed), (2, 2));
+    let broken = trouble.reason;
+    bench.remove("/a");
+    bench.notice("/a").await;
+    bench.settle().await;
+    sleep(Duration::from_secs(2)).await;
+    let PluginState::Degraded(trouble) = bench.plugin("a").state else { panic!("{:?}", bench.plugin("a")) };
+    assert_ne!(trouble.reason, broken, "it isn't there");
+    bench.write("/a", "broken").await;
+    let PluginState::Degraded(trouble) = bench.plugin("a").state else { panic!("{:?}", bench.plugin("a")) };
+    assert_eq!((trouble.reason, bench.compiled().len()), (broken, 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_may_pass_by_itself_is_tried_again_and_again_but_ever_more_seldom() {
     let mut bench = Bench::start(ONE, &[("/a", "old")]).await;
     bench.write("/a", "flaky new").await;
