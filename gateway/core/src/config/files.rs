@@ -43,32 +43,20 @@ impl Reading<'_> {
         }
         let path = self.path(text)?;
         self.files.insert(path.clone());
+        let unread = |error| unreadable("the component", &text.text, &path, &error);
         let problem = match fs::metadata(&path) {
-            Ok(found) if found.is_dir() => {
+            Ok(found) if found.is_dir() => Some(
                 Problem::error(format!("the component {} is a directory", quoted(&text.text)))
-                    .hint("name the `.wasm` file in it")
-            }
+                    .hint("name the `.wasm` file in it"),
+            ),
             Ok(found) if !found.is_file() => {
-                Problem::error(format!("the component {} is no regular file", quoted(&text.text)))
+                Some(Problem::error(format!("the component {} is no regular file", quoted(&text.text))))
             }
-            Ok(_) => {
-                if let Err(error) = fs::File::open(&path) {
-                    self.leave_to_loading(text, &path, &error);
-                }
-                return Some(path);
-            }
-            Err(error) => {
-                self.leave_to_loading(text, &path, &error);
-                return Some(path);
-            }
+            Ok(_) => fs::File::open(&path).err().map(unread),
+            Err(error) => Some(unread(error)),
         };
-        self.note(problem.at(text.place.clone()));
-        None
-    }
-
-    fn leave_to_loading(&mut self, text: &Text, path: &Path, error: &io::Error) {
-        let problem = unreadable("the component", &text.text, path, error);
-        self.left_to_loading.push(problem.at(text.place.clone()));
+        self.left_to_loading.extend(problem.map(|problem| problem.at(text.place.clone())));
+        Some(path)
     }
 
     /// A directory that is there, with every symbolic link followed.
