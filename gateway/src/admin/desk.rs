@@ -10,6 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, X_CONTENT_TY
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::admin::Admin;
 use crate::admin::health::{self, Readiness};
@@ -24,6 +25,9 @@ use crate::transport::http::seats::Occupant;
 
 /// The largest body, in bytes: there is little to say.
 const MAX_BODY: usize = 64 * 1024;
+
+/// How many may wait for a reload at once: far fewer than there are connections.
+pub(super) const RELOADING: usize = 16;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -95,11 +99,17 @@ pub(super) struct Desk {
     origins: Origins,
     process: Process,
     admin: OnceLock<Admin>,
+    reloading: Semaphore,
 }
 
 impl Desk {
     pub(super) fn new(address: SocketAddr) -> Self {
-        Self { origins: Origins::new(address, &[], &[]), process: Process::this(), admin: OnceLock::new() }
+        Self {
+            origins: Origins::new(address, &[], &[]),
+            process: Process::this(),
+            admin: OnceLock::new(),
+            reloading: Semaphore::new(RELOADING),
+        }
     }
 
     pub(super) fn open(&self, admin: Admin) {
@@ -147,8 +157,14 @@ impl Desk {
         let admin = self.opened()?;
         // It may take long, and isn't a connection to close for another.
         let _turn = head.extensions.get::<Occupant>().map(Occupant::turn);
-        let Reloaded { changed, failed } =
-            admin.reloader.reload(Cause::Admin).await.map_err(|Ended| Refused::Stopping)?;
+        // Each holds a connection, and whoever asks how the gateway does needs one, too.
+        let _place = self.reloading.try_acquire().map_err(|_| Refused::Busy)?;
+        let reloaded = tokio::select! {
+            biased;
+            reloaded = admin.reloader.reload(Cause::Admin) => reloaded,
+            () = admin.draining.cancelled() => Err(Ended),
+        };
+        let Reloaded { changed, failed } = reloaded.map_err(|Ended| Refused::Stopping)?;
         Ok(document(&json!({ "changed": changed, "failed": failed })))
     }
 }

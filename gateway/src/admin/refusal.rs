@@ -16,6 +16,8 @@ pub(super) enum Refused {
     Body(String),
     /// Nothing was loaded yet.
     Starting,
+    /// Too many others wait for a reload.
+    Busy,
     /// Nothing is loaded any more.
     Stopping,
 }
@@ -33,6 +35,10 @@ impl Refused {
             Self::Http(refusal) => refusal.say(body(&message(refusal)).into_bytes()),
             Self::Body(message) => json(StatusCode::BAD_REQUEST, &message),
             Self::Starting => json(StatusCode::SERVICE_UNAVAILABLE, "the gateway is starting"),
+            Self::Busy => json(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many others wait for a reload: wait for one of those",
+            ),
             Self::Stopping => json(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping"),
         }
     }

@@ -390,3 +390,35 @@ fn no_moment_is_too_early_or_too_late_to_be_written() {
     assert_eq!(time(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
     assert_eq!(time(UNIX_EPOCH + Duration::from_secs(1 << 40)), "9999-12-31T23:59:59.000Z");
 }
+
+#[tokio::test]
+async fn many_who_wait_for_a_reload_leave_room_for_whoever_asks_whether_it_lives() {
+    let desk = Arc::new(start().await);
+    let mut asked = desk.open(status());
+    let mut waiting = Vec::new();
+    let mut wait = tokio::task::JoinSet::new();
+    for _ in 0..desk::RELOADING {
+        let desk = Arc::clone(&desk);
+        wait.spawn(async move { desk.send("POST", "/reload", JSON, "{}").await.status });
+        waiting.push(asked.recv().await.unwrap());
+    }
+    let answer = desk.send("POST", "/reload", JSON, "{}").await;
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert_eq!(desk.get("/livez").await.status, 200);
+    waiting.into_iter().for_each(|request| request.done.send(Reloaded::default()).unwrap());
+    assert!(wait.join_all().await.iter().all(|status| *status == 200));
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_reload_hears_that_the_gateway_stops() {
+    let desk = Arc::new(start().await);
+    let mut asked = desk.open(status());
+    let answer = tokio::spawn({
+        let desk = Arc::clone(&desk);
+        async move { desk.send("POST", "/reload", JSON, "{}").await }
+    });
+    let _never_answered = asked.recv().await.unwrap();
+    desk.draining.cancel();
+    let answer = answer.await.unwrap();
+    assert_eq!((answer.status, answer.json()), (503, json!({ "error": "the gateway is stopping" })));
+}
