@@ -223,3 +223,46 @@ fn wider_grants_wait_for_the_operator() {
     hang_up(&http);
     until_tools(&http, &["x_version", "two_version"]);
 }
+
+#[test]
+fn a_grant_is_taken_away_though_the_component_became_a_folder() {
+    let text = |more: &str| {
+        format!(
+            "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"zoo.wasm\"\n{more}\n"
+        )
+    };
+    let workspace = Workspace::new(&text("allow.env = [\"PATH\"]"));
+    let component = workspace.path().join("zoo.wasm");
+    fs::copy(moongate_tests::component("zoo"), &component).unwrap();
+    let http = Http::start(&workspace);
+    let variables = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
+    assert!(variables().contains("PATH"));
+    fs::remove_file(&component).unwrap();
+    fs::create_dir(&component).unwrap();
+    configure(&workspace, &text(""));
+    until(&format!("it is taken away: {}", http.log()), || !variables().contains("PATH"));
+    http.logged("zoo.wasm` is a directory; it goes on serving as it was before");
+}
+
+#[test]
+fn a_configuration_that_a_plugin_could_have_written_is_not_taken() {
+    let text = |more: &str| {
+        format!(
+            "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"zoo.wasm\"\n{more}\n"
+        )
+    };
+    let workspace =
+        Workspace::new(&text("allow.dirs = [{ host = \"own\", guest = \"/own\", mode = \"rw\" }]"));
+    fs::create_dir(workspace.path().join("own")).unwrap();
+    fs::copy(moongate_tests::component("zoo"), workspace.path().join("zoo.wasm")).unwrap();
+    let http = Http::start(&workspace);
+    let wish = text("allow.env = [\"PATH\"]");
+    let written = http.call("zoo_write_file", json!({ "path": "/own/gateway.toml", "text": wish }));
+    assert_eq!(moongate_tests::text(&written), "written");
+    let link = workspace.path().join("link");
+    std::os::unix::fs::symlink("own/gateway.toml", &link).unwrap();
+    fs::rename(link, workspace.config()).unwrap();
+    http.logged("the plugin `zoo` could change the configuration");
+    let variables = http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
+    assert!(!variables.contains("PATH"), "{variables}");
+}

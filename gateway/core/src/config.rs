@@ -157,6 +157,8 @@ pub struct PluginConfig {
     pub limits: Limits,
     /// What `wasi:config/store` answers, by key.
     pub config: BTreeMap<String, Secret>,
+    /// The variables and files that `config` is filled from: `env NAME`, `file PATH`.
+    pub filled_from: BTreeSet<String>,
 }
 
 impl PluginConfig {
@@ -177,6 +179,7 @@ impl PluginConfig {
             allow: Grants::default(),
             limits: Limits::default(),
             config: BTreeMap::new(),
+            filled_from: BTreeSet::new(),
         }
     }
 
@@ -197,6 +200,7 @@ impl PluginConfig {
             allow,
             limits,
             config,
+            filled_from,
         } = self;
         *id == other.id
             && *source == other.source
@@ -209,6 +213,7 @@ impl PluginConfig {
             && allow.says_the_same_as(&other.allow)
             && *limits == other.limits
             && *config == other.config
+            && *filled_from == other.filled_from
     }
 }
 

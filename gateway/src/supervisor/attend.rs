@@ -16,6 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
 use super::code::{Candidate, Code, Failure, Helps, Host, Loaded};
+use super::control::{Turn, earlier};
 
 /// How many plugins are loaded at once: each runs to describe itself, and the pool of instances has so many slots to
 /// spare.
@@ -36,8 +37,8 @@ pub(super) struct Look {
     pub(super) file: bool,
     /// At what the code that serves offers under the table, though it did so already.
     pub(super) table: bool,
-    /// The operator asked: what waits for that is taken.
-    pub(super) asked: bool,
+    /// The operator asked: what waits for that is taken. The first request that it is done for.
+    pub(super) asked: Option<Turn>,
     /// Nothing changed; what failed is tried again.
     pub(super) retry: bool,
     /// Not now.
@@ -47,7 +48,7 @@ pub(super) struct Look {
 impl Look {
     /// Looks at the file.
     pub(super) fn at_file(noticed: Instant) -> Self {
-        Self { noticed, file: true, table: false, asked: false, retry: false, not_before: None }
+        Self { noticed, file: true, table: false, asked: None, retry: false, not_before: None }
     }
 
     /// One look for two.
@@ -56,7 +57,7 @@ impl Look {
             noticed: self.noticed.min(other.noticed),
             file: self.file || other.file,
             table: self.table || other.table,
-            asked: self.asked || other.asked,
+            asked: earlier(self.asked, other.asked),
             retry: self.retry && other.retry,
             not_before: self.not_before.zip(other.not_before).map(|(a, b)| a.min(b)),
         }
@@ -210,7 +211,7 @@ impl Task {
         let serving = self.serving.as_ref().map(Loaded::digest);
         let is_pinned = match self.table.reload {
             Reload::Live => false,
-            Reload::Pinned => serving.is_some() && !self.look.asked,
+            Reload::Pinned => serving.is_some() && self.look.asked.is_none(),
         };
         // It may be the code that serves, under names that it can't have yet.
         if self.fresh == Some(digest) {

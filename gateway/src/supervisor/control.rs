@@ -11,6 +11,15 @@ pub enum Cause {
     Admin,
 }
 
+/// Which request it is that something is done for. They are counted from one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn(pub(super) u64);
+
+/// The earlier of two turns: what is done for both is done for that one first.
+pub(super) fn earlier(a: Option<Turn>, b: Option<Turn>) -> Option<Turn> {
+    a.into_iter().chain(b).min()
+}
+
 /// A request to read the configuration and all plugins' files, and to take what waits for the operator.
 #[derive(Debug)]
 pub struct Request {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_core::config::{
-    self, Config, Environment, Grants, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load,
+    self, Config, Environment, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
+
+use super::control::{Turn, earlier};
 
 /// A file may be read while it is being written: it is used when it was the same twice, so long apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -45,12 +47,22 @@ pub(super) async fn settled(reader: Arc<dyn Reader>) -> config::Loaded {
         let is_there = before.config.is_some() || !before.source.text.is_empty();
         sleep(if is_there { PAUSE } else { LONG_PAUSE }).await;
         let now = read(&reader).await;
-        if now.source.text == before.source.text && now.problems == before.problems {
+        if is_same(&now, &before) {
             return now;
         }
         before = now;
     }
     before
+}
+
+/// Did both read the same? Files of secrets may be written to as well.
+fn is_same(a: &config::Loaded, b: &config::Loaded) -> bool {
+    let tables = |loaded: &config::Loaded| {
+        loaded.config.as_ref().map(|config| config.plugins.clone()).unwrap_or_default()
+    };
+    a.source.text == b.source.text
+        && a.problems == b.problems
+        && tables(a).iter().zip(&tables(b)).all(|(a, b)| a.says_the_same_as(b))
 }
 
 async fn read(reader: &Arc<dyn Reader>) -> config::Loaded {
@@ -73,8 +85,8 @@ async fn read(reader: &Arc<dyn Reader>) -> config::Loaded {
 pub(super) struct Wish {
     /// When it was noticed that there is something to read.
     pub(super) noticed: Instant,
-    /// The operator asked.
-    pub(super) asked: bool,
+    /// The operator asked: the first request that it is done for.
+    pub(super) asked: Option<Turn>,
 }
 
 /// The configuration in use, and what is known of its file.
@@ -125,7 +137,7 @@ impl Desired {
     pub(super) fn read(&mut self, wish: Wish) {
         self.want = Some(self.want.map_or(wish, |want| Wish {
             noticed: want.noticed.min(wish.noticed),
-            asked: want.asked || wish.asked,
+            asked: earlier(want.asked, wish.asked),
         }));
     }
 
@@ -143,9 +155,9 @@ impl Desired {
         self.running.is_some() || self.want.is_some()
     }
 
-    /// Is something that the operator asked for still to be done?
-    pub(super) fn owes(&self) -> bool {
-        [self.running, self.want].into_iter().flatten().any(|wish| wish.asked)
+    /// The first request of the operator for which something is still to be done.
+    pub(super) fn owes(&self) -> Option<Turn> {
+        [self.running, self.want].into_iter().flatten().filter_map(|wish| wish.asked).min()
     }
 }
 
@@ -158,11 +170,11 @@ pub(super) enum Fate {
     Hold(Vec<String>),
 }
 
-/// What becomes of a table. `before`: what the plugin is granted now; none: it is new.
-pub(super) fn fate(before: Option<&Grants>, table: &PluginConfig, policy: WiderGrants) -> Fate {
+/// What becomes of a table. `before`: the one that holds now; none: the plugin is new.
+pub(super) fn fate(before: Option<&PluginConfig>, table: &PluginConfig, policy: WiderGrants) -> Fate {
     let wider = match policy {
         WiderGrants::Live => return Fate::Take,
-        WiderGrants::Wait => table.allow.wider_than(before.unwrap_or(&Grants::default())),
+        WiderGrants::Wait => table.wider_than(before),
     };
     if wider.is_empty() { Fate::Take } else { Fate::Hold(wider) }
 }

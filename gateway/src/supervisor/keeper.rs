@@ -210,9 +210,7 @@ impl Keeper {
             let reader = Arc::clone(&self.tools.reader);
             self.jobs.spawn(async move { Done::Read(Box::new(settled(reader).await)) });
         }
-        let serving = self.slots.iter().filter_map(|slot| slot.serving.as_ref());
-        let serving = serving.map(|serving| Arc::clone(serving.loaded.member.config()));
-        let beside = self.slots.iter().map(|slot| Arc::clone(&slot.table)).chain(serving).collect();
+        let beside: Arc<[_]> = self.tables().into();
         for slot in &mut self.slots {
             let Some(task) = slot.begin(now, &beside) else { continue };
             let (serial, table) = (slot.serial, Arc::clone(&task.table));
@@ -232,6 +230,13 @@ impl Keeper {
                 None => self.relists.ended(&plugin),
             }
         }
+    }
+
+    /// Every table that holds.
+    fn tables(&self) -> Vec<Arc<PluginConfig>> {
+        let serving = self.slots.iter().filter_map(|slot| slot.serving.as_ref());
+        let serving = serving.map(|serving| Arc::clone(serving.loaded.member.config()));
+        self.slots.iter().map(|slot| Arc::clone(&slot.table)).chain(serving).collect()
     }
 
     /// Not later than this, if anything serves yet.
@@ -282,7 +287,7 @@ impl Drop for Alarm {
 fn drain(before: &PluginConfig, now: Option<&PluginConfig>) -> Duration {
     let running = before.limits.timeout + before.limits.cancel_grace;
     match now {
-        Some(now) if before.allow.wider_than(&now.allow).is_empty() => mcp::PATIENCE + running,
+        Some(now) if before.wider_than(Some(now)).is_empty() => mcp::PATIENCE + running,
         Some(_) | None => running,
     }
 }

@@ -9,7 +9,7 @@ use moongate_core::names::PluginId;
 use tokio::sync::oneshot;
 
 use super::code::Loaded;
-use super::control::Reloaded;
+use super::control::{Reloaded, Turn};
 use super::status::{REMEMBERED, Reload, Reloads};
 
 /// What was told, and to whom more is to be told.
@@ -17,14 +17,26 @@ use super::status::{REMEMBERED, Reload, Reloads};
 pub(super) struct Report {
     pub(super) reloads: Reloads,
     pub(super) history: VecDeque<Reload>,
-    asked: Vec<(oneshot::Sender<Reloaded>, Vec<String>)>,
+    asked: Vec<Asked>,
+    turns: u64,
+}
+
+/// Somebody who waits to hear what comes of a reload.
+#[derive(Debug)]
+struct Asked {
+    turn: Turn,
+    done: oneshot::Sender<Reloaded>,
+    changed: Vec<String>,
 }
 
 impl Report {
-    /// Somebody waits to hear what changes from now on.
-    pub(super) fn tell(&mut self, done: oneshot::Sender<Reloaded>) {
-        self.asked.retain(|(done, _)| !done.is_closed());
-        self.asked.push((done, Vec::new()));
+    /// Somebody waits to hear what changes from now on. Whoever asked before and has gone is forgotten.
+    pub(super) fn tell(&mut self, done: oneshot::Sender<Reloaded>) -> Turn {
+        self.asked.retain(|asked| !asked.done.is_closed());
+        self.turns += 1;
+        let turn = Turn(self.turns);
+        self.asked.push(Asked { turn, done, changed: Vec::new() });
+        turn
     }
 
     /// Something changed. The line was logged.
@@ -33,7 +45,7 @@ impl Report {
             Some(plugin) => format!("`{plugin}`: {line}"),
             None => line.clone(),
         };
-        self.asked.iter_mut().for_each(|(_, lines)| lines.push(told.clone()));
+        self.asked.iter_mut().for_each(|asked| asked.changed.push(told.clone()));
         self.remember(plugin, took, Ok(line));
     }
 
@@ -52,11 +64,18 @@ impl Report {
         !self.asked.is_empty()
     }
 
-    /// All is done; `failed`: what can't be used.
-    pub(super) fn answer(&mut self, failed: &[String]) {
-        for (done, changed) in self.asked.drain(..) {
+    /// All is done for whoever asked before `owed`, the first request for which something is still to be done; `failed`:
+    /// what can't be used. Others may ask all the time, and nobody waits for what those that come later ask for.
+    pub(super) fn answer(&mut self, owed: Option<Turn>, failed: impl FnOnce() -> Vec<String>) {
+        let is_done = |asked: &mut Asked| owed.is_none_or(|owed| asked.turn < owed);
+        let done: Vec<_> = self.asked.extract_if(.., is_done).collect();
+        if done.is_empty() {
+            return;
+        }
+        let failed = failed();
+        for Asked { turn: _, done, changed } in done {
             // Whoever asked may have gone.
-            let _ = done.send(Reloaded { changed, failed: failed.to_vec() });
+            let _ = done.send(Reloaded { changed, failed: failed.clone() });
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::attend::{Attended, Found, Look, Task};
 use super::backoff::Backoff;
 use super::code::{Code, Failure, Helps, Loaded};
+use super::control::Turn;
 use super::status::Waiting;
 
 mod put;
@@ -230,9 +231,9 @@ impl Slot {
         self.running.is_some() || self.want.is_some()
     }
 
-    /// Is something that the operator asked for still to be done?
-    pub(super) fn owes(&self) -> bool {
-        [self.running, self.want].into_iter().flatten().any(|look| look.asked)
+    /// The first request of the operator for which something is still to be done.
+    pub(super) fn owes(&self) -> Option<Turn> {
+        [self.running, self.want].into_iter().flatten().filter_map(|look| look.asked).min()
     }
 
     /// Takes what a look came to. `table`: the one that it looked with.
@@ -246,7 +247,7 @@ impl Slot {
         }
         let Attended { file, table, loaded } = attended;
         let is_known = matches!(file, Some(Found::Serving(_) | Found::Fresh | Found::Judged));
-        let changes_nothing = is_known && loaded.is_none() && !look.asked && !look.retry;
+        let changes_nothing = is_known && loaded.is_none() && look.asked.is_none() && !look.retry;
         if let Some(found) = file {
             self.found(found, look, now);
         }

@@ -137,6 +137,7 @@ impl Member {
             allow: _,
             limits: _,
             config: _,
+            filled_from: _,
         } = (*self.config).clone();
         let config = Arc::new(PluginConfig { prefix, tools, uris, portable_schemas, ..config.clone() });
         Some(Self { config, ..self.with_plugin(plugin)? })

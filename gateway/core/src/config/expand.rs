@@ -56,6 +56,16 @@ pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String
     if faults.is_empty() { Ok(out) } else { Err(faults) }
 }
 
+/// The names of the variables that `text` is filled in with.
+pub(super) fn variables(text: &str) -> impl Iterator<Item = &str> {
+    let uses = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
+    uses.filter_map(|(at, _)| {
+        let used = &text[at + 2..];
+        let end = used.find([':', '}'])?;
+        Some(&used[..end])
+    })
+}
+
 /// The value of one use, which starts with `${`.
 fn value(used: &str, environment: &dyn Environment) -> Result<String, Cause> {
     let Some(inner) = used.strip_prefix("${").and_then(|used| used.strip_suffix('}')) else {

@@ -74,10 +74,26 @@ pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<
     let now = quoted(&way_there.end.to_string_lossy());
     let what = format!("the component of the plugin `{}`, which is {now}", plugin.id);
     let guarded = [Guarded { what, way: way_there, look: Look::Harmless }];
+    reached_by_any(&guarded, all)
+}
+
+/// Could a plugin have written the configuration, as the links on the way to it lead now? A file that says of itself
+/// that nobody may write to it proves nothing: what counts is who could so far. `all`: every table that holds.
+#[must_use]
+pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    let way_there = way(file);
+    let what = format!("the configuration, which is {} now", quoted(&way_there.end.to_string_lossy()));
+    let guarded = [Guarded { what, way: way_there, look: Look::Harmless }];
+    // The grant stands in the file that was read before, not in this one.
+    let problem = reached_by_any(&guarded, all)?;
+    Some(Problem::error(problem.message).hint("keep it where no plugin may write"))
+}
+
+fn reached_by_any(guarded: &[Guarded], all: &[Arc<PluginConfig>]) -> Option<Problem> {
     let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
     grants.find_map(|(plugin, grant)| {
         let granted = Granted { plugin, grant, way: way(&grant.named) };
-        reaches(&granted, &guarded)
+        reaches(&granted, guarded)
     })
 }
 

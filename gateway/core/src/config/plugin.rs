@@ -51,6 +51,8 @@ impl Reading<'_> {
         defaults: &Defaults,
     ) -> PluginConfig {
         let source = self.text(table, "source");
+        let (config, filled_from) =
+            table.get("config").map(|config| self.settings(&config)).unwrap_or_default();
         let sha256 = self.text(table, "sha256");
         PluginConfig {
             prefix: self.prefix(table).unwrap_or_else(|| id.as_str().to_owned()),
@@ -72,7 +74,8 @@ impl Reading<'_> {
                 Some(limits) => self.limits(&limits, &defaults.limits),
                 None => defaults.limits.clone(),
             },
-            config: table.get("config").map(|config| self.settings(&config)).unwrap_or_default(),
+            config,
+            filled_from,
         }
     }
 

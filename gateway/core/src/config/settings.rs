@@ -3,31 +3,52 @@
 //! A text is given to the plugin as it is, everything else as compact JSON. A table of exactly one key, `env` or
 //! `file`, is a secret; that holds for a whole value only, so that no secret ends up inside a JSON text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value as Json};
 use toml::de::{DeTable, DeValue};
 
 use super::Secret;
+use super::expand::variables;
 use super::keys::Kind;
 use super::problem::{Problem, quoted};
 use super::reading::{Reading, Value};
 
 impl Reading<'_> {
-    /// Reads the settings of a plugin.
-    pub(super) fn settings(&mut self, config: &Value<'_>) -> BTreeMap<String, Secret> {
+    /// Reads the settings of a plugin, and notes what they are filled from.
+    pub(super) fn settings(&mut self, config: &Value<'_>) -> (BTreeMap<String, Secret>, BTreeSet<String>) {
+        let (mut settings, mut filled_from) = (BTreeMap::new(), BTreeSet::new());
         let DeValue::Table(entries) = config.inner else {
             self.wrong_type(config, &Kind::Settings);
-            return BTreeMap::new();
+            return (settings, filled_from);
         };
-        let mut settings = BTreeMap::new();
         for (key, value) in members(config, entries) {
             if let Some(setting) = self.setting(&value) {
+                self.origins(value.inner, &mut filled_from);
                 self.handed_out.push((value.place, setting.clone()));
                 settings.insert(key.to_owned(), setting);
             }
         }
-        settings
+        (settings, filled_from)
+    }
+
+    /// The variables and files that a value is filled from, as grants call them: `env NAME`, `file PATH`.
+    fn origins(&self, value: &DeValue<'_>, found: &mut BTreeSet<String>) {
+        match value {
+            DeValue::String(text) => found.extend(variables(text).map(|name| format!("env {name}"))),
+            DeValue::Array(items) => items.iter().for_each(|item| self.origins(item.get_ref(), found)),
+            DeValue::Table(table) if is_secret(table) => {
+                for (key, value) in table.iter() {
+                    let Some(text) = value.get_ref().as_str() else { continue };
+                    found.insert(match key.get_ref().as_ref() {
+                        "env" => format!("env {text}"),
+                        _ => format!("file {}", self.base.join(text).display()),
+                    });
+                }
+            }
+            DeValue::Table(table) => table.values().for_each(|value| self.origins(value.get_ref(), found)),
+            DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Integer(_) | DeValue::Float(_) => {}
+        }
     }
 
     fn setting(&mut self, value: &Value<'_>) -> Option<Secret> {

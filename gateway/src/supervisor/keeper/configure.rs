@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use moongate_core::config::{self, Config, PluginConfig, Problem, Source, Style, WiderGrants, render};
+use moongate_core::config::{
+    self, Config, PluginConfig, Problem, Source, Style, WiderGrants, overlap, render,
+};
 use moongate_core::names::PluginId;
 use tokio::time::Instant;
 
@@ -28,13 +30,14 @@ impl Keeper {
     /// Takes what was read.
     pub(super) fn read(&mut self, loaded: config::Loaded) {
         let now = Instant::now();
-        let wish = self.desired.running.take().unwrap_or(Wish { noticed: now, asked: false });
+        let wish = self.desired.running.take().unwrap_or(Wish { noticed: now, asked: None });
         let config::Loaded { source, config, problems, files } = loaded;
         // What a restart would move elsewhere is still in use, and no plugin may reach it.
         let endangered =
             config.as_ref().map(|new| self.desired.started.endangered_by(new)).unwrap_or_default();
-        let config = config.filter(|_| endangered.is_empty());
-        let problems = problems.into_iter().chain(endangered).collect::<Vec<_>>();
+        let foreign = overlap::of_configuration(&self.desired.started.file, &self.tables());
+        let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
+        let problems = problems.into_iter().chain(endangered).chain(foreign).collect::<Vec<_>>();
         match config {
             Some(config) => {
                 self.warn(&problems, &source);
@@ -48,9 +51,9 @@ impl Keeper {
             }
         }
         self.watch();
-        if wish.asked {
+        if wish.asked.is_some() {
             for slot in &mut self.slots {
-                slot.look(Look { asked: true, noticed: wish.noticed, ..Look::at_file(now) });
+                slot.look(Look { asked: wish.asked, noticed: wish.noticed, ..Look::at_file(now) });
             }
         }
     }
@@ -98,7 +101,7 @@ impl Keeper {
 
     /// Takes a configuration into use, all but what has to wait.
     fn configure(&mut self, config: &Config, wish: Wish, now: Instant) {
-        let in_force = if wish.asked { WiderGrants::Live } else { self.desired.policy };
+        let in_force = if wish.asked.is_some() { WiderGrants::Live } else { self.desired.policy };
         let mut changes = Changes::default();
         let order: Vec<_> = self.slots.iter().map(|slot| slot.id().clone()).collect();
         let before = std::mem::take(&mut self.slots);
@@ -143,7 +146,7 @@ impl Keeper {
             changes.lines.extend(restart.is_empty().then(|| "nothing needs a restart any more".to_owned()));
             desired.needs_restart = restart;
         }
-        let next = policy(desired.policy, config.wider_grants, wish.asked);
+        let next = policy(desired.policy, config.wider_grants, wish.asked.is_some());
         if next != config.wider_grants && !desired.policy_waits {
             tracing::warn!("`wider_grants` was loosened, which waits until the operator asks for a reload");
         }
@@ -194,7 +197,7 @@ impl Keeper {
         now: Instant,
         changes: &mut Changes,
     ) -> Slot {
-        match fate(Some(&slot.table.allow), table, in_force) {
+        match fate(Some(&slot.table), table, in_force) {
             Fate::Take => {
                 slot.held = None;
                 let drain = drain(&slot.table, Some(table));
@@ -244,7 +247,7 @@ impl Keeper {
     fn tell_of(&mut self, Changes { lines, at_once: _ }: Changes, wish: Wish, now: Instant) {
         let was_rejected = self.desired.rejected.take().is_some();
         if lines.is_empty() && !was_rejected {
-            self.report.reloads.unchanged += u64::from(!wish.asked);
+            self.report.reloads.unchanged += u64::from(wish.asked.is_none());
             return;
         }
         self.desired.since = SystemTime::now();

@@ -56,15 +56,15 @@ impl Keeper {
         }
         let rejected = self.desired.rejected.is_some(); // whatever it was rejected for may be cured
         if rejected || files.iter().any(|file| !of_plugins.contains(file)) {
-            self.desired.read(Wish { noticed: now, asked: false });
+            self.desired.read(Wish { noticed: now, asked: None });
         }
     }
 
     /// Everything is read anew, beginning with the configuration.
     fn asked(&mut self, Request { cause, done }: Request) {
         tracing::info!(?cause, "reading everything anew, as it was asked for");
-        self.report.tell(done);
-        self.desired.read(Wish { noticed: Instant::now(), asked: true });
+        let turn = self.report.tell(done);
+        self.desired.read(Wish { noticed: Instant::now(), asked: Some(turn) });
     }
 
     fn reported(&mut self, reported: BTreeMap<PluginId, Reported>) {

@@ -26,10 +26,10 @@ impl Keeper {
             self.tell_of_trouble(at);
             self.tell_of_waiting(at);
         }
-        let owes = self.desired.owes() || self.slots.iter().any(Slot::owes) || self.ready_since.is_some();
-        if !owes && self.report.is_awaited() {
-            let failed = self.failures();
-            self.report.answer(&failed);
+        if self.report.is_awaited() && self.ready_since.is_none() {
+            let owed = self.slots.iter().filter_map(Slot::owes).chain(self.desired.owes()).min();
+            let (desired, slots) = (&self.desired, &self.slots);
+            self.report.answer(owed, || failures(desired, slots));
         }
         let status = self.compose();
         self.status.send_if_modified(|before| {
@@ -39,17 +39,6 @@ impl Keeper {
             }
             other
         });
-    }
-
-    /// All that can't be used now, a line each.
-    fn failures(&self) -> Vec<String> {
-        let config = self.desired.rejected.iter().map(|reason| format!("the configuration: {reason}"));
-        let plugins = self.slots.iter().filter_map(|slot| {
-            let (Failure { reason, hint, .. }, _) = slot.failure()?;
-            let hint = hint.as_ref().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
-            Some(format!("`{}`: {reason}{hint}", slot.id()))
-        });
-        config.chain(plugins).collect()
     }
 
     fn tell_of_trouble(&mut self, at: usize) {
@@ -123,6 +112,17 @@ impl Keeper {
             history: self.report.history.clone(),
         }
     }
+}
+
+/// All that can't be used now, a line each.
+fn failures(desired: &Desired, slots: &[Slot]) -> Vec<String> {
+    let config = desired.rejected.iter().map(|reason| format!("the configuration: {reason}"));
+    let plugins = slots.iter().filter_map(|slot| {
+        let (Failure { reason, hint, .. }, _) = slot.failure()?;
+        let hint = hint.as_ref().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+        Some(format!("`{}`: {reason}{hint}", slot.id()))
+    });
+    config.chain(plugins).collect()
 }
 
 /// The status before anything is loaded.

@@ -56,6 +56,6 @@ impl Slot {
         // Always there: it is the same plugin with the same lists.
         let Some(now) = serving.loaded.under(table) else { return Put::Changed };
         let earlier = std::mem::replace(&mut serving.loaded, now);
-        Put::Sandboxed { earlier, narrower: !before.allow.wider_than(&self.table.allow).is_empty() }
+        Put::Sandboxed { earlier, narrower: !before.wider_than(Some(&self.table)).is_empty() }
     }
 }

@@ -2,8 +2,27 @@
 
 use std::path::Path;
 
+use super::super::PluginConfig;
 use super::super::problem::visible;
 use super::{DirGrant, DirMode, Grants, StateGrant};
+
+impl PluginConfig {
+    /// What this table lets the plugin have that `before` doesn't, a phrase each: what [`Grants::wider_than`] says, and
+    /// the variables and files that its settings are filled from. None before: the plugin is new.
+    #[must_use]
+    pub fn wider_than(&self, before: Option<&Self>) -> Vec<String> {
+        let nothing = Grants::default();
+        let granted = before.map_or(&nothing, |before| &before.allow);
+        let mut wider = self.allow.wider_than(granted);
+        let known = |origin: &str| {
+            before.is_some_and(|before| before.filled_from.contains(origin))
+                || granted.env.iter().any(|(name, _)| origin.strip_prefix("env ") == Some(name))
+        };
+        let handed_over = self.filled_from.iter().filter(|origin| !known(origin));
+        wider.extend(handed_over.map(|origin| visible(&format!("config from {origin}")).into_owned()));
+        wider
+    }
+}
 
 impl Grants {
     /// What these allow that `before` doesn't, a phrase each, such as `env LANG`. What a variable holds doesn't count

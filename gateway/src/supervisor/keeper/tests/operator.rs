@@ -126,3 +126,38 @@ async fn a_file_system_that_does_not_answer_holds_no_reload_up_for_ever() {
     bench.write("/a", "new").await;
     assert_eq!((bench.tools(), bench.trouble("a")), (vec!["a_new".into(), "b_new".into()], None));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_is_answered_though_others_ask_without_end() {
+    let bench = Bench::start(ONE, &[("/a", "old")]).await;
+    bench.put("/a", "slow new");
+    let reloader = bench.reloader.clone();
+    let others = tokio::spawn(async move {
+        loop {
+            // They don't wait for their answers.
+            let _ = timeout(Duration::from_millis(20), reloader.reload(Cause::Admin)).await;
+        }
+    });
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(reload(&bench).await.failed, Vec::<String>::new());
+    assert_eq!(bench.tools(), ["a_new"], "it is answered when it is done");
+    others.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_that_hand_over_a_variable_wait_as_the_variable_does() {
+    let text = |more: &str| format!("[gateway]\nwider_grants = 'wait'\n{ONE}{more}");
+    let mut bench = Bench::start(&text(""), &[("/a", "old"), ("/b", "old")]).await;
+    for setting in ["{ env = 'KEY' }", "'${KEY}'", "['${KEY:-none}']", "{ a = ['x${KEY}'] }"] {
+        bench.configure(&text(&format!("config.k = {setting}\n"))).await;
+        let waits = Some(Waiting::Grants(vec!["config from env KEY".to_owned()]));
+        assert_eq!(bench.plugin("a").waiting, waits, "{setting}");
+        assert!(bench.sandbox("a").config.is_empty(), "{setting}");
+    }
+    bench.configure(&text("config.k = '$${KEY}'\n")).await;
+    assert_eq!((bench.plugin("a").waiting, bench.sandbox("a").config.len()), (None, 1), "it is only a text");
+    bench.configure(&text("[plugins.b]\nsource = '/b'\nconfig.k = { env = 'KEY' }\n")).await;
+    assert_eq!(bench.tools(), ["a_old"], "a new plugin that is given a variable waits whole");
+    let _ = reload(&bench).await;
+    assert_eq!(bench.tools(), ["a_old", "b_old"]);
+}
