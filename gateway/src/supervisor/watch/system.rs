@@ -115,6 +115,8 @@ fn why(panic: &(dyn Any + Send)) -> String {
 fn failure(error: &notify::Error) -> Failure {
     match &error.kind {
         ErrorKind::PathNotFound => Failure::NotThere,
+        // What was there when it was named may have gone when it was to be watched.
+        ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::NotFound => Failure::NotThere,
         ErrorKind::MaxFilesWatch => Failure::Limit(said(error)),
         ErrorKind::Io(io) if is_exhaustion(io) => Failure::Limit(said(error)),
         ErrorKind::Io(_) | ErrorKind::Generic(_) | ErrorKind::WatchNotFound | ErrorKind::InvalidConfig(_) => {
