@@ -3,10 +3,10 @@
 //! ```
 //! use moongate_sdk::prelude::*;
 //!
-//! /// Greets people.
 //! #[derive(Default)]
 //! struct Hello;
 //!
+//! /// Greets people.
 //! #[plugin]
 //! impl Hello {
 //!     /// Greets someone by name.
