@@ -133,11 +133,23 @@ impl Cache {
         // By chance, not by process: gateways in different containers may share the folder and the number.
         let chance = RandomState::new().hash_one(digest);
         let unfinished = path.with_extension(format!("{chance:016x}.tmp"));
-        write(&unfinished, code)?;
+        self.write(&unfinished, code)
+            .map_err(|error| wasmtime::format_err!("`{}`: {error}", self.dir.display()))?;
         fs::rename(&unfinished, &path).inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
         let component = self::load(engine, &path)?;
         self.prune();
         Ok(component)
+    }
+
+    /// Writes a file. The folder is made again where somebody who cleans up has removed it.
+    fn write(&self, path: &Path, code: &[u8]) -> io::Result<()> {
+        match write(path, code) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                DirBuilder::new().mode(0o700).create(&self.dir)?;
+                write(path, code)
+            }
+            written => written,
+        }
     }
 
     /// Removes what nobody uses any more. Removing a file that a gateway has mapped does it no harm.

@@ -183,3 +183,14 @@ async fn an_entry_that_is_used_stays() {
     assert_eq!(entries(dir.path()), [(entry.clone(), inode)]);
     assert!(fs::metadata(&entry).unwrap().modified().map(age).unwrap() < NOTE);
 }
+
+#[tokio::test]
+async fn a_folder_that_is_removed_while_the_gateway_serves_is_made_again() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let config = Arc::new(config(dir.path(), &Guest::default().build()));
+    fs::remove_dir_all(dir.path().join("cache")).unwrap();
+    load_file(&host, &config).await.unwrap();
+    assert_eq!(entries(dir.path()).len(), 1);
+    assert_eq!(fs::metadata(dir.path().join("cache")).unwrap().mode() & 0o777, 0o700);
+}
