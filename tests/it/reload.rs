@@ -173,6 +173,17 @@ fn a_grant_is_taken_away_though_the_new_code_cannot_be_used() {
 }
 
 #[test]
+fn a_source_that_is_not_there_is_taken_and_told_of_once() {
+    let (workspace, _file) = one("");
+    let http = Http::start(&workspace);
+    configure(&workspace, &configured("").replace("one.wasm", "nowhere.wasm"));
+    http.logged("it goes on serving as it was before");
+    let log = http.log();
+    assert_eq!(log.matches("serves under its new table").count(), 1, "{log}");
+    assert_eq!(version(&http, "one_version"), "v1");
+}
+
+#[test]
 fn pinned_code_waits_for_the_operator() {
     let (workspace, mut file) = one("reload = \"pinned\"");
     let http = Http::start(&workspace);

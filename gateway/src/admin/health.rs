@@ -97,6 +97,10 @@ fn configuration(status: &Status) -> (Mark, String) {
             let keys = status.config.needs_restart.join(", ");
             (Mark::Look, format!("configuration: a restart is needed for {keys}"))
         }
+        None if !status.config.waiting.is_empty() => {
+            let keys = status.config.waiting.join(", ");
+            (Mark::Look, format!("configuration: `moongate reload` is needed for {keys}"))
+        }
         None => (Mark::Good, "configuration: in use".to_owned()),
     }
 }

@@ -6,7 +6,7 @@
 //! - `version`, `pid`, `started`, `uptime_seconds`: the process. `ready`: what `/readyz` says.
 //! - `generation`: how often what is served was replaced; `settled`: nothing is being read, compiled or asked.
 //! - `config`: its `file`; `since` when it is in use; `rejected`: why what stands in the file now isn't;
-//!   `needs_restart`: keys that changed and wait for a restart.
+//!   `needs_restart`: keys that changed and wait for a restart; `waiting`: keys that wait for the operator.
 //! - `watching`: `by` is `events`, `polling` (then `reason` says why) or `off`.
 //! - `plugins`: in the order of `gateway.toml`, see [`plugins`].
 //! - `reloads`: counts since the start: `replaced`, `unchanged`, `failed`, `configured`, `rejected`.
@@ -50,7 +50,7 @@ impl Process {
 /// The whole document.
 pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value {
     let Status { generation, config, plugins: _, watching, settled, reloads, history } = status;
-    let ConfigStatus { file, since, rejected, needs_restart, stop_grace: _ } = config;
+    let ConfigStatus { file, since, rejected, needs_restart, waiting, stop_grace: _ } = config;
     let Reloads { replaced, unchanged, failed, configured, rejected: refused } = reloads;
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -65,6 +65,7 @@ pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value
             "since": time(*since),
             "rejected": rejected,
             "needs_restart": needs_restart,
+            "waiting": waiting,
         },
         "watching": match watching {
             Watching::Events => json!({ "by": "events", "reason": null }),

@@ -53,6 +53,7 @@ fn status() -> Status {
             since: UNIX_EPOCH + Duration::from_millis(1_500),
             rejected: None,
             needs_restart: Vec::new(),
+            waiting: Vec::new(),
             stop_grace: std::time::Duration::from_secs(30),
         },
         plugins: vec![plugin("a", PluginState::Serving), plugin("b", PluginState::Degraded(trouble))],

@@ -122,6 +122,8 @@ impl Keeper {
         }
         self.ready_since = Some(Instant::now());
         self.publish();
+        // Whoever starts it tells what is wrong at the start, with places: also what was found in publishing.
+        self.tell();
         self.phase = Phase::Serving;
         self.tell();
     }

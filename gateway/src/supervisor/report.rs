@@ -103,6 +103,15 @@ pub(super) fn difference(before: Option<&Loaded>, after: &Loaded) -> Diff {
     Diff::between(&alone(before), &alone(Some(after)))
 }
 
+/// What happened to a plugin that is gone from the file, with all that clients see of it. None: it didn't serve.
+pub(super) fn gone(id: &PluginId, before: Option<&Loaded>) -> String {
+    let lines = before.map(|before| Diff::between(&alone(Some(before)), &alone(None)).lines());
+    match lines.unwrap_or_default().as_slice() {
+        [] => format!("`{id}` removed"),
+        lines => format!("`{id}` removed ({})", lines.join("; ")),
+    }
+}
+
 fn alone(loaded: Option<&Loaded>) -> Catalog {
     Catalog::build(0, loaded.map(|loaded| loaded.member.clone()).into_iter().collect(), None).catalog
 }

@@ -304,7 +304,8 @@ impl Slot {
                 };
                 if let Some(since) = since {
                     self.missing = Missing::Since(since);
-                    self.look(Look { not_before: Some(since + SECOND_LOOK), ..look });
+                    // The table was looked at just now.
+                    self.look(Look { table: false, not_before: Some(since + SECOND_LOOK), ..look });
                 } else {
                     self.missing = Missing::Told;
                     self.of_file = Some(self.trouble(failure, now));

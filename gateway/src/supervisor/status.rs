@@ -39,6 +39,8 @@ pub struct ConfigStatus {
     pub rejected: Option<String>,
     /// Keys and tables that changed since the start and that only a restart takes into use, such as `http.listen`.
     pub needs_restart: Vec<String>,
+    /// Keys that changed and that only the operator's word takes into use, such as `gateway.wider_grants`.
+    pub waiting: Vec<String>,
     /// How long calls may go on when the gateway stops.
     pub stop_grace: Duration,
 }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::supervisor::attend::Look;
 use crate::supervisor::desired::{Fate, Wish, fate, policy};
 use crate::supervisor::event::Wanted;
+use crate::supervisor::report::gone;
 use crate::supervisor::slot::{Held, Meanwhile, Put, Slot};
 
 use super::{Keeper, drain};
@@ -234,7 +235,7 @@ impl Keeper {
 
     /// A plugin that is gone from the file.
     fn remove(&mut self, slot: Slot, changes: &mut Changes) {
-        changes.lines.push(format!("`{}` removed", slot.id()));
+        changes.lines.push(gone(slot.id(), slot.serving.as_ref().map(|serving| &serving.loaded)));
         changes.at_once = true;
         self.relists.forget(slot.id());
         let drain = drain(&slot.table, None);

@@ -18,6 +18,8 @@ use super::{Keeper, Phase};
 
 /// What the operator can do about what waits.
 const ASK: &str = "ask for a reload to take it: send SIGHUP, or `moongate reload`";
+/// The key that isn't loosened before the operator asks for it.
+const LOOSER: &str = "gateway.wider_grants";
 
 impl Keeper {
     /// Tells all that is new.
@@ -70,7 +72,7 @@ impl Keeper {
             }
             (None, Some(_)) if slot.serving.is_some() && slot.fresh.is_none() && !slot.is_busy() => {
                 slot.said = None;
-                tracing::info!(plugin = %id, "it is used as its file and its table say again");
+                tracing::info!(plugin = %id, "`{id}` is used as its file and its table say again");
             }
             (Some(_) | None, _) => {}
         }
@@ -86,12 +88,12 @@ impl Keeper {
         match &waiting {
             Some(Waiting::Code(digest)) => tracing::warn!(
                 %plugin,
-                "its file holds other code, {}, which waits because of `reload = \"pinned\"`; {ASK}",
+                "the file of `{plugin}` holds other code, {}, which waits because of `reload = \"pinned\"`; {ASK}",
                 digest.short()
             ),
             Some(Waiting::Grants(grants)) => tracing::warn!(
                 %plugin,
-                "its table waits because of `wider_grants = \"wait\"`: it would grant {}; {ASK}",
+                "the table of `{plugin}` waits because of `wider_grants = \"wait\"`: it would grant {}; {ASK}",
                 grants.join(", ")
             ),
             None => {}
@@ -144,6 +146,7 @@ fn config(desired: &Desired) -> ConfigStatus {
         since: desired.since,
         rejected: desired.rejected.clone(),
         needs_restart: desired.needs_restart.clone(),
+        waiting: desired.policy_waits.then(|| LOOSER.to_owned()).into_iter().collect(),
         stop_grace: desired.stop_grace,
     }
 }

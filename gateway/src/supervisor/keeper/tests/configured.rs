@@ -24,6 +24,9 @@ async fn plugins_come_go_and_are_renamed() {
     assert_eq!(bench.tools(), ["b_hear", "a_say"], "in the order of the file");
     bench.configure("[plugins.b]\nsource = '/b'\n[plugins.c]\nsource = '/a'\n").await;
     assert_eq!(bench.tools(), ["b_hear", "c_say"]);
+    let told =
+        bench.status.borrow().history.iter().filter_map(|it| it.outcome.clone().ok()).collect::<String>();
+    assert!(told.contains("`a` removed (removed tool: `a_say`)"), "what went isn't named: {told}");
     bench.configure("[plugins.c]\nsource = '/a'\n").await;
     assert_eq!(bench.tools(), ["c_say"]);
     assert_eq!(bench.compiled(), ["say", "hear"]);
@@ -209,9 +212,11 @@ async fn wider_grants_wait_and_everything_else_is_live() {
     bench.configure(&format!("{wider}{new}")).await;
     bench.configure(&format!("# again\n{wider}{new}")).await;
     assert_eq!(bench.tools(), ["a_say", "b_hear"]);
+    assert_eq!(bench.status.borrow().config.waiting, ["gateway.wider_grants"]);
     // Taking it back needs nobody.
     bench.configure(&format!("{wait}{ONE}")).await;
     assert_eq!((bench.tools(), bench.plugin("a").waiting), (vec!["a_say".to_owned()], None));
+    assert!(bench.status.borrow().config.waiting.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -164,6 +164,15 @@ async fn a_file_that_stays_away_is_told_of_and_the_plugin_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_conflict_at_the_start_is_no_failed_reload() {
+    let both = "[plugins.a]\nsource = '/a'\nprefix = ''\n[plugins.b]\nsource = '/b'\nprefix = ''\n";
+    let bench = Bench::start(both, &[("/a", "one"), ("/b", "one")]).await;
+    assert!(bench.trouble("b").unwrap().contains("isn't served"));
+    let status = Arc::clone(&bench.status.borrow());
+    assert_eq!(status.reloads.failed, 0, "whoever starts it tells of it: {:?}", status.history);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_slow_compile_holds_up_nobody() {
     let mut bench = Bench::start(TWO, &[("/a", "old"), ("/b", "old")]).await;
     bench.write("/b", "known").await;
