@@ -27,7 +27,6 @@ fn a_configuration_that_is_wrong_starts_nothing() {
     for (config, words) in [
         ("[plugins.time]\nsorce = \"@time@\"\n", &["unknown key", "`source`", "gateway.toml:3:1"][..]),
         ("[plugins.time]\nsource = 5\n", &["gateway.toml:3:10"]),
-        ("[plugins.time]\nsource = \".\"\n", &["directory", "gateway.toml:3:10"]),
         ("[plugins.time]\nsource = \"${NOT_SET}/time.wasm\"\n", &["NOT_SET", "gateway.toml:3:11"]),
         ("[plugins.time]\nsource = \"@time@\"\n[plugins.time]\nsource = \"@time@\"\n", &["gateway.toml:4"]),
         (
@@ -45,11 +44,13 @@ fn a_configuration_that_is_wrong_starts_nothing() {
 
 #[test]
 fn a_component_that_is_not_there_is_a_mistake_but_the_others_serve() {
-    let workspace =
-        Workspace::new("[plugins.gone]\nsource = \"nowhere.wasm\"\n[plugins.time]\nsource = \"@time@\"\n");
-    refused(&workspace.run(&["check"]), 78, &["nowhere.wasm", "isn't there", "gateway.toml:3:10", "hint: "]);
-    let (_, status, log) = Stdio::greeted(&workspace, "2025-11-25").finish();
-    assert!(status.success() && log.contains("nowhere.wasm"), "{log}");
+    for (source, what) in [("nowhere.wasm", "isn't there"), (".", "is a directory")] {
+        let gone = format!("[plugins.gone]\nsource = \"{source}\"\n");
+        let workspace = Workspace::new(&(gone + "[plugins.time]\nsource = \"@time@\"\n"));
+        refused(&workspace.run(&["check"]), 78, &[source, what, "gateway.toml:3:10", "hint: "]);
+        let (_, status, log) = Stdio::greeted(&workspace, "2025-11-25").finish();
+        assert!(status.success() && log.contains(what), "{log}");
+    }
 }
 
 #[test]
