@@ -184,11 +184,6 @@ impl Watch {
         }
     }
 
-    /// Has all files looked at now.
-    pub fn rescan(&mut self) {
-        self.again = true;
-    }
-
     /// Waits until files changed, or the way in which they are watched. May be dropped at any time: nothing is lost.
     ///
     /// A file is reported when its stamp isn't the one that was reported last, once it has been quiet for a tenth of a

@@ -107,8 +107,7 @@ impl Member {
 
     /// The same offer under the same configuration, answered by `plugin`: the same plugin with the same manifest,
     /// but for example other code. None where it says something else of itself: its offer must be made anew then.
-    #[must_use]
-    pub fn with_plugin(&self, plugin: Arc<dyn Plugin>) -> Option<Self> {
+    pub(super) fn with_plugin(&self, plugin: Arc<dyn Plugin>) -> Option<Self> {
         let is_same = plugin.id() == self.id() && plugin.manifest() == self.plugin.manifest();
         is_same.then(|| Self { plugin, ..self.clone() })
     }

@@ -109,17 +109,6 @@ async fn a_change_without_an_event_is_found_by_looking() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rescan_looks_at_everything_now() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    let begun = Instant::now();
-    fake.change(&file(), 2);
-    watch.rescan();
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
-    assert!(begun.elapsed() < QUIET + SLACK, "{:?}", begun.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
 async fn two_writes_in_one_tick_of_a_coarse_clock_are_both_reported_and_no_third() {
     let fake = Arc::new(Fake::default());
     let mut watch = start(&fake, SECOND).await;
