@@ -43,7 +43,10 @@ mod settings;
 
 pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
-pub use grants::{ClientFeature, DirGrant, DirMode, Grants, StateGrant};
+pub use grants::{
+    ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin, HttpScheme,
+    NoTarget, StateGrant, Target,
+};
 pub use limits::Limits;
 pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};

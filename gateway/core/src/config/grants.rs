@@ -9,7 +9,11 @@ use super::problem::{Problem, quoted};
 use super::reading::{NameOrBoolean, Reading, Table, Text};
 use crate::names::StoreName;
 
+mod outgoing;
+mod reading;
 mod wider;
+
+pub use outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, NoTarget, Target};
 
 /// What a plugin may reach. Nothing is allowed by default.
 #[derive(Debug, Clone, Default)]
@@ -22,21 +26,26 @@ pub struct Grants {
     pub client: BTreeSet<ClientFeature>,
     /// Whether it may add to the server's instructions.
     pub instructions: bool,
-    /// Addresses that it may send requests to, as they were written. Without effect so far.
-    pub http: Vec<String>,
+    /// Where it may send requests to.
+    pub http: Vec<HttpGrant>,
+    /// What the gateway adds to its requests, without the plugin knowing it.
+    pub credentials: Vec<Credential>,
     /// Where it may keep state from one call to the next.
     pub state: StateGrant,
 }
 
 impl Grants {
     pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { dirs, env, client, instructions, http, state } = self;
+        let Self { dirs, env, client, instructions, http, credentials, state } = self;
         dirs.len() == other.dirs.len()
             && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
             && *env == other.env
             && *client == other.client
             && *instructions == other.instructions
-            && *http == other.http
+            && http.len() == other.http.len()
+            && http.iter().zip(&other.http).all(|(a, b)| a.says_the_same_as(b))
+            && credentials.len() == other.credentials.len()
+            && credentials.iter().zip(&other.credentials).all(|(a, b)| a.says_the_same_as(b))
             && *state == other.state
     }
 }
@@ -111,18 +120,13 @@ impl ClientFeature {
 impl Reading<'_> {
     /// Reads the grants.
     pub(super) fn grants(&mut self, allow: &Table<'_>) -> Grants {
-        let http = self.texts(allow, "http").unwrap_or_default();
-        self.without_effect(
-            &http,
-            "outgoing requests aren't available in this version",
-            "the plugin's requests are refused",
-        );
         Grants {
             dirs: self.dirs(allow),
             env: self.env(allow),
             client: self.client(allow),
             instructions: self.boolean(allow, "instructions", false),
-            http: http.into_iter().map(|text| text.text).collect(),
+            http: self.http_grants(allow),
+            credentials: self.credentials(allow),
             state: self.state_grant(allow),
         }
     }
@@ -144,17 +148,6 @@ impl Reading<'_> {
                     StateGrant::Refused
                 }
             },
-        }
-    }
-
-    /// Warns of a grant that nothing uses yet.
-    fn without_effect(&mut self, granted: &[Text], why: &str, then: &str) {
-        if let (Some(first), Some(last)) = (granted.first(), granted.last()) {
-            self.note(
-                Problem::warning(format!("{why}: the grant has no effect"))
-                    .at(first.place.start..last.place.end)
-                    .hint(format!("{then}; remove the grant, or keep it for later")),
-            );
         }
     }
 

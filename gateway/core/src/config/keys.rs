@@ -260,9 +260,17 @@ static TOOLS: &[Key] = &[
 static ALLOW: &[Key] = &[
     optional(
         "http",
-        Kind::List(&Kind::Text("an address such as \"https://example.com\"")),
+        Kind::List(&Kind::TextOrTable("an address such as \"https://example.com\"", HTTP_GRANT)),
         "[]",
-        "Where requests may go: scheme, host and port. Without effect in this version: no request leaves a plugin.",
+        "Where requests may go: scheme, host, port where it isn't the usual one, and what the path begins with. \
+         `*.example.org` stands for every name below `example.org`, `*` alone for every name. Addresses that aren't \
+         public are refused, whatever name leads to them, unless `networks` grants them.",
+    ),
+    optional(
+        "credentials",
+        Kind::List(&Kind::Table(CREDENTIAL)),
+        "[]",
+        "Headers that the gateway adds to the plugin's requests to one origin. The plugin doesn't see them.",
     ),
     optional("dirs", Kind::List(&Kind::Table(DIR)), "[]", "Directories that may be read or changed."),
     optional(
@@ -296,6 +304,44 @@ static ALLOW: &[Key] = &[
 
 /// What may be asked of the client.
 pub static CLIENT_FEATURES: &[&str] = &["elicitation", "sampling", "roots"];
+
+/// Where requests may go, said in more words.
+static HTTP_GRANT: &[Key] = &[
+    required("url", Kind::Text("an address such as \"https://example.com\""), "Where requests may go."),
+    key(
+        "methods",
+        Kind::List(&Kind::Text("a method such as \"GET\"")),
+        "Only by these methods. Without it: by all.",
+    ),
+    optional(
+        "networks",
+        Kind::List(&Kind::Text("a network such as \"10.1.0.0/16\"")),
+        "[]",
+        "Networks that aren't public, but may be reached all the same.",
+    ),
+];
+
+/// What is added to requests.
+static CREDENTIAL: &[Key] = &[
+    required(
+        "origin",
+        Kind::Text("an origin such as \"https://api.example.com\""),
+        "Where the headers are sent: https only.",
+    ),
+    required("headers", Kind::Named(&Kind::Table(HEADER)), "The headers, by name."),
+];
+
+/// The value of a header that is added.
+pub static HEADER: &[Key] = &[
+    key("env", Kind::Text("the name of a variable"), "The environment variable that holds it."),
+    key("file", Kind::Text("a path"), "The file that holds it; one line break at its end is left away."),
+    optional(
+        "prefix",
+        Kind::Text("a text such as \"Bearer \""),
+        "\"\"",
+        "What stands before it in the header.",
+    ),
+];
 
 /// A granted directory.
 static DIR: &[Key] = &[

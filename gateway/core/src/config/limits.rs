@@ -25,6 +25,20 @@ pub struct Limits {
     pub log_lines: u32,
     /// What it prints to stdout and stderr; more is dropped and counted.
     pub output: ByteSize,
+    /// How many requests it sends.
+    pub requests: u32,
+    /// How many of them run at once.
+    pub requests_at_once: u32,
+    /// How long the head of an answer may take, from the request on; the plugin itself may ask for less.
+    pub request_timeout: Duration,
+    /// The bodies of its requests, all together.
+    pub sent: ByteSize,
+    /// The bodies of the answers to them, all together.
+    pub received: ByteSize,
+    /// What it reads from files.
+    pub read: ByteSize,
+    /// What it writes to files.
+    pub written: ByteSize,
     /// How many calls run at once.
     pub concurrency: u32,
     /// How many calls may wait for one that runs.
@@ -54,6 +68,13 @@ impl Default for Limits {
             transfer: ByteSize::mib(8),
             log_lines: 1_000,
             output: ByteSize::kib(64),
+            requests: 64,
+            requests_at_once: 8,
+            request_timeout: Duration::from_secs(30),
+            sent: ByteSize::mib(8),
+            received: ByteSize::mib(32),
+            read: ByteSize::mib(256),
+            written: ByteSize::mib(64),
             concurrency: 16,
             queue: 256,
             state: ByteSize::mib(1),
@@ -78,6 +99,13 @@ impl Reading<'_> {
             transfer: self.size(table, "transfer", base.transfer),
             log_lines: self.integer(table, "log_lines", base.log_lines),
             output: self.size(table, "output", base.output),
+            requests: self.integer(table, "requests", base.requests),
+            requests_at_once: self.integer(table, "requests_at_once", base.requests_at_once),
+            request_timeout: self.duration(table, "request_timeout", base.request_timeout),
+            sent: self.size(table, "sent", base.sent),
+            received: self.size(table, "received", base.received),
+            read: self.size(table, "read", base.read),
+            written: self.size(table, "written", base.written),
             concurrency: self.integer(table, "concurrency", base.concurrency),
             queue: self.integer(table, "queue", base.queue),
             state: self.size(table, "state", base.state),

@@ -18,7 +18,7 @@ use super::problem::{Problem, quoted};
 mod scalars;
 mod unknown;
 
-pub(super) use scalars::NameOrBoolean;
+pub(super) use scalars::{NameOrBoolean, TextOrTable};
 
 /// What all stages of reading share.
 pub(super) struct Reading<'a> {

@@ -66,6 +66,9 @@ fn kind(kind: &Kind) -> Schema {
             Schema(vec![("anyOf", Member::AnyOf(vec![of_type("boolean"), name]))])
         }
         Kind::Text(_) => of_type("string"),
+        Kind::TextOrTable(_, keys) => {
+            Schema(vec![("anyOf", Member::AnyOf(vec![of_type("string"), table(keys)]))])
+        }
         Kind::Word(words) => {
             let words = Schema(vec![("enum", Member::Value(words.iter().copied().collect()))]);
             let variable = Schema(vec![("type", text("string")), ("pattern", text(VARIABLE))]);

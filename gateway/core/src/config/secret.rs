@@ -10,7 +10,7 @@ use super::expand::is_variable_name;
 use super::files;
 use super::keys::{Kind, SECRET};
 use super::problem::{Problem, quoted};
-use super::reading::{Reading, Text, Value};
+use super::reading::{Reading, Table, Text, Value};
 
 /// No secret is longer; whoever names a log or a disk by mistake should hear of it.
 const LONGEST: u64 = 64 * 1024;
@@ -24,6 +24,12 @@ impl Reading<'_> {
         }
         let noted = self.problems.len();
         let table = self.as_table(value, SECRET)?;
+        self.secret_of(&table, value, noted)
+    }
+
+    /// Reads the secret that a table names, whatever else stands in it; `value` is the table, and `noted` how
+    /// many problems there were before it was looked at.
+    pub(super) fn secret_of(&mut self, table: &Table<'_>, value: &Value<'_>, noted: usize) -> Option<Secret> {
         let (env, file) = (table.get("env"), table.get("file"));
         if env.is_some() == file.is_some() {
             if self.problems.len() == noted {
@@ -32,7 +38,7 @@ impl Reading<'_> {
             }
             return None;
         }
-        match (self.text(&table, "env"), self.text(&table, "file")) {
+        match (self.text(table, "env"), self.text(table, "file")) {
             (Some(name), _) => self.secret_variable(&name),
             (None, Some(path)) => self.secret_file(&path),
             (None, None) => None,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::PluginConfig;
 use super::super::problem::visible;
-use super::{DirGrant, DirMode, Grants, StateGrant};
+use super::{Credential, DirGrant, DirMode, Grants, HttpGrant, StateGrant};
 
 impl PluginConfig {
     /// What this table lets the plugin have that `before` doesn't, a phrase each: what [`Grants::wider_than`] says, and
@@ -30,11 +30,16 @@ impl Grants {
     #[must_use]
     pub fn wider_than(&self, before: &Self) -> Vec<String> {
         // Whatever is added must be named here.
-        let Self { dirs, env, client, instructions, http, state } = self;
+        let Self { dirs, env, client, instructions, http, credentials, state } = self;
         let mut wider: Vec<String> = dirs.iter().filter_map(|dir| dir.wider_than(&before.dirs)).collect();
         let known = |name: &str| before.env.iter().any(|(other, _)| other == name);
         wider.extend(env.iter().filter(|(name, _)| !known(name)).map(|(name, _)| format!("env {name}")));
-        wider.extend(http.iter().filter(|url| !before.http.contains(url)).map(|url| format!("http {url}")));
+        let known = |grant: &HttpGrant| before.http.iter().any(|other| grant.says_the_same_as(other));
+        wider
+            .extend(http.iter().filter(|grant| !known(grant)).map(|grant| format!("http {}", grant.written)));
+        let known = |added: &Credential| before.credentials.iter().any(|other| added.is_within(other));
+        let new = credentials.iter().filter(|added| !known(added));
+        wider.extend(new.map(|added| format!("credentials for {}", added.origin)));
         wider.extend(client.difference(&before.client).map(|feature| format!("client {}", feature.as_str())));
         wider.extend(state.wider_than(&before.state));
         if *instructions && !before.instructions {

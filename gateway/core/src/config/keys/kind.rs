@@ -32,6 +32,8 @@ pub enum Kind {
     NameOrBoolean(&'static str),
     /// A text; what it says, with an article.
     Text(&'static str),
+    /// A text, or a table with these keys that says more; what the text says, with an article.
+    TextOrTable(&'static str, &'static [Key]),
     /// One of these texts.
     Word(&'static [&'static str]),
     /// `{ env = … }` or `{ file = … }`.
@@ -79,6 +81,7 @@ impl Kind {
             Self::Boolean => "`true` or `false`".to_owned(),
             Self::NameOrBoolean(what) => format!("`true`, `false` or {what}"),
             Self::Text(what) => (*what).to_owned(),
+            Self::TextOrTable(what, _) => format!("{what}, or a table"),
             Self::Word(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
                 match words.split_last() {

@@ -62,6 +62,48 @@ pub static LIMITS: &[Key] = &[
         "What a call prints to stdout and stderr; more is dropped and counted.",
     ),
     optional(
+        "requests",
+        Kind::Integer(Number { most: 100_000, ..Number::any() }),
+        "64",
+        "How many requests a call sends, where `allow.http` lets it.",
+    ),
+    optional(
+        "requests_at_once",
+        Kind::Integer(Number { most: 1_000, ..Number::positive("no request could ever run") }),
+        "8",
+        "How many requests of a call run at once; more are refused.",
+    ),
+    optional(
+        "request_timeout",
+        Kind::Duration(Number { most: DAY, ..Number::positive("no answer could come in time") }),
+        "\"30s\"",
+        "How long the head of an answer may take, from the request on. A plugin may ask for less, not for more.",
+    ),
+    optional(
+        "sent",
+        Kind::Size(Number { most: ADDRESSABLE, ..Number::any() }),
+        "\"8MiB\"",
+        "The bodies of a call's requests, all together.",
+    ),
+    optional(
+        "received",
+        Kind::Size(Number { most: ADDRESSABLE, ..Number::any() }),
+        "\"32MiB\"",
+        "The bodies of the answers to a call's requests, all together.",
+    ),
+    optional(
+        "read",
+        Kind::Size(Number { most: 1 << 40, ..Number::any() }),
+        "\"256MiB\"",
+        "What a call reads from files.",
+    ),
+    optional(
+        "written",
+        Kind::Size(Number { most: 1 << 40, ..Number::any() }),
+        "\"64MiB\"",
+        "What a call writes to files.",
+    ),
+    optional(
         "concurrency",
         Kind::Integer(Number { most: 10_000, ..Number::positive("the plugin could never run") }),
         "16",

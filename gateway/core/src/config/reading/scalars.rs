@@ -15,7 +15,30 @@ pub(in super::super) enum NameOrBoolean {
     Boolean(bool),
 }
 
+/// What an item of [`Kind::TextOrTable`] is.
+pub(in super::super) enum TextOrTable<'t> {
+    Text(Text),
+    Table(Table<'t>),
+}
+
 impl Reading<'_> {
+    /// A list of texts and tables.
+    pub(in super::super) fn texts_or_tables<'t>(
+        &mut self,
+        parent: &Table<'t>,
+        name: &str,
+    ) -> Vec<TextOrTable<'t>> {
+        let Kind::List(kind @ Kind::TextOrTable(_, keys)) = parent.key(name).kind else {
+            unreachable!("`{name}` is a list of texts and tables in the key table")
+        };
+        let items = self.items(parent, name).unwrap_or_default();
+        let read = |item: &Value<'t>| match item.inner {
+            DeValue::Table(_) => self.as_table(item, keys).map(TextOrTable::Table),
+            _ => self.as_text(item, kind).map(TextOrTable::Text),
+        };
+        items.iter().filter_map(read).collect()
+    }
+
     /// `true` or `false`.
     pub(in super::super) fn boolean(&mut self, parent: &Table<'_>, name: &str, default: bool) -> bool {
         let Some(value) = parent.get(name) else { return default };

@@ -101,6 +101,7 @@ fn a_variable_may_hold_something_else_without_more_being_granted() {
     let before = Grants { env: vec![("A".to_owned(), "1".to_owned())], ..Grants::default() };
     let now = Grants { env: vec![("A".to_owned(), "2".to_owned())], ..Grants::default() };
     assert_eq!(now.wider_than(&before), [""; 0]);
-    let hidden = Grants { http: vec!["https://a\u{202e}b".to_owned()], client: BTreeSet::new(), ..now };
-    assert_eq!(hidden.wider_than(&before), ["http https://a\\u{202e}b"]);
+    let hidden =
+        Grants { env: vec![("a\u{202e}b".to_owned(), "3".to_owned())], client: BTreeSet::new(), ..now };
+    assert_eq!(hidden.wider_than(&before), ["env a\\u{202e}b"]);
 }
