@@ -27,6 +27,7 @@ mod read;
 mod state;
 mod store;
 mod text;
+mod uses;
 
 use std::collections::BTreeMap;
 use std::fmt;

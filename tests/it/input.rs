@@ -224,7 +224,7 @@ fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
         let (_, _, log) = stdio.finish();
         let lines: Vec<_> = log.lines().filter(|line| line.contains("isn't granted")).collect();
         let [line] = &lines[..] else { panic!("{lines:?}") };
-        let cure = "elicitation, which isn't granted; grant it with `client = [\"elicitation\"]` in `[plugins.zoo.allow]`";
+        let cure = "elicitation, which isn't granted; `client = [\"elicitation\"]` in `[plugins.zoo.allow]` grants it";
         assert!(line.contains("WARN") && line.contains(&format!("{begins} {cure}")), "{line}");
     }
 }

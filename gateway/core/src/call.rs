@@ -15,9 +15,11 @@ use crate::manifest::Entries;
 use crate::names::Principal;
 
 mod error;
+mod ledger;
 mod outcome;
 
 pub use error::{Busy, CallError, Failure, Fault};
+pub use ledger::{Entry, Ledger};
 pub use outcome::{
     Completion, CompletionTarget, Content, EmbeddedResource, InputRequest, MediaContent, NeedInput, Outcome,
     PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent, ToolResult,
@@ -44,6 +46,8 @@ pub struct CallContext {
     pub state: Option<Arc<[u8]>>,
     /// Where log lines and progress go beside the gateway's own log.
     pub sink: Arc<dyn CallSink>,
+    /// Where it is noted which grants the call uses and which it lacks; none: nobody asked.
+    pub ledger: Option<Arc<Ledger>>,
 }
 
 impl CallContext {
@@ -60,6 +64,7 @@ impl CallContext {
             answers: Arc::default(),
             state: None,
             sink: Arc::new(NoSink),
+            ledger: None,
         }
     }
 

@@ -224,6 +224,7 @@ impl Exchange {
             answers: Arc::clone(&round.answers),
             state: round.state.clone(),
             sink: Arc::clone(sink),
+            ledger: None,
         })
     }
 }

@@ -6,7 +6,6 @@
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -28,6 +27,7 @@ use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
 use super::state::{Access, Stores};
 use super::store::{self, Reached, State, StoreError};
+use super::uses::Told;
 
 /// Something to ask an instance.
 pub(super) trait Ask: Send {
@@ -57,8 +57,8 @@ pub(super) struct Sandbox {
     pub(super) code: Arc<Lease>,
     /// What it may keep from one call to the next.
     pub(super) access: Access,
-    /// The operator was told that it wants of its client what it isn't granted.
-    pub(super) told: Arc<AtomicBool>,
+    /// What the operator was told that it wants and isn't granted.
+    pub(super) told: Arc<Told>,
     pub(super) shared: Arc<Shared>,
 }
 

@@ -3,8 +3,6 @@
 //! Everything is linked for every plugin; what its table doesn't grant is answered with "no". Nothing here waits,
 //! so what a guest reports keeps its order.
 
-use std::sync::atomic::Ordering;
-
 use moongate_core::call::LogLevel;
 use moongate_core::config::ClientFeature;
 use moongate_core::json::Json;
@@ -17,6 +15,7 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 use super::bindings::{cancellation, changes, config_store, log, progress, request, types};
 use super::store::State;
 use super::text;
+use super::uses::Lack;
 
 pub(super) mod stores;
 
@@ -77,10 +76,9 @@ impl request::Host for State {
         }
         let Some(feature) = not_granted(&self.config.allow.client, &name) else { return Ok(true) };
         // It would have been able to ask.
-        if !self.told.swap(true, Ordering::Relaxed) {
-            let (id, feature) = (&self.config.id, feature.as_str());
-            tracing::warn!(plugin = %id, "it would ask the client for {feature}, which isn't granted; grant it with `client = [\"{feature}\"]` in `[plugins.{id}.allow]`");
-        }
+        let feature = feature.as_str();
+        let cure = Some(format!("client = [\"{feature}\"]"));
+        self.uses.lacked(Lack { wanted: format!("to ask the client for {feature}"), cure });
         Ok(false)
     }
 

@@ -4,7 +4,7 @@
 //! what it said of changes is passed on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use moongate_core::call::CallContext;
@@ -20,6 +20,7 @@ use super::imports::Reports;
 use super::imports::stores::Memory;
 use super::meter::Meter;
 use super::output::Output;
+use super::uses::{Told, Uses};
 
 /// The host's side of one call.
 pub(super) struct State {
@@ -33,8 +34,7 @@ pub(super) struct State {
     pub(super) reports: Reports,
     pub(super) changes: Changes,
     pub(super) memory: Memory,
-    /// The operator was told that it wants of its client what it isn't granted.
-    pub(super) told: Arc<AtomicBool>,
+    pub(super) uses: Uses,
     pub(super) output: Arc<Output>,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum StoreError {
 pub(super) struct Reached {
     pub(super) changes: Changes,
     pub(super) memory: Memory,
-    pub(super) told: Arc<AtomicBool>,
+    pub(super) told: Arc<Told>,
     /// The most memory that a call has had, in bytes.
     pub(super) peak: Arc<AtomicU64>,
 }
@@ -88,12 +88,12 @@ pub(super) fn store(
         table,
         budget: Budget::new(limits, peak),
         config: Arc::clone(config),
+        uses: Uses::new(config.id.clone(), context.ledger.clone(), told),
         context,
         until: Instant::now() + time,
         reports: Reports::new(limits.log_lines),
         changes,
         memory,
-        told,
         output,
     };
     let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;

@@ -1,0 +1,55 @@
+//! What a call used of its plugin's grants, and what it would have needed: for whoever asks for an explanation.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// More different entries than this aren't kept: a guest can ask for something else each time.
+const MOST: usize = 256;
+
+/// Notes of one call. Shared by everything that serves it, and read when it has ended.
+#[derive(Debug, Default)]
+pub struct Ledger(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    all: BTreeSet<Entry>,
+    dropped: u64,
+}
+
+/// One thing that a call reached for. They sort with what was used before what was lacking.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    /// It is granted; the grant as `gateway.toml` has it, such as `http https://example.com`.
+    Used(String),
+    /// It isn't granted.
+    Lacked {
+        /// What the call wanted, such as `GET https://example.com/a`.
+        wanted: String,
+        /// The lines of the plugin's `allow` table that would grant it, or nothing where none can.
+        cure: Option<String>,
+    },
+}
+
+impl Ledger {
+    /// Notes something; the same thing again changes nothing.
+    pub fn note(&self, entry: Entry) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.all.len() >= MOST && !entries.all.contains(&entry) {
+            entries.dropped += 1;
+            return;
+        }
+        entries.all.insert(entry);
+    }
+
+    /// All that was noted.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).all.iter().cloned().collect()
+    }
+
+    /// How many entries there was no room for.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped
+    }
+}
