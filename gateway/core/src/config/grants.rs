@@ -10,10 +10,12 @@ use super::reading::{NameOrBoolean, Reading, Table, Text};
 use crate::names::StoreName;
 
 mod outgoing;
+mod public;
 mod reading;
 mod wider;
 
 pub use outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, NoTarget, Target};
+pub use public::is_public;
 
 /// What a plugin may reach. Nothing is allowed by default.
 #[derive(Debug, Clone, Default)]

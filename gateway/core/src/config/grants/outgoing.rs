@@ -108,6 +108,12 @@ impl HttpGrant {
             && covers_path(&self.path, &target.path)
     }
 
+    /// Is it for requests to this origin, if not for every path and method?
+    #[must_use]
+    pub fn covers_origin(&self, origin: &HttpOrigin) -> bool {
+        self.scheme == origin.scheme && self.port == origin.port && self.host.covers(&origin.host)
+    }
+
     pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
         let Self { place: _, written: _, scheme, host, port, methods, path, networks } = self;
         *scheme == other.scheme
