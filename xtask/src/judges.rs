@@ -1,5 +1,6 @@
 //! `judges`: real MCP clients, installed from committed lockfiles, that do through the built gateway all that they can,
-//! over each transport and in each revision; and the official conformance suite.
+//! over each transport and in each revision; official servers, answering the same calls as our plugins; and the
+//! official conformance suite.
 //!
 //! They share no line of code with the gateway, so what they accept others accept too. A judge whose language isn't
 //! on the machine is skipped, loudly; with `CI=true` that is a failure.
@@ -20,6 +21,7 @@ use crate::server::Server;
 mod conformance;
 mod inspector;
 mod install;
+mod official;
 mod python;
 mod rust;
 mod table;
@@ -37,7 +39,7 @@ const JUDGES: [Judge; 6] = [
     ("python", python::sdks),
     ("rust", rust::sdk),
     ("inspector", inspector::judge),
-    ("time", |project, _| python::beside(project)),
+    ("official", |project, _| official::servers(project)),
     ("conformance", |project, _| conformance::judge(project)),
 ];
 

@@ -33,7 +33,7 @@ Verbs:
   demo [--stdio]         build the gateway and the plugins, then serve `gateway.toml` over HTTP (or over stdio)
   test [--fast]          everything that CI runs; --fast leaves out clippy, docs and the judges
   ci                     the same as `test`
-  judges [name…]         real MCP clients against the built gateway; names: typescript, python, rust, inspector, time, conformance
+  judges [name…]         real MCP clients against the built gateway; names: typescript, python, rust, inspector, official, conformance
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`
   tidy                   check the habits of files that no compiler checks
   bench [options]        measure the gateway and its peers (release build); `bench reload`: only replacing a plugin

@@ -49,11 +49,11 @@ pub(super) struct Node {
     pub(super) folder: PathBuf,
 }
 
-/// Installs `tests/clients/python/requirements-<name>.txt`; gives back the environment's Python.
-pub(super) fn python(project: &Project, name: &str) -> Result<Result<PathBuf, Missing>> {
+/// Installs the packages of a lockfile of the checkout; gives back the environment's Python.
+pub(super) fn python(project: &Project, name: &str, lock: &str) -> Result<Result<PathBuf, Missing>> {
     let asked = "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 11))";
     let Ok(version) = Run::new("python3").args(["-c", asked]).read() else { return Ok(Err(Missing::Python)) };
-    let lock = project.root().join(format!("tests/clients/python/requirements-{name}.txt"));
+    let lock = project.root().join(lock);
     let folder = keyed(project, &format!("python-{name}"), &lock, &version)?;
     let python = folder.join("bin/python");
     installed(&folder, || {
@@ -74,7 +74,12 @@ pub(super) fn python(project: &Project, name: &str) -> Result<Result<PathBuf, Mi
 
 /// Installs `tests/clients/node`.
 pub(super) fn node(project: &Project) -> Result<Result<Node, Missing>> {
-    let folder = match packages(project, "node", "tests/clients/node")? {
+    node_with(project, "node", "tests/clients/node")
+}
+
+/// Installs the packages of a folder of the checkout, which bring a Node.
+pub(super) fn node_with(project: &Project, name: &str, source: &str) -> Result<Result<Node, Missing>> {
+    let folder = match packages(project, name, source)? {
         Ok(folder) => folder,
         Err(missing) => return Ok(Err(missing)),
     };
@@ -115,6 +120,11 @@ impl Node {
             Ok(path) => run.env("PATH", path),
             Err(_) => run, // a folder with `:` in its name: the system's own PATH does for most
         }
+    }
+
+    /// The program, where it was brought.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
     }
 
     /// A file of a package.

@@ -1,4 +1,4 @@
-//! Both lines of the Python SDK and FastMCP as clients, and `mcp-server-time` as the measure of the plugin `time`.
+//! Both lines of the Python SDK and FastMCP as clients.
 
 use std::path::PathBuf;
 
@@ -9,15 +9,12 @@ use crate::project::Project;
 use crate::report::Tally;
 use crate::run::Run;
 
-/// What is compared with `mcp-server-time`.
-const TIME: &str = "tests/clients/time.toml";
-
 /// All that the clients can, over each transport.
 pub(super) fn sdks(project: &Project, table: &mut Table) -> Result<Verdict> {
     let mut total = Tally::default();
     let mut server = None;
     for line in ["v1", "v2", "fastmcp"] {
-        let python = match install::python(project, line)? {
+        let python = match install::python(project, line, &lock(line))? {
             Ok(python) => python,
             Err(missing) => return Ok(Verdict::Skipped(missing)),
         };
@@ -35,18 +32,13 @@ pub(super) fn sdks(project: &Project, table: &mut Table) -> Result<Verdict> {
     Ok(Verdict::Judged(total))
 }
 
-/// Compares `time` with `mcp-server-time`.
-pub(super) fn beside(project: &Project) -> Result<Verdict> {
-    let python = match install::python(project, "time")? {
-        Ok(python) => python,
-        Err(missing) => return Ok(Verdict::Skipped(missing)),
-    };
-    let run = call(project, python, "compare_time.py").arg("--stdio").args(stdio(project, TIME));
-    script(project, run, &mut Table::default()).map(Verdict::Judged)
-}
-
 /// A call of a script of `tests/clients/python`, which leaves nothing beside it.
 fn call(project: &Project, python: PathBuf, name: &str) -> Run {
     let script = project.root().join("tests/clients/python").join(name);
     Run::new(python).arg(script).env("PYTHONDONTWRITEBYTECODE", "1")
+}
+
+/// What a line is installed from.
+fn lock(line: &str) -> String {
+    format!("tests/clients/python/requirements-{line}.txt")
 }

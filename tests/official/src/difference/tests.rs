@@ -1,0 +1,26 @@
+//! Where two values differ.
+
+use serde_json::{Value, json};
+
+use super::places;
+
+fn found(theirs: &Value, ours: &Value) -> Vec<String> {
+    places(theirs, ours).into_iter().map(|(at, _, _)| at).collect()
+}
+
+#[test]
+fn the_deepest_places_are_named() {
+    let theirs = json!({ "a": [1, { "b": 2 }], "c/d": 1, "gone": 1, "same": [1, 2] });
+    let ours = json!({ "same": [1, 2], "a": [1, { "b": 3 }], "c/d": 2, "new": null });
+    assert_eq!(found(&theirs, &ours), ["/a/1/b", "/c~1d", "/gone", "/new"]);
+}
+
+#[test]
+fn lists_of_another_length_differ_as_a_whole() {
+    assert_eq!(found(&json!({ "a": [1] }), &json!({ "a": [1, 2] })), ["/a"]);
+}
+
+#[test]
+fn equal_values_differ_nowhere() {
+    assert!(found(&json!({ "a": 1, "b": 2 }), &json!({ "b": 2, "a": 1 })).is_empty());
+}

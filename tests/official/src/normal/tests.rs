@@ -1,0 +1,60 @@
+//! What of an answer is compared, and what isn't.
+
+use serde_json::{Value, json};
+
+use crate::server::Answer;
+
+use super::answer;
+
+fn tools(schema: &Value) -> Value {
+    let tool = json!({ "name": "t", "description": "words", "inputSchema": schema });
+    answer("tools/list", Answer::Result(json!({ "tools": [tool] })))
+}
+
+#[test]
+fn words_and_order_of_a_schema_dont_count() {
+    let pydantic = json!({
+        "title": "tArguments", "type": "object", "required": ["b", "a"],
+        "properties": {
+            "a": { "title": "A", "anyOf": [{ "type": "string" }, { "type": "null" }] },
+            "b": { "$ref": "#/$defs/B" },
+        },
+        "$defs": { "B": { "title": "B", "type": "object", "properties": { "title": { "type": "string" } } } },
+    });
+    let schemars = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": ["a", "b"],
+        "properties": {
+            "b": { "type": "object", "properties": { "title": { "type": "string", "description": "words" } } },
+            "a": { "type": ["null", "string"] },
+        },
+    });
+    assert_eq!(tools(&pydantic), tools(&schemars));
+}
+
+#[test]
+fn which_values_fit_counts() {
+    let of = |property: Value| tools(&json!({ "type": "object", "properties": { "title": property } }));
+    assert_ne!(of(json!({ "type": "string" })), of(json!({ "type": "integer" })));
+    assert_ne!(of(json!({ "type": "integer" })), of(json!({ "type": "integer", "minimum": 1 })));
+    assert_ne!(of(json!({ "type": "string" })), tools(&json!({ "type": "object", "properties": {} })));
+}
+
+#[test]
+fn arguments_are_refused_in_any_words_and_failures_in_their_own() {
+    let call = |text: &str| {
+        let content = [json!({ "type": "text", "text": text })];
+        answer("tools/call", Answer::Result(json!({ "isError": true, "content": content })))
+    };
+    let refused = answer("tools/call", Answer::Error(json!({ "code": -32602, "message": "no" })));
+    assert_eq!(call("MCP error -32602: Input validation error: x"), refused);
+    assert_eq!(call("Error executing tool t: 1 validation error for tArguments\nx"), refused);
+    assert_eq!(call("invalid arguments: `x` is missing"), refused);
+    assert_ne!(call("Error executing tool t: no such zone"), refused);
+    assert_ne!(call("one"), call("another"));
+}
+
+#[test]
+fn a_server_without_a_method_lists_nothing() {
+    let none = answer("prompts/list", Answer::Error(json!({ "code": -32601, "message": "no" })));
+    assert_eq!(none, answer("prompts/list", Answer::Result(json!({ "prompts": [] }))));
+}

@@ -1,0 +1,65 @@
+//! `docs/official-servers.md`, written from the subjects and their differences.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::report;
+use crate::subjects::{self, Subject};
+
+/// What stands above the list.
+const HEAD: &str = include_str!("head.md");
+
+/// The lines in which versions are fixed.
+const VERSIONS: [&str; 2] = [include_str!("../node/package.json"), include_str!("../python/requirements.in")];
+
+/// The page.
+fn page() -> String {
+    let mut text = HEAD.to_owned();
+    for subject in subjects::ALL {
+        section(&mut text, subject);
+    }
+    text
+}
+
+fn section(text: &mut String, subject: &Subject) {
+    let Subject { plugin, package, compared, differences, check: _ } = subject;
+    let version = version(package).unwrap_or("of no fixed version");
+    let _ = write!(text, "\n## `{plugin}` and `{package}` {version}\n\n{compared}\n\n");
+    if differences.is_empty() {
+        text.push_str("Nothing differs.\n");
+        return;
+    }
+    text.push_str("| what differs | why |\n|---|---|\n");
+    for difference in *differences {
+        let _ = writeln!(text, "| {} | {} |", difference.what, difference.reason);
+    }
+}
+
+/// The version of a package, from the files that lockfiles are made from.
+fn version(package: &str) -> Option<&'static str> {
+    VERSIONS.iter().flat_map(|file| file.lines()).find_map(|line| {
+        let line = line.trim().trim_end_matches(',');
+        let npm = line.strip_prefix(&format!("\"{package}\": \"")).and_then(|rest| rest.strip_suffix('"'));
+        npm.or_else(|| line.strip_prefix(package)?.strip_prefix("=="))
+    })
+}
+
+/// Writes the page anew where it says something else. A test of this crate finds one that is out of date.
+///
+/// # Errors
+/// It can't be written.
+pub(crate) fn keep(path: &Path) -> Result<()> {
+    let page = page();
+    if fs::read_to_string(path).is_ok_and(|kept| kept == page) {
+        return Ok(());
+    }
+    fs::write(path, page).with_context(|| format!("`{}` can't be written", path.display()))?;
+    report::note(&format!("`{}` was written anew: look at what changed, and commit it", path.display()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
