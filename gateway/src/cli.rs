@@ -15,6 +15,7 @@ mod call;
 mod check;
 mod configuration;
 mod health;
+mod inspect;
 mod list;
 mod print;
 mod reload;
@@ -65,6 +66,7 @@ Examples:
   moongate serve                     over HTTP, at the address in gateway.toml
   moongate serve --stdio             to the host that started the process
   moongate check                     every mistake in gateway.toml at once
+  moongate inspect ./hello.wasm      what a component offers, and what it asks for
   moongate call time_convert_time source_timezone=UTC time=12:00 target_timezone=Asia/Tokyo
 
 Exit codes:
@@ -124,6 +126,7 @@ enum Verb {
     Serve(serve::Serve),
     Check(check::Check),
     List(list::List),
+    Inspect(inspect::Inspect),
     Call(call::Call),
     Reload(reload::Reload),
     Health(health::Health),
@@ -150,7 +153,12 @@ impl Cli {
     pub fn verbosity(&self) -> Verbosity {
         let looks = match self.verb {
             Verb::Serve(_) => false,
-            Verb::Check(_) | Verb::List(_) | Verb::Call(_) | Verb::Reload(_) | Verb::Health(_) => true,
+            Verb::Check(_)
+            | Verb::List(_)
+            | Verb::Inspect(_)
+            | Verb::Call(_)
+            | Verb::Reload(_)
+            | Verb::Health(_) => true,
         };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -168,6 +176,7 @@ impl Cli {
             Verb::Serve(serve) => serve.run(&common).await,
             Verb::Check(check) => check.run(&common).await,
             Verb::List(list) => list.run(&common).await,
+            Verb::Inspect(inspect) => inspect.run(&common).await,
             Verb::Call(call) => call.run(&common).await,
             Verb::Reload(reload) => reload.run(&common).await,
             Verb::Health(health) => health.run(&common).await,

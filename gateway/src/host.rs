@@ -143,12 +143,13 @@ impl WasmHost {
         candidate: Candidate,
     ) -> Result<Arc<WasmPlugin>, LoadError> {
         candidate.check(&config)?;
-        let digest = *candidate.digest();
+        let (digest, size) = (*candidate.digest(), candidate.size().as_u64());
         let linked = self.loader.load(candidate).await?;
-        let code = Code::new(linked, self.generations.one_more(config.id.clone()));
+        let code = Code::new(linked, size, self.generations.one_more(config.id.clone()));
+        let interfaces = Arc::clone(&code.interfaces);
         let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
         let manifest = describe::describe(&sandbox).await?;
-        Ok(Arc::new(WasmPlugin { sandbox, digest, manifest }))
+        Ok(Arc::new(WasmPlugin { sandbox, digest, interfaces, manifest }))
     }
 
     /// Does loading it take little, because it was compiled before or can't be?

@@ -27,6 +27,8 @@ mod grants;
 mod hangup;
 /// The revisions with a handshake.
 mod handshake;
+/// What a plugin asks for, beside what it is granted.
+mod inspect;
 /// What HTTP refuses before a message is read.
 mod http_checks;
 /// Questions to the client, in the revisions with a handshake.

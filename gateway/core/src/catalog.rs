@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use crate::manifest::Manifest;
+use crate::manifest::{Interfaces, Manifest};
 use crate::names::{Digest, PluginId, Principal, PromptName, PublicName, ResourceUri, ToolName};
 
 mod admit;
@@ -60,6 +60,11 @@ pub trait Plugin: fmt::Debug + Send + Sync {
 
     /// What it offers.
     fn manifest(&self) -> &Manifest;
+
+    /// What its component imports and exports; none: that isn't known.
+    fn interfaces(&self) -> Option<&Interfaces> {
+        None
+    }
 
     /// The most memory that one of its calls has had so far, in bytes; none: that isn't known.
     fn peak_memory(&self) -> Option<u64> {

@@ -44,8 +44,8 @@ mod settings;
 pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
 pub use grants::{
-    ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin, HttpScheme,
-    NoTarget, StateGrant, Target, is_public,
+    Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
+    HttpScheme, Match, NoTarget, StateGrant, Target, is_public,
 };
 pub use limits::Limits;
 pub use live::{Reload, WatchConfig, WiderGrants};

@@ -6,6 +6,10 @@
 use crate::json::Json;
 use crate::names::{PromptName, ResourceUri, ToolName, is_hidden_in_uri};
 
+mod interfaces;
+
+pub use interfaces::{Interfaces, Need};
+
 /// Members of a JSON object, each key once.
 pub type Entries = Vec<(String, Json)>;
 

@@ -4,21 +4,26 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use moongate_core::call::{CallContext, NeedInput, Outcome};
-use moongate_core::dispatch::{Arguments, DispatchError};
+use moongate_core::call::{CallContext, Ledger, NeedInput, Outcome, ToolResult};
+use moongate_core::dispatch::{Answered, Arguments, DispatchError};
 use moongate_core::names::Principal;
+use serde_json::Value;
 
 use crate::cli::{Common, Exit, Format, configuration, print};
 
 mod answer;
 mod arguments;
+mod explain;
 
 /// Call one tool and print what it answers
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   moongate call time_get_current_time timezone=Asia/Tokyo
-  moongate call time_get_current_time --json '{\"timezone\": \"UTC\"}' --format json")]
+  moongate call time_get_current_time --json '{\"timezone\": \"UTC\"}' --format json
+  moongate call fetch_fetch url=https://example.com --explain
+
+The explanation goes to stderr. With `--format json` it is part of the document, as `grants`.")]
 pub(super) struct Call {
     /// The tool, under the name that clients see
     #[arg(value_name = "TOOL")]
@@ -29,6 +34,9 @@ pub(super) struct Call {
     /// All arguments as one JSON object
     #[arg(long, value_name = "OBJECT", conflicts_with = "pairs")]
     json: Option<String>,
+    /// Also say which grants the call used, which it lacked, and what would grant them
+    #[arg(long)]
+    explain: bool,
     /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -48,13 +56,43 @@ impl Call {
             }
         };
         let arguments = Arguments::parse(arguments.get())?;
-        let context = Arc::new(CallContext::internal(Principal::Local));
-        match dispatcher.call_tool(&catalog, &context, &self.tool, &arguments).await {
+        let plugin = catalog.tool(&self.tool).map(|entry| entry.member().id().clone());
+        let ledger = plugin.filter(|_| self.explain).map(|plugin| (Arc::new(Ledger::default()), plugin));
+        let context = Arc::new(CallContext {
+            ledger: ledger.as_ref().map(|(ledger, _)| Arc::clone(ledger)),
+            ..CallContext::internal(Principal::Local)
+        });
+        let answered = dispatcher.call_tool(&catalog, &context, &self.tool, &arguments).await;
+        let explained = ledger.as_ref().map(|(ledger, plugin)| explain::document(ledger, plugin));
+        let in_document = self.format == Format::Json
+            && matches!(&answered, Ok(Answered { outcome: Outcome::Done(_), .. }));
+        let exit = self.show(answered, explained)?;
+        if let Some((ledger, plugin)) = &ledger
+            && !in_document
+        {
+            print::note(&explain::text(ledger, plugin));
+        }
+        Ok(exit)
+    }
+
+    /// Prints what the call came to.
+    fn show(
+        &self,
+        answered: Result<Answered<ToolResult>, DispatchError>,
+        explained: Option<Value>,
+    ) -> Result<Exit> {
+        match answered {
             Ok(answered) => match answered.outcome {
                 Outcome::Done(result) => {
                     match self.format {
                         Format::Text => print::foreign(&answer::text(&result))?,
-                        Format::Json => print::json(&answer::json(&result))?,
+                        Format::Json => {
+                            let mut document = answer::json(&result);
+                            if let Some(explained) = explained {
+                                document["grants"] = explained;
+                            }
+                            print::json(&document)?;
+                        }
                     }
                     Ok(if result.is_error { Exit::Tool } else { Exit::Success })
                 }

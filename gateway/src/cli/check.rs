@@ -1,7 +1,10 @@
 //! `check`: everything that is wrong, without serving anything.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::Args;
+use moongate_core::catalog::Member;
 use moongate_core::config::{Loaded, Problem, Severity, Source};
 use serde_json::{Value, json};
 
@@ -27,6 +30,8 @@ impl Check {
         if let Some(config) = config {
             let supervisor = Supervisor::start(config, Options::once()).await?;
             problems.extend_from_slice(supervisor.problems());
+            let catalog = Arc::clone(&supervisor.catalog().borrow());
+            problems.extend(catalog.members().iter().flat_map(|member| misfits(member)));
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
         }
@@ -47,6 +52,11 @@ impl Check {
         }
         Ok(if errors == 0 { Exit::Success } else { Exit::Configuration })
     }
+}
+
+/// What the plugin asks for and isn't granted, and the other way round.
+fn misfits(member: &Member) -> Vec<Problem> {
+    member.plugin().interfaces().map(|interfaces| member.config().misfits(interfaces)).unwrap_or_default()
 }
 
 /// How much there is, in words.

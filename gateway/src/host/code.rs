@@ -9,11 +9,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use moongate_core::manifest::Interfaces;
 use moongate_core::names::PluginId;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::InstancePre;
 
 use super::exports::Exports;
+use super::linker;
 use super::load::Linked;
 use super::store::State;
 
@@ -23,16 +25,19 @@ pub(super) struct Code {
     pub(super) exports: Exports,
     /// It asks whether its caller has lost interest, and so may end by itself.
     pub(super) watches_cancel: bool,
+    /// What it imports and exports.
+    pub(super) interfaces: Arc<Interfaces>,
     /// The most memory that a call has had, in bytes.
     pub(super) peak: Arc<AtomicU64>,
     _counted: Generation,
 }
 
 impl Code {
-    pub(super) fn new(linked: Linked, counted: Generation) -> Arc<Self> {
+    pub(super) fn new(linked: Linked, size: u64, counted: Generation) -> Arc<Self> {
         let Linked { pre, exports, imports } = linked;
-        let watches_cancel = imports.watches_cancel;
-        Arc::new(Self { pre, exports, watches_cancel, peak: Arc::default(), _counted: counted })
+        let linker::Imports { watches_cancel, interfaces } = imports;
+        let interfaces = Arc::new(Interfaces { size, ..interfaces });
+        Arc::new(Self { pre, exports, watches_cancel, interfaces, peak: Arc::default(), _counted: counted })
     }
 }
 

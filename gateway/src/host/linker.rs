@@ -3,6 +3,7 @@
 //! The linker would refuse an unknown import too, but in words that tell an operator nothing; what is asked for is
 //! therefore compared with a table first. A test links each entry of the table.
 
+use moongate_core::manifest::Interfaces;
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, HasSelf, Linker};
@@ -15,6 +16,7 @@ use super::store::State;
 use super::text;
 
 mod files;
+mod needs;
 
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "moongate:plugin";
@@ -104,10 +106,12 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
 }
 
 /// What a component's imports say of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Imports {
     /// It asks whether its caller has lost interest, and so may end by itself.
     pub(super) watches_cancel: bool,
+    /// All of them, and the exports.
+    pub(super) interfaces: Interfaces,
 }
 
 /// Compares what a component imports and exports with what is offered.
@@ -116,9 +120,14 @@ pub(super) struct Imports {
 /// It was made for another version of the contract, or needs something that isn't offered; all such are named.
 pub(super) fn check(engine: &Engine, component: &Component) -> Result<Imports, LoadError> {
     let component = component.component_type();
+    let mut interfaces = Interfaces::default();
     let (mut newer, mut unknown, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
     let mut watches_cancel = false;
     for (name, item) in component.imports(engine) {
+        interfaces.imports.push(name.to_owned());
+        if let ComponentItem::ComponentInstance(instance) = &item.ty {
+            interfaces.needs.extend(needs::needs(engine, name, instance));
+        }
         let Some((interface, version)) = of_contract(name) else {
             if !is_offered(name) {
                 unknown.push(name.to_owned());
@@ -142,6 +151,7 @@ pub(super) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
         }
     }
     for (name, _) in component.exports(engine) {
+        interfaces.exports.push(name.to_owned());
         if let Some((interface, version)) = of_contract(name) {
             speaks(name, version)?;
             if !EXPORTS.contains(&interface) {
@@ -158,7 +168,7 @@ pub(super) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
     if !unknown.is_empty() {
         return Err(LoadError::UnknownImports { imports: unknown });
     }
-    Ok(Imports { watches_cancel })
+    Ok(Imports { watches_cancel, interfaces })
 }
 
 /// The interface and the version in a name of the contract's package.

@@ -10,7 +10,7 @@ use moongate_core::call::{
 };
 use moongate_core::catalog::{Answer, Plugin};
 use moongate_core::config::{Limits, PluginConfig};
-use moongate_core::manifest::Manifest;
+use moongate_core::manifest::{Interfaces, Manifest};
 use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
 use wasmtime::Store;
 use wasmtime::component::Instance;
@@ -30,12 +30,13 @@ use super::store::State;
 pub struct WasmPlugin {
     pub(super) sandbox: Sandbox,
     pub(super) digest: Digest,
+    pub(super) interfaces: Arc<Interfaces>,
     pub(super) manifest: Manifest,
 }
 
 impl fmt::Debug for WasmPlugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sandbox, digest, manifest: _ } = self;
+        let Self { sandbox, digest, interfaces: _, manifest: _ } = self;
         f.debug_struct("WasmPlugin")
             .field("id", &sandbox.config.id)
             .field("digest", &digest.short())
@@ -57,7 +58,7 @@ impl WasmPlugin {
     pub async fn described_anew(&self) -> Result<Self, LoadError> {
         let sandbox = self.sandbox.under(Arc::clone(&self.sandbox.config));
         let manifest = describe::describe(&sandbox).await?;
-        Ok(Self { sandbox, digest: self.digest, manifest })
+        Ok(Self { sandbox, digest: self.digest, interfaces: Arc::clone(&self.interfaces), manifest })
     }
 
     /// The same component under another table of the same plugin: with its grants, limits and settings. What it keeps
@@ -67,7 +68,8 @@ impl WasmPlugin {
     #[must_use]
     pub fn reconfigured(&self, config: Arc<PluginConfig>) -> Self {
         let sandbox = self.sandbox.under(config);
-        Self { sandbox, digest: self.digest, manifest: self.manifest.clone() }
+        let interfaces = Arc::clone(&self.interfaces);
+        Self { sandbox, digest: self.digest, interfaces, manifest: self.manifest.clone() }
     }
 
     /// Lets go of the code when `after` has passed, even where somebody still has this plugin: a conversation that
@@ -107,6 +109,10 @@ impl Plugin for WasmPlugin {
 
     fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    fn interfaces(&self) -> Option<&Interfaces> {
+        Some(&self.interfaces)
     }
 
     fn peak_memory(&self) -> Option<u64> {

@@ -9,11 +9,13 @@ use super::problem::{Problem, quoted};
 use super::reading::{NameOrBoolean, Reading, Table, Text};
 use crate::names::StoreName;
 
+mod asked;
 mod outgoing;
 mod public;
 mod reading;
 mod wider;
 
+pub use asked::{Asked, Match};
 pub use outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, NoTarget, Target};
 pub use public::is_public;
 

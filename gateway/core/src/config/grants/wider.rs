@@ -94,7 +94,7 @@ impl DirMode {
     }
 
     /// As it is written in the file.
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "ro",
             Self::ReadWrite => "rw",

@@ -1,0 +1,178 @@
+//! `inspect`: what one component is, what it offers, and what it asks for beside what it is granted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use moongate_core::catalog::Member;
+use moongate_core::config::{self, Asked, Config, Loaded, Match, PluginConfig, Problem, ProcessEnvironment};
+use moongate_core::manifest::{Interfaces, Manifest};
+use moongate_core::names::PluginId;
+use serde_json::{Value, json};
+
+use crate::cli::{Common, Exit, Format, configuration, print};
+use crate::supervisor::{Options, Supervisor};
+
+mod text;
+
+/// Show what a plugin offers, what it imports, and what it is granted
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate inspect fetch                            a plugin of gateway.toml, with its grants
+  moongate inspect target/wasm32-wasip2/release/hello.wasm
+  moongate inspect ./hello.wasm --format json       with whole schemas
+
+What has a `/` in it or ends in `.wasm` is a file; a file is shown without any grants.")]
+pub(super) struct Inspect {
+    /// A component's file, or a plugin's name in the configuration
+    #[arg(value_name = "FILE|NAME")]
+    which: PathBuf,
+    /// How to show it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+impl Inspect {
+    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+        let found = match id(&self.which) {
+            None => file(&self.which)?,
+            Some(id) => match table(&id, common) {
+                Ok(found) => found,
+                Err(exit) => return Ok(exit),
+            },
+        };
+        let Found { config, source } = found;
+        let supervisor = Supervisor::start(config, Options::once()).await?;
+        let catalog = Arc::clone(&supervisor.catalog().borrow());
+        let [member] = catalog.members() else {
+            match &source {
+                Some(source) => print::problems(supervisor.problems(), source),
+                None => supervisor.problems().iter().for_each(say),
+            }
+            return Ok(Exit::Configuration);
+        };
+        let shown = Shown::new(member);
+        match self.format {
+            Format::Text => print::foreign(&text::page(&shown))?,
+            Format::Json => print::json(&shown.document())?,
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// One plugin alone.
+struct Found {
+    config: Config,
+    /// Where problems point; none: there is no configuration.
+    source: Option<config::Source>,
+}
+
+/// The name of a plugin, unless a file is meant.
+fn id(which: &Path) -> Option<PluginId> {
+    let text = which.to_str()?;
+    let is_file = text.contains(['/', '\\']) || text.ends_with(".wasm");
+    if is_file { None } else { PluginId::new(text).ok() }
+}
+
+/// A component that no configuration mentions.
+fn file(file: &Path) -> Result<Found> {
+    let nothing = "version = 1\n".to_owned();
+    let Loaded { config, problems, .. } =
+        config::from_text(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
+    let mut config = config.with_context(|| problems.first().map(ToString::to_string).unwrap_or_default())?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let id =
+        PluginId::new(&stem).or_else(|_| PluginId::new("plugin")).context("a plugin can be called so")?;
+    let path = std::path::absolute(file).with_context(|| format!("`{}` has no place", file.display()))?;
+    config.plugins = vec![Arc::new(PluginConfig::bare(id, path))];
+    Ok(Found { config, source: None })
+}
+
+/// A plugin of the configuration.
+fn table(id: &PluginId, common: &Common) -> Result<Found, Exit> {
+    let Loaded { source, config, problems, .. } = configuration::read(common.config.as_deref());
+    print::problems(&problems, &source);
+    let Some(mut config) = config else { return Err(Exit::Configuration) };
+    let names: Vec<String> = config.plugins.iter().map(|plugin| format!("`{}`", plugin.id)).collect();
+    config.plugins.retain(|plugin| plugin.id == *id);
+    if config.plugins.is_empty() {
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let hint = format!("it has {there}; a file is named with a `/`, such as `./{id}`");
+        print::error(&format!("there is no plugin `{id}` in `{}`", source.path.display()), Some(&hint));
+        return Err(Exit::Usage);
+    }
+    Ok(Found { config, source: Some(source) })
+}
+
+fn say(problem: &Problem) {
+    print::error(&problem.message, problem.hint.as_deref());
+}
+
+/// What there is to be shown.
+struct Shown<'a> {
+    member: &'a Member,
+    manifest: &'a Manifest,
+    interfaces: Interfaces,
+    matches: Vec<Match>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(member: &'a Member) -> Self {
+        let interfaces = member.plugin().interfaces().cloned().unwrap_or_default();
+        let matches = member.config().against(&interfaces);
+        Self { member, manifest: member.plugin().manifest(), interfaces, matches }
+    }
+
+    /// The version of the contract that it was built for, as its exports say.
+    fn contract(&self) -> &str {
+        let ours = self.interfaces.exports.iter().find(|name| name.starts_with("moongate:plugin/"));
+        ours.and_then(|name| name.split_once('@')).map_or("", |(_, version)| version)
+    }
+
+    fn document(&self) -> Value {
+        let config = self.member.config();
+        let Manifest { info, tools, resources, templates, prompts, completes } = self.manifest;
+        let grants = self.matches.iter().map(|Match { need, granted, asked }| {
+            json!({ "key": need.key(), "asked": word(*asked), "granted": granted })
+        });
+        let tools = tools.iter().map(|tool| {
+            json!({
+                "name": tool.name.as_str(), "title": tool.title, "description": tool.description,
+                "input": tool.input_schema.to_value().ok(),
+                "output": tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok()),
+            })
+        });
+        let prompts = prompts
+            .iter()
+            .map(|prompt| json!({ "name": prompt.name.as_str(), "description": prompt.description }));
+        json!({
+            "id": config.id.as_str(),
+            "file": config.source.to_string_lossy(),
+            "digest": self.member.plugin().digest().to_string(),
+            "size": self.interfaces.size,
+            "contract": self.contract(),
+            "name": info.name, "version": info.version, "title": info.title, "description": info.description,
+            "exports": self.interfaces.exports,
+            "imports": self.interfaces.imports,
+            "grants": grants.collect::<Vec<_>>(),
+            "tools": tools.collect::<Vec<_>>(),
+            "resources": resources.iter().map(|it| it.uri.as_str()).collect::<Vec<_>>(),
+            "templates": templates.iter().map(|it| it.uri_template.as_str()).collect::<Vec<_>>(),
+            "prompts": prompts.collect::<Vec<_>>(),
+            "completes": completes,
+        })
+    }
+}
+
+fn word(asked: Asked) -> &'static str {
+    match asked {
+        Asked::Yes => "yes",
+        Asked::Maybe => "maybe",
+        Asked::No => "no",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! Files and names are told apart.
+
+use super::*;
+
+#[test]
+fn what_looks_like_a_path_is_a_file() {
+    for file in ["a/b", "./fetch", "fetch.wasm", "/x.wasm", "a b", ".wasm"] {
+        assert_eq!(id(Path::new(file)), None, "{file}");
+    }
+    assert_eq!(id(Path::new("fetch")).unwrap().as_str(), "fetch");
+}
+
+#[test]
+fn a_file_of_any_name_becomes_a_plugin_without_grants() {
+    for name in ["x.wasm", "a name with blanks.wasm", "ünï.wasm"] {
+        let found = file(Path::new(name)).unwrap();
+        let [plugin] = found.config.plugins.as_slice() else { panic!("one plugin") };
+        assert!(plugin.source.ends_with(name) && plugin.allow.all().is_empty(), "{plugin:?}");
+    }
+}
