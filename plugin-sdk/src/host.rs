@@ -2,6 +2,10 @@
 //!
 //! The public modules (`log`, `config`, `Context`, …) call these and nothing else of the bindings.
 
+#[cfg(any(target_family = "wasm", test))]
+mod failure; // the words for error codes, which native tests read too
+#[cfg(target_family = "wasm")]
+pub(crate) mod http;
 #[cfg(target_family = "wasm")]
 pub(crate) mod kv;
 #[cfg(target_family = "wasm")]
@@ -15,4 +19,4 @@ pub(crate) use crate::bindings::imports::wasi::config::store as config;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) mod fake;
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use fake::{changes, config, kv, log, progress, request, rounds};
+pub(crate) use fake::{changes, config, http, kv, log, progress, request, rounds};

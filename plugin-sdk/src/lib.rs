@@ -36,8 +36,8 @@
 //!   what becomes of it.
 //!
 //! Every call gets a plugin value of its own, made by [`Default`], in a sandbox of its own: there is nothing to lock,
-//! and nothing remains in memory from one call to the next. [`kv`] keeps what should remain, and [`input`] is how a call
-//! asks the person, the model or the program at the other end.
+//! and nothing remains in memory from one call to the next. [`kv`] keeps what should remain, [`http`] asks other servers,
+//! and [`input`] is how a call asks the person, the model or the program at the other end.
 //!
 //! # What the macro writes
 //! An implementation of [`Plugin`] and one line of [`export!`]. Both can be written by hand:
@@ -80,6 +80,7 @@ pub mod expansion; // what the code that `#[plugin]` writes calls
 #[doc(hidden)]
 pub mod export; // from the contract's functions to `Plugin`
 mod host; // the gateway's functions, or fakes of them in native tests
+pub mod http; // requests to other servers
 mod info; // constructors of what a plugin says of itself
 pub mod input; // questions to the person, the model, the client
 pub mod kv; // what is kept from one call to the next
@@ -119,6 +120,6 @@ pub mod prelude {
     pub use crate::input::{Decision, Form, Roots, Sampling};
     pub use crate::{
         Content, Context, Json, Pretty, PromptMessage, ResourceContents, ToolError, ToolResult, changes,
-        config, kv, log, plugin, progress, serde_json,
+        config, http, kv, log, plugin, progress, serde_json,
     };
 }

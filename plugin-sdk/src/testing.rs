@@ -36,6 +36,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use std::rc::Rc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -43,14 +44,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::host::fake::{self, Gateway};
+use crate::http::HttpError;
 use crate::{ClientInfo, InputRequest, LogLevel, Plugin};
 
 mod answers; // what a client answers
 mod calls; // what a client asks of a plugin
 mod told; // what a plugin told the gateway
+mod web; // what a plugin asked of other servers
 
 pub use answers::{accepted, declined, dismissed, roots, sampled};
 pub use told::{Change, LogLine, Progress};
+pub use web::{HttpAnswer, HttpRequest};
 
 /// A client with a gateway of its own in front of the plugin `P`.
 ///
@@ -154,6 +158,23 @@ impl<P: Plugin> Client<P> {
         self.set(|gateway| gateway.kv_contention = times)
     }
 
+    /// Lets this function stand in for all servers that [`http`](crate::http) could ask. It is called for each request;
+    /// an error is one that the gateway would give, such as [`HttpError::Timeout`]. Without it nothing is granted.
+    #[must_use]
+    pub fn http(self, servers: impl Fn(&HttpRequest) -> Result<HttpAnswer, HttpError> + 'static) -> Self {
+        self.set(|gateway| gateway.servers = Some(fake::http::Servers(Rc::new(servers))))
+    }
+
+    /// The same, as a table of URLs; any other is answered with 404.
+    #[must_use]
+    pub fn pages<'a>(self, pages: impl IntoIterator<Item = (&'a str, HttpAnswer)>) -> Self {
+        let pages: BTreeMap<String, HttpAnswer> =
+            pages.into_iter().map(|(url, answer)| (url.to_owned(), answer)).collect();
+        self.http(move |request| {
+            Ok(pages.get(&request.url).cloned().unwrap_or_else(|| HttpAnswer::status(404)))
+        })
+    }
+
     /// Sets how long the gateway will wait.
     #[must_use]
     pub fn remaining(self, time: Duration) -> Self {
@@ -190,6 +211,12 @@ impl<P: Plugin> Client<P> {
     #[must_use]
     pub fn changes(&self) -> Vec<Change> {
         self.gateway.borrow().changes.clone()
+    }
+
+    /// The requests that all calls so far sent.
+    #[must_use]
+    pub fn requests(&self) -> Vec<HttpRequest> {
+        self.gateway.borrow().requests.clone()
     }
 
     /// What the plugin keeps under `key` now.

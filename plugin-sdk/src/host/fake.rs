@@ -6,9 +6,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::testing::{Change, LogLine, Progress};
+use crate::testing::{Change, HttpRequest, LogLine, Progress};
 use crate::{ClientInfo, LogLevel};
 
+pub(crate) mod http;
 pub(crate) mod kv;
 pub(crate) mod rounds;
 
@@ -37,6 +38,9 @@ pub(crate) struct Gateway {
     pub(crate) kv_denied: bool,
     /// How many of the next swaps come too late.
     pub(crate) kv_contention: u32,
+    /// What answers requests; without it none is granted.
+    pub(crate) servers: Option<http::Servers>,
+    pub(crate) requests: Vec<HttpRequest>,
     pub(crate) round: rounds::Round,
     pub(crate) asked: rounds::Asked,
 }

@@ -1,0 +1,70 @@
+//! From the error codes of `wasi:http` to [`HttpError`].
+
+use wasip2::http::types::ErrorCode;
+
+use crate::http::{HttpError, Place};
+
+pub(crate) fn explain(code: &ErrorCode, place: Place) -> HttpError {
+    use ErrorCode as E;
+    let Place { method, origin } = place;
+    let connect = |origin, reason: &str| HttpError::Connect { origin, reason: reason.to_owned() };
+    match code {
+        E::HttpRequestDenied => HttpError::NotGranted { method, origin },
+        E::DestinationIpProhibited => HttpError::PrivateAddress { origin },
+        E::DnsTimeout => HttpError::Dns { origin, reason: "nobody said in time which".to_owned() },
+        E::DnsError(details) => HttpError::Dns { origin, reason: details.rcode.clone().unwrap_or_default() },
+        E::DestinationNotFound => HttpError::Dns { origin, reason: String::new() },
+        E::DestinationUnavailable => connect(origin, "the host can't be reached"),
+        E::DestinationIpUnroutable => connect(origin, "no way leads to its address"),
+        E::ConnectionRefused => connect(origin, "it was refused"),
+        E::ConnectionTerminated => connect(origin, "it broke"),
+        E::ConnectionTimeout
+        | E::ConnectionReadTimeout
+        | E::ConnectionWriteTimeout
+        | E::HttpResponseTimeout => HttpError::Timeout { origin },
+        E::ConnectionLimitReached => HttpError::TooManyRequests { origin },
+        E::TlsProtocolError => HttpError::Tls { origin, reason: "no common way of TLS".to_owned() },
+        E::TlsCertificateError => HttpError::Tls {
+            origin,
+            reason: "nobody whom the machine trusts vouches for its certificate".to_owned(),
+        },
+        E::TlsAlertReceived(alert) => {
+            let reason =
+                alert.alert_message.clone().unwrap_or_else(|| "the other side gave an alert".to_owned());
+            HttpError::Tls { origin, reason }
+        }
+        E::HttpRequestBodySize(_) => {
+            limit(origin, "`limits.sent`, the bytes that the requests of a call may send")
+        }
+        E::HttpResponseBodySize(_) => {
+            limit(origin, "`limits.received`, the bytes that a call's requests may be answered with")
+        }
+        E::InternalError(Some(reason)) => HttpError::Other(reason.clone()),
+        E::LoopDetected => HttpError::Other(format!("`{origin}` is the gateway itself")),
+        E::ConfigurationError | E::InternalError(None) => HttpError::Other(format!(
+            "the gateway couldn't send the request to `{origin}`; its log says more"
+        )),
+        other => HttpError::Protocol { origin, reason: words(other) },
+    }
+}
+
+fn limit(origin: String, reason: &str) -> HttpError {
+    HttpError::Limit { origin, reason: reason.to_owned() }
+}
+
+/// The rest of the codes, by their names: what a server or a proxy did that HTTP doesn't allow.
+fn words(code: &ErrorCode) -> String {
+    let debug = format!("{code:?}");
+    let name: String = debug.chars().skip_while(|c| !c.is_alphabetic()).collect();
+    let mut words = String::new();
+    for c in name.trim_start_matches("ErrorCode::").chars().take_while(|c| c.is_alphanumeric()) {
+        if c.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(c.to_lowercase());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! The fake of outgoing requests: a function of the test answers, and what was asked is kept.
+
+use std::fmt;
+use std::rc::Rc;
+use std::time::Instant;
+
+use super::{read, rounds, tell};
+use crate::http::{Headers, HttpError, Outgoing};
+use crate::testing::{HttpAnswer, HttpRequest};
+
+/// How much of a body comes at once, in bytes: little, so that tests read more than one piece.
+const PIECE: usize = 1000;
+
+/// Answers a request in the place of a server.
+type Serve = dyn Fn(&HttpRequest) -> Result<HttpAnswer, HttpError>;
+
+/// The function that stands in for all servers.
+#[derive(Clone)]
+pub(crate) struct Servers(pub(crate) Rc<Serve>);
+
+/// The head of an answer, and its body.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Headers,
+    pub(crate) body: Body,
+}
+
+/// A body that is still coming.
+pub(crate) struct Body {
+    left: std::vec::IntoIter<u8>,
+    /// What comes after it in place of its end.
+    broken: Option<HttpError>,
+}
+
+pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Answer, HttpError> {
+    let request = HttpRequest {
+        method: outgoing.method.clone(),
+        url: outgoing.url.to_string(),
+        headers: outgoing.headers.clone(),
+        body: outgoing.body.clone().unwrap_or_default(),
+        remaining: deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
+    };
+    if !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS") {
+        rounds::effect(&format!("a {} request to {}", request.method, outgoing.place().origin));
+    }
+    tell(|gateway| gateway.requests.push(request.clone()));
+    let Some(servers) = read(|gateway| gateway.servers.clone()) else {
+        let place = outgoing.place();
+        return Err(HttpError::NotGranted { method: place.method, origin: place.origin });
+    };
+    let HttpAnswer { status, headers, body, broken } = (servers.0)(&request)?;
+    let body = if request.method == "HEAD" { Vec::new() } else { body };
+    Ok(Answer { status, headers, body: Body { left: body.into_iter(), broken } })
+}
+
+impl Body {
+    pub(crate) fn read(&mut self, most: usize, _deadline: Option<Instant>) -> Result<Vec<u8>, HttpError> {
+        let piece: Vec<u8> = self.left.by_ref().take(most.min(PIECE)).collect();
+        match (piece.is_empty(), self.broken.take()) {
+            (true, Some(error)) => Err(error),
+            (_, broken) => {
+                self.broken = broken;
+                Ok(piece)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Servers")
+    }
+}

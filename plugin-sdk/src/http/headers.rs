@@ -1,0 +1,90 @@
+//! [`Headers`]: names and values, in the order in which they came.
+
+use std::fmt;
+
+use super::HttpError;
+
+/// Headers that a plugin can't send: they belong to the connection, which is the gateway's.
+const OF_THE_CONNECTION: &[&str] = &[
+    "connection",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The headers of an answer, or of a request that a test looks at. Names are compared without regard to case.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Headers(Vec<(String, Vec<u8>)>);
+
+impl Headers {
+    /// The first value of this name, if it is text.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(value).ok()
+    }
+
+    /// Names, in lower case, with their values as they came.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
+    pub(crate) fn add(&mut self, name: &str, value: Vec<u8>) {
+        self.0.push((name.to_ascii_lowercase(), value));
+    }
+
+    /// Puts this value in the place of all of the name.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn replace(&mut self, name: &str, value: Vec<u8>) {
+        self.remove(&[name]);
+        self.add(name, value);
+    }
+
+    pub(crate) fn remove(&mut self, names: &[&str]) {
+        self.0.retain(|(name, _)| !names.contains(&name.as_str()));
+    }
+}
+
+/// May a plugin send this header?
+pub(super) fn check(name: &str, value: &[u8]) -> Result<(), HttpError> {
+    let wrong =
+        |reason: &str| Err(HttpError::InvalidHeader { name: name.to_owned(), reason: reason.to_owned() });
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return wrong("the name has a character that names of headers can't have");
+    }
+    if OF_THE_CONNECTION.contains(&name.to_ascii_lowercase().as_str()) {
+        return wrong("it belongs to the connection, which is the gateway's");
+    }
+    if value.iter().any(|byte| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f) {
+        return wrong("the value has a control character");
+    }
+    Ok(())
+}
+
+/// Does the byte belong into a name of HTTP (RFC 9110, section 5.6.2)?
+pub(super) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+impl fmt::Debug for Headers {
+    /// Names only: values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl<N: AsRef<str>, V: Into<Vec<u8>>> FromIterator<(N, V)> for Headers {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        let mut headers = Self::default();
+        for (name, value) in pairs {
+            headers.add(name.as_ref(), value.into());
+        }
+        headers
+    }
+}

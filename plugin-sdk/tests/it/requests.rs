@@ -1,0 +1,283 @@
+//! What a plugin asks of other servers.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use moongate_sdk::http::{self, HttpError, Request};
+use moongate_sdk::prelude::{Context, Form, ToolError, plugin};
+use moongate_sdk::testing::{Client, HttpAnswer, accepted};
+use serde_json::{Value, json};
+
+#[derive(Default)]
+struct Asks;
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Sure {
+    #[expect(dead_code, reason = "only asked")]
+    yes: bool,
+}
+
+/// Asks servers.
+#[plugin]
+impl Asks {
+    /// The body.
+    #[tool]
+    fn get(&self, url: &str) -> Result<String, HttpError> {
+        http::get(url)?.text()
+    }
+
+    /// Sends some JSON, in each way.
+    #[tool]
+    fn send(&self, url: &str, redirects: Option<usize>, method: Option<String>) -> Result<String, HttpError> {
+        let request = Request::new(method.unwrap_or_else(|| "POST".to_owned()), url);
+        let request = request.header("Authorization", "Bearer x").header("x-kept", "1").json(&[1, 2])?;
+        let request = request.timeout(Duration::from_secs(9));
+        let response = match redirects {
+            Some(most) => request.redirects(most).send()?,
+            None => request.send()?,
+        };
+        if let Some(location) = response.location()? {
+            return Ok(format!("{} leads to {location}", response.status()));
+        }
+        let head = format!("{} {} {:?}", response.status(), response.url(), response.header("X-Says"));
+        Ok(format!("{head} {}", response.text()?))
+    }
+
+    /// At most so many bytes: whole, and piece by piece.
+    #[tool]
+    fn most(&self, url: &str, most: u64) -> Result<String, HttpError> {
+        let whole = Request::get(url).max_body(most).send()?.bytes();
+        let mut pieces = Vec::new();
+        let read = Request::get(url).max_body(most).send()?.read_to_end(&mut pieces);
+        let read = read.map_err(|error| error.downcast::<HttpError>().expect("an error of HTTP"));
+        let whole = whole.map(|bytes| bytes.len());
+        assert_eq!(whole, read);
+        Ok(format!(
+            "{} {}",
+            pieces.len(),
+            whole.map_or_else(|error| error.to_string(), |len| len.to_string())
+        ))
+    }
+
+    /// What a number is there.
+    #[tool]
+    fn number(&self, url: &str) -> Result<String, HttpError> {
+        http::get(url)?.error_for_status()?.json::<u8>().map(|number| number.to_string())
+    }
+
+    /// A form, a query.
+    #[tool]
+    fn form(&self) -> Result<String, HttpError> {
+        let request = Request::put("https://a.example/?a=1#here").query("b", "ä &").query("c", 2);
+        request.form([("x", "1 2"), ("y", "&")]).send()?.text()
+    }
+
+    /// Whatever header.
+    #[tool]
+    fn header(&self, name: &str, value: &str) -> Result<String, HttpError> {
+        Request::get("https://a.example").header(name, value).send()?.text()
+    }
+
+    /// Asks somebody after it has asked the server.
+    #[tool]
+    fn too_early(&self, ctx: &Context, method: &str) -> Result<String, ToolError> {
+        let _ = Request::new(method, "https://a.example/path").send()?;
+        let _: Sure = ctx.ask("sure", Form::new("Sure?"))?;
+        Ok(String::new())
+    }
+}
+
+fn said(client: &Client<Asks>, tool: &str, args: Value) -> String {
+    client.call(tool, args).unwrap().all_text()
+}
+
+fn echo() -> Client<Asks> {
+    Client::new().http(|request| {
+        let body = String::from_utf8_lossy(&request.body);
+        Ok(HttpAnswer::text(format!("{} {} {body}", request.method, request.url)).header("X-Says", "hi"))
+    })
+}
+
+#[test]
+fn what_was_sent_can_be_looked_at() {
+    let client = echo();
+    let answer = said(&client, "send", json!({ "url": "HTTPS://A.example:443/x?y#z" }));
+    assert_eq!(answer, "200 https://a.example/x?y Some(\"hi\") POST https://a.example/x?y [1,2]");
+    let request = &client.requests()[0];
+    assert_eq!(request.headers.get("content-type"), Some("application/json"));
+    assert_eq!(request.headers.get("AUTHORIZATION"), Some("Bearer x"));
+    assert!(request.remaining.unwrap() > Duration::from_secs(8));
+    assert!(!format!("{request:?}").contains("Bearer x"));
+}
+
+#[test]
+fn fields_are_escaped() {
+    assert_eq!(said(&echo(), "form", json!({})), "PUT https://a.example/?a=1&b=%C3%A4+%26&c=2 x=1+2&y=%26");
+}
+
+#[test]
+fn a_request_without_a_grant_says_which_one_it_lacks() {
+    let lacking = said(&Client::new(), "get", json!({ "url": "http://a.example:8080/secret?key=1" }));
+    assert_eq!(
+        lacking,
+        "the plugin may send no GET request to `http://a.example:8080`; `http = [\"http://a.example:8080\"]` below \
+         `[plugins.<name>.allow]` in `gateway.toml` grants it"
+    );
+}
+
+#[test]
+fn no_more_is_read_than_allowed() {
+    let page =
+        |bytes: usize| Client::new().http(move |_| Ok(HttpAnswer::status(200).body(vec![b'x'; bytes])));
+    let most =
+        |client: &Client<Asks>| said(client, "most", json!({ "url": "http://a.example", "most": 2500 }));
+    assert_eq!(most(&page(2500)), "2500 2500");
+    assert_eq!(
+        most(&page(2501)),
+        "2500 the answer of `http://a.example` is larger than 2500 bytes, which is the most that is read"
+    );
+    assert_eq!(most(&page(0)), "0 0");
+}
+
+#[test]
+fn a_body_that_breaks_off_is_no_answer() {
+    let error = HttpError::Connect { origin: "http://a.example".to_owned(), reason: "it broke".to_owned() };
+    let client = Client::new().http(move |_| Ok(HttpAnswer::text("half").broken(error.clone())));
+    assert_eq!(
+        said(&client, "get", json!({ "url": "http://a.example" })),
+        "no connection to `http://a.example`: it broke"
+    );
+}
+
+#[test]
+fn text_and_json_are_read() {
+    let url = json!({ "url": "http://a.example/n" });
+    let one = |answer: HttpAnswer| Client::<Asks>::new().pages([("http://a.example/n", answer)]);
+    assert_eq!(said(&one(HttpAnswer::json(json!(7))), "number", url.clone()), "7");
+    assert!(
+        said(&one(HttpAnswer::text("x")), "number", url.clone())
+            .starts_with("not the JSON that it should be")
+    );
+    assert_eq!(
+        said(&one(HttpAnswer::status(503)), "number", url.clone()),
+        "`http://a.example` answered with status 503"
+    );
+    assert_eq!(said(&one(HttpAnswer::text("\u{feff}ä")), "get", url.clone()), "ä");
+    assert_eq!(said(&one(HttpAnswer::status(200).body(b"a\xff".to_vec())), "get", url), "a\u{fffd}");
+}
+
+#[test]
+fn only_urls_that_can_be_requested_are() {
+    for (url, reason) in [
+        ("nowhere", "relative URL without a base"),
+        ("ftp://a.example", "neither with `http://` nor with `https://`"),
+        ("file:///etc/passwd", "neither with `http://` nor with `https://`"),
+        ("http://", "empty host"),
+        ("http://name:word@a.example", "a name or password"),
+    ] {
+        let client = echo();
+        let answer = said(&client, "get", json!({ "url": url }));
+        assert!(answer.contains(reason), "{answer}");
+        assert!(!answer.contains("word@"), "{answer}");
+        assert!(client.requests().is_empty());
+    }
+}
+
+#[test]
+fn headers_of_the_connection_and_broken_ones_are_refused() {
+    for (name, value, reason) in [
+        ("Host", "b.example", "belongs to the connection"),
+        ("transfer-encoding", "chunked", "belongs to the connection"),
+        ("a b", "x", "a character that names"),
+        ("", "x", "a character that names"),
+        ("x", "a\r\nb: c", "a control character"),
+    ] {
+        let answer = said(&echo(), "header", json!({ "name": name, "value": value }));
+        assert!(answer.contains(reason), "{answer}");
+    }
+    assert!(
+        said(&echo(), "header", json!({ "name": "x-ä".replace('ä', "a"), "value": "ä\t" }))
+            .starts_with("GET")
+    );
+    let answer = said(&echo(), "send", json!({ "url": "http://a.example", "method": "G T" }));
+    assert_eq!(answer, "`G T` is no method of HTTP");
+}
+
+/// A server that redirects `/<status>/<where>` there.
+fn redirecting() -> Client<Asks> {
+    Client::new().http(|request| {
+        let path = request.url.splitn(4, '/').nth(3).unwrap_or_default();
+        match path.split_once('/') {
+            Some((status, to)) if status.parse::<u16>().is_ok() => {
+                Ok(HttpAnswer::redirect(status.parse().unwrap(), to))
+            }
+            _ => Ok(HttpAnswer::text("end")),
+        }
+    })
+}
+
+#[test]
+fn redirects_are_followed_where_wanted() {
+    let send = |path: &str, method: &str| {
+        let client = redirecting();
+        let url = format!("https://a.example/{path}");
+        said(&client, "send", json!({ "url": url, "redirects": 5, "method": method }));
+        let last = client.requests().last().unwrap().clone();
+        let private = last.headers.get("authorization").is_some();
+        assert_eq!(last.headers.get("x-kept"), Some("1"));
+        assert_eq!(last.headers.get("content-type").is_some(), !last.body.is_empty());
+        (last.method, last.url, String::from_utf8(last.body).unwrap(), private)
+    };
+    let end = |method: &str, url: &str, body: &str, private: bool| {
+        (method.to_owned(), url.to_owned(), body.to_owned(), private)
+    };
+    assert_eq!(send("301//end#x", "POST"), end("GET", "https://a.example/end", "", true));
+    assert_eq!(send("302/end", "PUT"), end("PUT", "https://a.example/302/end", "[1,2]", true));
+    assert_eq!(send("303//end", "PUT"), end("GET", "https://a.example/end", "", true));
+    assert_eq!(send("303//end", "HEAD"), end("HEAD", "https://a.example/end", "[1,2]", true));
+    assert_eq!(send("307//end", "POST"), end("POST", "https://a.example/end", "[1,2]", true));
+    assert_eq!(
+        send("308/https://b.example/end", "POST"),
+        end("POST", "https://b.example/end", "[1,2]", false)
+    );
+    assert_eq!(send("302/http://a.example/end", "GET"), end("GET", "http://a.example/end", "[1,2]", false));
+    assert_eq!(
+        send("302/https://a.example:444/", "GET"),
+        end("GET", "https://a.example:444/", "[1,2]", false)
+    );
+    assert_eq!(send("304//end", "GET"), end("GET", "https://a.example/304//end", "[1,2]", true));
+}
+
+#[test]
+fn redirects_end() {
+    let client = Client::<Asks>::new().http(|_| Ok(HttpAnswer::redirect(302, "/again")));
+    let answer = said(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
+    assert_eq!((answer.as_str(), client.requests().len()), ("redirected more than 3 times", 4));
+    let unfollowed = said(&client, "send", json!({ "url": "http://a.example" }));
+    assert_eq!(unfollowed, "302 leads to http://a.example/again");
+    for (location, reason) in [
+        ("http://[", "no URL"),
+        ("ftp://a.example", "neither with"),
+        ("http://u:p@b.example", "a name or password"),
+    ] {
+        let client = Client::<Asks>::new().http(move |_| Ok(HttpAnswer::redirect(302, location)));
+        let answer = said(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
+        assert!(answer.contains(reason), "{answer}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "a POST request to https://a.example")]
+fn a_request_that_changes_something_before_a_question_fails_the_test() {
+    let client = Client::<Asks>::new().http(|_| Ok(HttpAnswer::status(200)));
+    let client = client.capability("elicitation").answer("sure", accepted(json!({ "yes": true })));
+    let _ = client.call("too_early", json!({ "method": "POST" }));
+}
+
+#[test]
+fn one_that_only_reads_may_be_sent_again() {
+    let client = Client::<Asks>::new().http(|_| Ok(HttpAnswer::status(200)));
+    let client = client.capability("elicitation").answer("sure", accepted(json!({ "yes": true })));
+    assert!(!client.call("too_early", json!({ "method": "GET" })).unwrap().failed());
+    assert_eq!(client.requests().len(), 2);
+}
