@@ -33,7 +33,7 @@
 //! into the key where they should not.
 //!
 //! Calls run at the same time. Between a [`get`] and a [`set`] another call may write; where that matters, use
-//! [`increment`] or [`update`], which don't lose what the other wrote.
+//! [`increment`], [`update`] or [`try_update`], which don't lose what the other wrote.
 //!
 //! Values are written as JSON; the functions whose names end in `_bytes` take them as they are.
 
@@ -167,16 +167,41 @@ pub fn update<T: Serialize + DeserializeOwned>(
     key: &str,
     mut change: impl FnMut(Option<T>) -> T,
 ) -> Result<T, KvError> {
+    let new = try_update(key, |old| Ok::<_, KvError>(Some(change(old))))?;
+    Ok(new.expect("the change always gives a value"))
+}
+
+/// Like [`update`], for a change that may fail or find nothing to do: an error and `None` leave the key as it is. Gives
+/// back the new value, if it was written.
+///
+/// ```
+/// # use moongate_sdk::prelude::*;
+/// # fn take(count: u32) -> Result<u32, ToolError> {
+/// let left = kv::try_update("left", |old: Option<u32>| match old.unwrap_or(10).checked_sub(count) {
+///     Some(_) if count == 0 => Ok(None),
+///     Some(left) => Ok(Some(left)),
+///     None => Err(ToolError::failed("there aren't so many left")),
+/// })?;
+/// # Ok(left.unwrap_or_default())
+/// # }
+/// ```
+///
+/// # Errors
+/// What `change` fails with, or as for [`update`].
+pub fn try_update<T: Serialize + DeserializeOwned, E: From<KvError>>(
+    key: &str,
+    mut change: impl FnMut(Option<T>) -> Result<Option<T>, E>,
+) -> Result<Option<T>, E> {
     let mut look = host::Look::new(key).map_err(failed)?;
     for _ in 0..ATTEMPTS {
         let old = look.current().map_err(failed)?.map(|bytes| parse(key, &bytes)).transpose()?;
-        let new = change(old);
+        let Some(new) = change(old)? else { return Ok(None) };
         match look.swap(&write(key, &new)?).map_err(failed)? {
-            None => return Ok(new),
+            None => return Ok(Some(new)),
             Some(newer) => look = newer,
         }
     }
-    Err(KvError::Contended { key: key.to_owned() })
+    Err(KvError::Contended { key: key.to_owned() }.into())
 }
 
 /// The same, of bytes.

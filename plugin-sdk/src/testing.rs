@@ -175,6 +175,17 @@ impl<P: Plugin> Client<P> {
         })
     }
 
+    /// Lets another call write `value` under `key` just before the next swap of [`kv::update`](crate::kv::update), which
+    /// comes too late then. Said again, it is the swap after that.
+    ///
+    /// # Panics
+    /// The value can't be written as JSON.
+    #[must_use]
+    pub fn kv_meanwhile(self, key: &str, value: impl Serialize) -> Self {
+        let json = serde_json::to_vec(&value).expect("a value that can be kept");
+        self.set(|gateway| gateway.kv_meanwhile.push_back((key.to_owned(), json)))
+    }
+
     /// Sets how long the gateway will wait.
     #[must_use]
     pub fn remaining(self, time: Duration) -> Self {

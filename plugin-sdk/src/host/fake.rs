@@ -4,7 +4,7 @@
 //! for the time of a call; outside of one, everything is absent.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::testing::{Change, HttpRequest, LogLine, Progress};
 use crate::{ClientInfo, LogLevel};
@@ -36,6 +36,8 @@ pub(crate) struct Gateway {
     pub(crate) changes: Vec<Change>,
     pub(crate) kv: BTreeMap<String, Vec<u8>>,
     pub(crate) kv_denied: bool,
+    /// What others write, each before a swap, which then comes too late.
+    pub(crate) kv_meanwhile: VecDeque<(String, Vec<u8>)>,
     /// How many of the next swaps come too late.
     pub(crate) kv_contention: u32,
     /// What answers requests; without it none is granted.

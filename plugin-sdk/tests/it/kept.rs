@@ -1,7 +1,7 @@
 //! What a plugin keeps between calls.
 
 use moongate_sdk::kv::{self, KvError};
-use moongate_sdk::prelude::{Context, plugin};
+use moongate_sdk::prelude::{Context, ToolError, plugin};
 use moongate_sdk::testing::Client;
 use serde_json::json;
 
@@ -36,6 +36,18 @@ impl Keeps {
         })?;
         kv::update_bytes("raw", |old| [old.unwrap_or_default(), item.as_bytes().to_vec()].concat())?;
         Ok(all.join(" "))
+    }
+
+    /// Takes from what is left, if there is enough.
+    #[tool]
+    fn take(&self, count: u32) -> Result<String, ToolError> {
+        let left =
+            kv::try_update("left", |old: Option<u32>| match old.unwrap_or_default().checked_sub(count) {
+                Some(_) if count == 0 => Ok(None),
+                Some(left) => Ok(Some(left)),
+                None => Err(ToolError::failed("there isn't so much left")),
+            })?;
+        Ok(format!("{left:?}"))
     }
 
     /// Reads a number where a text is.
@@ -79,6 +91,27 @@ fn an_update_that_comes_too_late_is_made_again() {
     let result = busy.call("add", json!({ "item": "b" })).unwrap();
     assert!(result.failed());
     assert_eq!(result.all_text(), "`items` is changed by too many calls at once; try again");
+}
+
+#[test]
+fn an_update_may_fail_or_find_nothing_to_do() {
+    let client = Client::<Keeps>::new().kept("left", 5);
+    let take = |count: u32| client.call("take", json!({ "count": count })).unwrap().all_text();
+    assert_eq!(take(2), "Some(3)");
+    assert_eq!(take(4), "there isn't so much left");
+    assert_eq!(take(0), "None");
+    assert_eq!(client.kv::<u32>("left"), Some(3));
+}
+
+#[test]
+fn an_update_sees_what_others_wrote_meanwhile() {
+    let client = Client::<Keeps>::new().kept("left", 5).kv_meanwhile("left", 4).kv_meanwhile("left", 2);
+    let take = |count: u32| client.call("take", json!({ "count": count })).unwrap().all_text();
+    assert_eq!(take(1), "Some(1)");
+    assert_eq!(client.kv::<u32>("left"), Some(1));
+    let client = Client::<Keeps>::new().kept("left", 5).kv_meanwhile("left", 1);
+    let result = client.call("take", json!({ "count": 2 })).unwrap();
+    assert_eq!((result.all_text().as_str(), client.kv::<u32>("left")), ("there isn't so much left", Some(1)));
 }
 
 #[test]

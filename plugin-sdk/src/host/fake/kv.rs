@@ -24,6 +24,10 @@ impl Look {
 
     pub(crate) fn swap(self, value: &[u8]) -> Result<Option<Self>, Error> {
         let won = write(&format!("kv::update(\"{}\")", self.key), |gateway| {
+            if let Some((key, value)) = gateway.kv_meanwhile.pop_front() {
+                gateway.kv.insert(key, value);
+                return false;
+            }
             if gateway.kv_contention > 0 {
                 gateway.kv_contention -= 1;
                 return false;
