@@ -3,19 +3,18 @@
 //! What a variable holds is never parsed again: it can't close a quote or start a table.
 
 use std::env::VarError;
-use std::ops::Range;
 
 use super::environment::Environment;
 use super::problem::{Problem, quoted};
-use super::reading::Value;
+use super::reading::{Run, Value, written_part};
 
 /// What is wrong with one use of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     /// The use as it is written, from `${` to `}` or the end.
     written: String,
-    /// How many such uses stand before it in the same text.
-    nth: usize,
+    /// Where it stands in the parsed text.
+    at: usize,
     cause: Cause,
 }
 
@@ -27,33 +26,47 @@ enum Cause {
     BadForm,
 }
 
+/// A text whose variables are filled in, and where each stretch of it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Filled {
+    pub(super) text: String,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Filled {
+    /// Adds what `parsed` bytes of the parsed text, the next ones, come to.
+    fn add(&mut self, filled: &str, parsed: usize) {
+        let (start, from) = (self.text.len(), self.runs.last().map_or(0, |run| run.parsed.end));
+        self.text.push_str(filled);
+        self.runs.push(Run { filled: start..self.text.len(), parsed: from..from + parsed });
+    }
+}
+
 /// Fills in the variables of `text`, or tells all that is wrong with them.
-pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String, Vec<Fault>> {
-    let mut out = String::with_capacity(text.len());
+pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<Filled, Vec<Fault>> {
+    let mut filled = Filled::default();
     let mut faults = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
+        filled.add(&rest[..at], at);
+        let used = &rest[at..];
         if rest[..at].ends_with('$') {
-            out.push_str(&rest[..at]); // with one of the two dollars
-            out.push('{');
-            rest = &rest[at + 2..];
+            filled.add("{", 2); // after one of the two dollars
+            rest = &used[2..];
             continue;
         }
-        out.push_str(&rest[..at]);
-        let used = &rest[at..];
         let end = used.find('}').map_or(used.len(), |end| end + 1);
         match value(&used[..end], environment) {
-            Ok(value) => out.push_str(&value),
+            Ok(value) => filled.add(&value, end),
             Err(cause) => {
-                let before = &text[..text.len() - used.len()];
-                let nth = before.matches(&used[..end]).count();
-                faults.push(Fault { written: used[..end].to_owned(), nth, cause });
+                let at = text.len() - used.len();
+                faults.push(Fault { written: used[..end].to_owned(), at, cause });
             }
         }
         rest = &used[end..];
     }
-    out.push_str(rest);
-    if faults.is_empty() { Ok(out) } else { Err(faults) }
+    filled.add(rest, rest.len());
+    if faults.is_empty() { Ok(filled) } else { Err(faults) }
 }
 
 /// The names of the variables that `text` is filled in with.
@@ -94,9 +107,11 @@ pub(super) fn is_variable_name(name: &str) -> bool {
 }
 
 impl Fault {
-    /// Says it; `written` is the value as it stands in the file, with its quotes.
-    pub(super) fn into_problem(self, value: &Value<'_>, written: &str) -> Problem {
-        let place = self.place(value, written);
+    /// Says it; `written` is the value as it stands in the file, with its quotes, and `parsed` what that comes to.
+    pub(super) fn into_problem(self, value: &Value<'_>, written: &str, parsed: &str) -> Problem {
+        let place = written_part(written, parsed, self.at..self.at + self.written.len());
+        let start = value.place.start;
+        let place = place.map_or_else(|| value.place.clone(), |part| start + part.start..start + part.end);
         let path = &value.path;
         match self.cause {
             Cause::Unset(name) => {
@@ -115,16 +130,5 @@ impl Fault {
             }
         }
         .at(place)
-    }
-
-    /// The place of the use itself where the file writes it without escapes, else that of the whole value.
-    fn place(&self, value: &Value<'_>, written: &str) -> Range<usize> {
-        match written.match_indices(&self.written).nth(self.nth) {
-            Some((at, found)) => {
-                let start = value.place.start + at;
-                start..start + found.len()
-            }
-            None => value.place.clone(),
-        }
     }
 }

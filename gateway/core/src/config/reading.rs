@@ -11,14 +11,17 @@ use toml::de::{DeTable, DeValue};
 
 use super::Secret;
 use super::environment::Environment;
-use super::expand::{expand, is_variable_name};
+use super::expand::{Filled, expand, is_variable_name};
 use super::keys::{Key, Kind};
 use super::problem::{Problem, quoted};
 
 mod scalars;
+mod spans;
 mod unknown;
 
 pub(super) use scalars::{NameOrBoolean, TextOrTable};
+pub(super) use spans::{Run, written_part};
+pub(super) use unknown::nearest;
 
 /// What all stages of reading share.
 pub(super) struct Reading<'a> {
@@ -75,6 +78,10 @@ pub(super) struct Text {
     pub(super) place: Range<usize>,
     /// How its key is written.
     pub(super) path: String,
+    /// What the parser made of it, before variables were filled in.
+    parsed: String,
+    /// Where each stretch of the text comes from.
+    runs: Vec<Run>,
 }
 
 impl<'t> Table<'t> {
@@ -170,10 +177,10 @@ impl<'a> Reading<'a> {
             (Kind::Duration(_), DeValue::Integer(number)) => {
                 problem.hint(format!("say the unit: \"{number}s\" are {number} seconds"))
             }
-            (Kind::List(Kind::Text(_) | Kind::Word(_)), DeValue::String(text)) => {
+            (Kind::List(Kind::Text(_) | Kind::Word(_) | Kind::TextOrTable(..)), DeValue::String(text)) => {
                 problem.hint(format!("put it in brackets: [{:?}]", text.as_ref()))
             }
-            (Kind::List(Kind::Table(_)), DeValue::Table(_)) => problem.hint("put it in brackets: [{ … }]"),
+            (Kind::List(Kind::Table(_) | Kind::TextOrTable(..)), DeValue::Table(_)) => problem.hint("put it in brackets: [{ … }]"),
             (Kind::Version, _) => problem.hint("write `version = 1`"),
             (Kind::Secret, DeValue::String(text)) => {
                 let variable = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
@@ -284,7 +291,7 @@ impl<'a> Reading<'a> {
             self.wrong_type(value, kind);
             return None;
         };
-        let text = self.expanded(value, raw)?;
+        let Filled { text, runs } = self.filled(value, raw)?;
         if let Kind::Word(words) = kind
             && !words.contains(&text.as_str())
         {
@@ -293,17 +300,22 @@ impl<'a> Reading<'a> {
             self.note(unknown::suggest(&text, words.iter().copied(), problem));
             return None;
         }
-        Some(Text { text, place: value.place.clone(), path: value.path.clone() })
+        let (place, path) = (value.place.clone(), value.path.clone());
+        Some(Text { text, place, path, parsed: raw.to_string(), runs })
     }
 
     /// Fills in the variables of a text that stands at `value`.
     pub(super) fn expanded(&mut self, value: &Value<'_>, raw: &str) -> Option<String> {
+        self.filled(value, raw).map(|filled| filled.text)
+    }
+
+    fn filled(&mut self, value: &Value<'_>, raw: &str) -> Option<Filled> {
         let written = self.text.get(value.place.clone()).unwrap_or("");
         match expand(raw, self.environment) {
-            Ok(text) => Some(text),
+            Ok(filled) => Some(filled),
             Err(faults) => {
                 for fault in faults {
-                    self.note(fault.into_problem(value, written));
+                    self.note(fault.into_problem(value, written, raw));
                 }
                 None
             }

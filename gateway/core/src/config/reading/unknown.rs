@@ -49,7 +49,7 @@ pub(super) fn suggest<'k>(
 const LONGEST_WORD: usize = 32;
 
 /// The word that differs least, if it could be a slip of the same word.
-fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+pub(in super::super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     if word.len() > 4 * LONGEST_WORD {
         return None; // comparing takes time that grows with its length
     }
