@@ -6,11 +6,14 @@ use std::path::PathBuf;
 
 use super::Secret;
 use super::problem::{Problem, quoted};
-use super::reading::{NameOrBoolean, Reading, Table, Text};
+use super::reading::{HandedOut, NameOrBoolean, Reading, Table, Text};
 use crate::names::StoreName;
 
 mod asked;
+mod credentials;
+mod networks;
 mod outgoing;
+mod pattern;
 mod public;
 mod reading;
 mod wider;
@@ -124,13 +127,14 @@ impl ClientFeature {
 impl Reading<'_> {
     /// Reads the grants.
     pub(super) fn grants(&mut self, allow: &Table<'_>) -> Grants {
+        let http = self.http_grants(allow);
         Grants {
             dirs: self.dirs(allow),
             env: self.env(allow),
             client: self.client(allow),
             instructions: self.boolean(allow, "instructions", false),
-            http: self.http_grants(allow),
-            credentials: self.credentials(allow),
+            credentials: self.credentials(allow, &http),
+            http,
             state: self.state_grant(allow),
         }
     }
@@ -173,7 +177,8 @@ impl Reading<'_> {
                     self.note(problem.at(name.place));
                 }
                 Ok(value) => {
-                    self.handed_out.push((name.place, Secret::new(value.as_str())));
+                    let secret = Secret::new(value.as_str());
+                    self.handed_out.push(HandedOut::to_plugin(name.place, secret));
                     granted.push((name.text, value));
                 }
                 Err(problem) => self.note(problem.at(name.place)),

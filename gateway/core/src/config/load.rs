@@ -14,7 +14,7 @@ use super::files;
 use super::keys::{GATEWAY, ROOT};
 use super::overlap;
 use super::problem::{Problem, Source};
-use super::reading::{Reading, Table};
+use super::reading::{HandedOut, Reading, Table};
 use super::{Config, Secret};
 
 /// No configuration is longer; whoever names a log or a disk by mistake should hear of it.
@@ -184,17 +184,17 @@ impl Reading<'_> {
 
     /// Notes settings and variables by which a plugin would learn a secret of the gateway itself.
     fn keep_back(&mut self, config: &Config) {
-        for (place, given) in std::mem::take(&mut self.handed_out) {
-            let tells = |secret: &Secret| secret.is_told_by(given.expose());
+        for HandedOut { place, text, how } in std::mem::take(&mut self.handed_out) {
+            let tells = |secret: &Secret| secret.is_told_by(text.expose());
             if config.sealing_key.as_ref().is_some_and(tells) {
-                let problem = Problem::error("this would give the plugin the gateway's own sealing key");
+                let problem = Problem::error(format!("this would {how} the gateway's own sealing key"));
                 let problem = problem.at(place.clone());
                 self.note(problem.hint(
                     "whoever has it can forge what clients carry: give this plugin a secret of its own",
                 ));
             }
             if let Some(token) = config.http.tokens.iter().find(|token| tells(&token.token)) {
-                let message = format!("this would give the plugin the gateway's own token `{}`", token.name);
+                let message = format!("this would {how} the gateway's own token `{}`", token.name);
                 let problem = Problem::error(message).at(place);
                 self.note(
                     problem.hint("whoever has it can call every plugin: give this one a secret of its own"),

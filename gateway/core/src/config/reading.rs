@@ -39,10 +39,31 @@ pub(super) struct Reading<'a> {
     pub(super) files: BTreeSet<PathBuf>,
     /// What the plugins' loading will say, but only where the rest of the file is right.
     pub(super) left_to_loading: Vec<Problem>,
-    /// What plugins are given of variables, files and settings, and where that is said.
-    pub(super) handed_out: Vec<(Range<usize>, Secret)>,
+    /// What leaves the gateway of variables, files and settings.
+    pub(super) handed_out: Vec<HandedOut>,
     /// Where a secret stands in the file itself, though it shouldn't.
     pub(super) plain_secrets: Vec<Range<usize>>,
+}
+
+/// Something that a plugin, or a server for it, is given.
+pub(super) struct HandedOut {
+    /// Where in the file that is said.
+    pub(super) place: Range<usize>,
+    pub(super) text: Secret,
+    /// What would be done with it, to stand after "this would".
+    pub(super) how: &'static str,
+}
+
+impl HandedOut {
+    /// The plugin reads it.
+    pub(super) fn to_plugin(place: Range<usize>, text: Secret) -> Self {
+        Self { place, text, how: "give the plugin" }
+    }
+
+    /// It is added to the plugin's requests.
+    pub(super) fn to_server(place: Range<usize>, text: Secret) -> Self {
+        Self { place, text, how: "send to a server" }
+    }
 }
 
 /// A table of the file.
@@ -82,6 +103,19 @@ pub(super) struct Text {
     parsed: String,
     /// Where each stretch of the text comes from.
     runs: Vec<Run>,
+}
+
+impl Text {
+    /// What stands in for a text that isn't there.
+    pub(super) fn empty() -> Self {
+        Self {
+            text: String::new(),
+            place: 0..0,
+            path: String::new(),
+            parsed: String::new(),
+            runs: Vec::new(),
+        }
+    }
 }
 
 impl<'t> Table<'t> {
@@ -180,7 +214,9 @@ impl<'a> Reading<'a> {
             (Kind::List(Kind::Text(_) | Kind::Word(_) | Kind::TextOrTable(..)), DeValue::String(text)) => {
                 problem.hint(format!("put it in brackets: [{:?}]", text.as_ref()))
             }
-            (Kind::List(Kind::Table(_) | Kind::TextOrTable(..)), DeValue::Table(_)) => problem.hint("put it in brackets: [{ … }]"),
+            (Kind::List(Kind::Table(_) | Kind::TextOrTable(..)), DeValue::Table(_)) => {
+                problem.hint("put it in brackets: [{ … }]")
+            }
             (Kind::Version, _) => problem.hint("write `version = 1`"),
             (Kind::Secret, DeValue::String(text)) => {
                 let variable = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));

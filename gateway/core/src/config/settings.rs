@@ -12,7 +12,7 @@ use super::Secret;
 use super::expand::variables;
 use super::keys::Kind;
 use super::problem::{Problem, quoted};
-use super::reading::{Reading, Value};
+use super::reading::{HandedOut, Reading, Value};
 
 impl Reading<'_> {
     /// Reads the settings of a plugin, and notes what they are filled from.
@@ -25,7 +25,7 @@ impl Reading<'_> {
         for (key, value) in members(config, entries) {
             if let Some(setting) = self.setting(&value) {
                 self.origins(value.inner, &mut filled_from);
-                self.handed_out.push((value.place, setting.clone()));
+                self.handed_out.push(HandedOut::to_plugin(value.place, setting.clone()));
                 settings.insert(key.to_owned(), setting);
             }
         }

@@ -1,7 +1,9 @@
 //! `allow.http` and `allow.credentials`: where a plugin's requests may go, and what the gateway adds to them.
 //!
 //! A request is compared as a whole with each grant: scheme, host, port, method and path of one and the same line. Hosts
-//! are compared in the form that browsers give them (lower case, IDNA, plain IPv4), on both sides.
+//! are compared in the form that browsers give them (lower case, IDNA, plain IPv4), on both sides. What a URL parser
+//! would repair in a request (a missing `/`, a `\`, a tab, a name before `@`) makes it none that is granted: whoever
+//! sends it might repair it in another way.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,6 +13,7 @@ use ipnet::IpNet;
 use url::{Host, Url};
 
 use super::super::Secret;
+use super::pattern::is_plain;
 
 /// Where requests may go: one line of `allow.http`.
 #[derive(Debug, Clone)]
@@ -61,12 +64,14 @@ pub struct Target {
     port: u16,
     method: String,
     path: String,
+    /// Whether every server reads the path in one way only, as it was asked for and as it is told here.
+    is_plain: bool,
 }
 
 /// Why a request has no [`Target`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoTarget {
-    /// It is no absolute URL of `http` or `https`.
+    /// It is no absolute URL of `http` or `https`, or isn't written as one.
     #[error("it is no URL of `http` or `https`")]
     Url,
     /// A name or password stands before the host.
@@ -83,6 +88,8 @@ pub struct Credential {
     pub origin: HttpOrigin,
     /// Names in lower case with the whole values.
     pub headers: Vec<(String, Secret)>,
+    /// The variables and files that the values are filled from: `env NAME`, `file PATH`.
+    pub filled_from: BTreeSet<String>,
 }
 
 /// Scheme, host and port.
@@ -105,7 +112,39 @@ impl HttpGrant {
             && self.port == target.port
             && self.host.covers(&target.host)
             && self.methods.as_ref().is_none_or(|methods| methods.contains(&target.method))
-            && covers_path(&self.path, &target.path)
+            && target.method != "CONNECT" // the way through a proxy, not to a server
+            && (self.path.is_empty() || target.is_plain && begins_with(&target.path, &self.path))
+    }
+
+    /// Does `other` cover every request that this covers, and reach every address for it?
+    pub(super) fn is_within(&self, other: &Self) -> bool {
+        let Self { place: _, written: _, scheme, host, port, methods, path, networks } = self;
+        let has_methods = match (methods, &other.methods) {
+            (_, None) => true,
+            (Some(methods), Some(others)) => methods.is_subset(others),
+            (None, Some(_)) => false,
+        };
+        let reached = |network: &IpNet| other.networks.iter().any(|its| its.contains(network));
+        *scheme == other.scheme
+            && *port == other.port
+            && host.is_within(&other.host)
+            && has_methods
+            && (other.path.is_empty() || begins_with(path, &other.path))
+            && networks.iter().all(reached)
+    }
+
+    /// The grant as the file has it, in one line: the pattern, then methods and networks where they are named.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let mut all = self.written.clone();
+        if let Some(methods) = &self.methods {
+            all.extend([" by ", &methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ")]);
+        }
+        if !self.networks.is_empty() {
+            let networks: Vec<String> = self.networks.iter().map(IpNet::to_string).collect();
+            all.extend([" in ", &networks.join(", ")]);
+        }
+        all
     }
 
     /// Is it for requests to this origin, if not for every path and method?
@@ -125,16 +164,8 @@ impl HttpGrant {
     }
 }
 
-/// Whole segments only: `/a` covers `/a` and `/a/b`, not `/ab`. A path that a server could read in another way, with
-/// an encoded `.` or `/`, is covered by no prefix.
-fn covers_path(prefix: &str, path: &str) -> bool {
-    if prefix.is_empty() {
-        return true;
-    }
-    let plain = path.to_ascii_lowercase();
-    if ["%2e", "%2f", "%5c", "\\"].iter().any(|hidden| plain.contains(hidden)) {
-        return false;
-    }
+/// Whole segments only: `/a/b` begins with `/a`, `/ab` doesn't.
+fn begins_with(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -142,28 +173,55 @@ impl HostPattern {
     fn covers(&self, host: &Host<String>) -> bool {
         match (self, host) {
             (Self::Exactly(granted), asked) => granted == asked,
-            (Self::Below(granted), Host::Domain(asked)) => asked
-                .strip_suffix(granted.as_str())
-                .and_then(|rest| rest.strip_suffix('.'))
-                .is_some_and(|rest| !rest.is_empty()),
+            (Self::Below(granted), Host::Domain(asked)) => is_below(asked, granted),
             (Self::AnyName, Host::Domain(_)) => true,
             (Self::Below(_) | Self::AnyName, Host::Ipv4(_) | Host::Ipv6(_)) => false,
         }
     }
+
+    /// Does `other` cover every host that this covers?
+    fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exactly(host), other) => other.covers(host),
+            (Self::Below(name), Self::Below(others)) => name == others || is_below(name, others),
+            (Self::Below(_) | Self::AnyName, Self::AnyName) => true,
+            (Self::Below(_) | Self::AnyName, Self::Exactly(_)) | (Self::AnyName, Self::Below(_)) => false,
+        }
+    }
+}
+
+/// Is it the other name with at least one label more?
+fn is_below(name: &str, other: &str) -> bool {
+    let labels = name.strip_suffix(other).and_then(|rest| rest.strip_suffix('.'));
+    labels.is_some_and(|labels| !labels.is_empty())
 }
 
 impl Target {
     /// Reads where a request wants to go.
     ///
     /// # Errors
-    /// It isn't an absolute URL of `http` or `https`, or it holds a name or password.
+    /// It isn't an absolute URL of `http` or `https`, in ASCII and without anything that a parser would have to repair;
+    /// or it holds a name or password.
     pub fn new(method: &str, url: &str) -> Result<Self, NoTarget> {
-        let url = Url::parse(url).map_err(|_| NoTarget::Url)?;
-        if !url.username().is_empty() || url.password().is_some() {
+        let written = url;
+        let before_query = written.split(['?', '#']).next().unwrap_or_default();
+        let is_repaired = |c: char| c.is_ascii() && !c.is_ascii_graphic();
+        if written.contains(is_repaired) || before_query.contains('\\') {
+            return Err(NoTarget::Url);
+        }
+        let (_, rest) = before_query.split_once("://").ok_or(NoTarget::Url)?;
+        let (authority, asked) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        if authority.contains('@') {
             return Err(NoTarget::UserInfo);
         }
+        if authority.is_empty() || !authority.is_ascii() || authority.contains('%') {
+            return Err(NoTarget::Url);
+        }
+        let url = Url::parse(written).map_err(|_| NoTarget::Url)?;
         let HttpOrigin { scheme, host, port } = HttpOrigin::of(&url).ok_or(NoTarget::Url)?;
-        Ok(Self { scheme, host, port, method: method.to_ascii_uppercase(), path: url.path().to_owned() })
+        let path = url.path().to_owned();
+        let is_plain = is_plain(asked) && is_plain(&path);
+        Ok(Self { scheme, host, port, method: method.to_ascii_uppercase(), path, is_plain })
     }
 
     /// The origin that it goes to.
@@ -198,15 +256,26 @@ impl Target {
 }
 
 impl Credential {
-    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { place: _, origin, headers } = self;
-        *origin == other.origin && *headers == other.headers
+    /// What it adds, and where, in one line and without the secrets.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let list = |items: &mut dyn Iterator<Item = &str>| items.collect::<Vec<_>>().join(", ");
+        let headers = list(&mut self.headers.iter().map(|(name, _)| name.as_str()));
+        let from = list(&mut self.filled_from.iter().map(String::as_str));
+        format!("credentials for {}: {headers} from {from}", self.origin)
     }
 
-    /// Does `other` add all that this adds, to the same origin?
+    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { place: _, origin, headers, filled_from } = self;
+        *origin == other.origin && *headers == other.headers && *filled_from == other.filled_from
+    }
+
+    /// Does `other` add all that this adds, from the same variables and files, to the same origin? What they hold
+    /// doesn't count.
     pub(super) fn is_within(&self, other: &Self) -> bool {
+        let Self { place: _, origin, headers, filled_from } = self;
         let adds = |(name, _): &(String, Secret)| other.headers.iter().any(|(its, _)| its == name);
-        self.origin == other.origin && self.headers.iter().all(adds)
+        *origin == other.origin && headers.iter().all(adds) && filled_from.is_subset(&other.filled_from)
     }
 }
 

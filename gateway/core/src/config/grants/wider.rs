@@ -34,12 +34,12 @@ impl Grants {
         let mut wider: Vec<String> = dirs.iter().filter_map(|dir| dir.wider_than(&before.dirs)).collect();
         let known = |name: &str| before.env.iter().any(|(other, _)| other == name);
         wider.extend(env.iter().filter(|(name, _)| !known(name)).map(|(name, _)| format!("env {name}")));
-        let known = |grant: &HttpGrant| before.http.iter().any(|other| grant.says_the_same_as(other));
-        wider
-            .extend(http.iter().filter(|grant| !known(grant)).map(|grant| format!("http {}", grant.written)));
+        let known = |grant: &HttpGrant| before.http.iter().any(|other| grant.is_within(other));
+        let new = http.iter().filter(|grant| !known(grant));
+        wider.extend(new.map(|grant| format!("http {}", grant.described())));
         let known = |added: &Credential| before.credentials.iter().any(|other| added.is_within(other));
         let new = credentials.iter().filter(|added| !known(added));
-        wider.extend(new.map(|added| format!("credentials for {}", added.origin)));
+        wider.extend(new.map(Credential::described));
         wider.extend(client.difference(&before.client).map(|feature| format!("client {}", feature.as_str())));
         wider.extend(state.wider_than(&before.state));
         if *instructions && !before.instructions {

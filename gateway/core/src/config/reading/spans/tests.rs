@@ -9,7 +9,8 @@ use super::super::Table;
 use super::*;
 use crate::config::keys::{Key, Kind};
 
-static KEYS: &[Key] = &[Key { name: "a", kind: Kind::Text("a text"), required: true, default: None, doc: "" }];
+static KEYS: &[Key] =
+    &[Key { name: "a", kind: Kind::Text("a text"), required: true, default: None, doc: "" }];
 
 /// What stands in the file where `wanted` stands in the text that `literal` is.
 #[track_caller]

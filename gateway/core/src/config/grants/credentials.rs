@@ -1,0 +1,203 @@
+//! `allow.credentials`: headers that the gateway adds, with secrets that neither the plugin nor any message shows.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme};
+use super::pattern::{self, Fault, Pattern};
+use super::reading::is_token;
+use crate::config::expand::variables;
+use crate::config::problem::{Problem, quoted};
+use crate::config::reading::{HandedOut, Reading, Table, Text, Value};
+use crate::config::{Secret, keys};
+
+/// Headers that decide where a message ends, to whom it goes or how it gets there: the sender's alone.
+const OURS: [&str; 15] = [
+    "connection",
+    "content-length",
+    "date",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
+
+impl Reading<'_> {
+    /// What is added to requests; `http`: where requests may go.
+    pub(super) fn credentials(&mut self, allow: &Table<'_>, http: &[HttpGrant]) -> Vec<Credential> {
+        let mut all: Vec<Credential> = Vec::new();
+        let mut seen: Vec<(HttpOrigin, String, Range<usize>)> = Vec::new();
+        for table in self.tables(allow, "credentials") {
+            let origin = self.text(&table, "origin").and_then(|text| Some((self.origin(&text)?, text)));
+            let (headers, filled_from) = self.added(&table);
+            let Some((origin, text)) = origin else { continue };
+            self.judge_origin(&origin, &text, http);
+            for (name, _, place) in &headers {
+                let known = seen.iter().find(|(other, its, _)| *other == origin && its == name);
+                match known {
+                    Some((_, _, first)) => {
+                        let message = format!("`{name}` is sent to `{origin}` twice");
+                        let problem = Problem::error(message).at(place.clone());
+                        self.note(problem.related(first.clone(), "first here").hint("keep one of the two"));
+                    }
+                    None => seen.push((origin.clone(), name.clone(), place.clone())),
+                }
+            }
+            let headers = headers.into_iter().map(|(name, value, _)| (name, value)).collect();
+            all.push(Credential { place: text.place, origin, headers, filled_from });
+        }
+        all
+    }
+
+    /// Warns where the origin can't be reached.
+    fn judge_origin(&mut self, origin: &HttpOrigin, text: &Text, http: &[HttpGrant]) {
+        if !http.iter().any(|grant| grant.covers_origin(origin)) {
+            let problem = Problem::warning(format!("no request may go to `{origin}`, so this is never sent"));
+            self.note(
+                problem.at(text.place.clone()).hint(format!("add \"{origin}\" to `http`, or remove this")),
+            );
+        }
+    }
+
+    fn origin(&mut self, text: &Text) -> Option<HttpOrigin> {
+        match origin(&text.text) {
+            Ok(origin) => Some(origin),
+            Err(fault) => {
+                self.fault(text, fault);
+                None
+            }
+        }
+    }
+
+    /// The headers of a table with their places, and what they are filled from.
+    fn added(&mut self, table: &Table<'_>) -> (Vec<(String, Secret, Range<usize>)>, BTreeSet<String>) {
+        let (mut headers, mut filled_from) = (Vec::new(), BTreeSet::new());
+        let named = self.named(table, "headers");
+        if let Some(value) = table.get("headers").filter(|value| value.inner.is_table() && named.is_empty()) {
+            let problem = Problem::error("no header is named").at(value.place);
+            self.note(
+                problem.hint("name one such as `authorization = { env = \"TOKEN\", prefix = \"Bearer \" }`"),
+            );
+        }
+        for (name, value) in named {
+            let is_good = self.is_added(name, &value);
+            let Some(secret) = self.header(&value, &mut filled_from) else { continue };
+            if is_good {
+                headers.push((name.to_ascii_lowercase(), secret, value.key_place));
+            }
+        }
+        (headers, filled_from)
+    }
+
+    /// Notes a header that can't be added.
+    fn is_added(&mut self, name: &str, value: &Value<'_>) -> bool {
+        let shown = quoted(name);
+        let lower = name.to_ascii_lowercase();
+        let problem = if !is_token(name) {
+            Problem::error(format!("no header can be called {shown}"))
+                .hint("write it such as `authorization`")
+        } else if OURS.contains(&lower.as_str()) {
+            let problem = Problem::error(format!("the header {shown} can't be added"));
+            problem.hint("it is the gateway's: it says how a message is sent, not who sends it")
+        } else {
+            return true;
+        };
+        self.note(problem.at(value.key_place.clone()));
+        false
+    }
+
+    /// The whole value of a header.
+    fn header(&mut self, value: &Value<'_>, filled_from: &mut BTreeSet<String>) -> Option<Secret> {
+        let noted = self.problems.len();
+        let table = self.as_table(value, keys::HEADER)?;
+        let prefix = match table.get("prefix") {
+            Some(_) => self.text(&table, "prefix")?,
+            None => Text::empty(),
+        };
+        for (key, origin) in [("env", "env"), ("file", "file")] {
+            let Some(written) = table.get(key).and_then(|value| value.inner.as_str()) else { continue };
+            filled_from.insert(match origin {
+                "env" => format!("env {written}"),
+                _ => format!("file {}", self.base.join(written).display()),
+            });
+        }
+        if let Some(written) = table.get("prefix").and_then(|value| value.inner.as_str()) {
+            filled_from.extend(variables(written).map(|name| format!("env {name}")));
+        }
+        let secret = self.secret_of(&table, value, noted)?;
+        let whole = Secret::new(format!("{}{}", prefix.text, secret.expose()));
+        let place = ["env", "file"]
+            .iter()
+            .find_map(|key| table.get(key))
+            .map_or(value.place.clone(), |value| value.place);
+        let (what, place) = if is_wrong(&prefix.text).is_some() {
+            (is_wrong(&prefix.text), prefix.place)
+        } else {
+            (is_wrong(secret.expose()).or_else(|| is_wrong_whole(whole.expose())), place)
+        };
+        match what {
+            None => {
+                self.handed_out.push(HandedOut::to_server(value.place.clone(), whole.clone()));
+                Some(whole)
+            }
+            Some((message, hint)) => {
+                self.note(Problem::error(message).at(place).hint(hint));
+                None
+            }
+        }
+    }
+}
+
+/// Reads an origin: a pattern that stands for one server, and nothing more.
+pub(super) fn origin(text: &str) -> Result<HttpOrigin, Fault> {
+    let Pattern { scheme, host, port, path: _, parts } = pattern::parse(text)?;
+    let host = match (scheme, host) {
+        (HttpScheme::Http, _) => {
+            return Err(Fault::new(parts.scheme, "a secret isn't sent in the clear", "write `https`"));
+        }
+        (HttpScheme::Https, HostPattern::Below(_) | HostPattern::AnyName) => {
+            let hint = "name the host; each has a table of its own";
+            return Err(Fault::new(parts.host, "a secret is sent to one host only", hint));
+        }
+        (HttpScheme::Https, HostPattern::Exactly(host)) => host,
+    };
+    if text.len() > parts.path.start + 1 {
+        return Err(Fault::new(
+            parts.path,
+            "a path can't stand here: a secret is sent to a whole origin",
+            "leave it away",
+        ));
+    }
+    Ok(HttpOrigin { scheme, host, port })
+}
+
+/// Why a text can't stand in a header (RFC 9110, 5.5), without the text.
+fn is_wrong(text: &str) -> Option<(&'static str, &'static str)> {
+    if text.contains(['\n', '\r']) {
+        return Some(("this holds a line break, which no header can", "keep the secret on one line"));
+    }
+    if text.contains(|c: char| c.is_control()) {
+        return Some(("this holds a control character, which no header can", "write the secret anew"));
+    }
+    if !text.is_ascii() {
+        return Some((
+            "this holds other than ASCII characters, which servers read in different ways",
+            "use a secret in ASCII",
+        ));
+    }
+    None
+}
+
+/// The same of a whole value: white space at its ends is cut off on the way.
+fn is_wrong_whole(text: &str) -> Option<(&'static str, &'static str)> {
+    (text.trim_ascii() != text)
+        .then_some(("this begins or ends with white space, which is lost on the way", "remove it there"))
+}
