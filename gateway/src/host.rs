@@ -144,7 +144,7 @@ impl WasmHost {
     ) -> Result<Arc<WasmPlugin>, LoadError> {
         candidate.check(&config)?;
         let (digest, size) = (*candidate.digest(), candidate.size().as_u64());
-        let linked = self.loader.load(candidate).await?;
+        let linked = self.loader.load(candidate, &config.limits).await?;
         let code = Code::new(linked, size, self.generations.one_more(config.id.clone()));
         let interfaces = Arc::clone(&code.interfaces);
         let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));

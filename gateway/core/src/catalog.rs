@@ -42,7 +42,7 @@ pub use conflict::{Conflict, Instead, Refused, Restart, Subject};
 pub use diff::{Change, Diff, KindDiff, Part, Weaker};
 pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 pub use member::Member;
-pub use schema::{Misfit, Schema, SchemaError};
+pub use schema::{Bounds, Misfit, Schema, SchemaError};
 
 /// A future that a plugin's answer comes from.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;

@@ -47,7 +47,7 @@ pub use grants::{
     Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
     HttpScheme, Match, NoTarget, StateGrant, Target, is_public,
 };
-pub use limits::Limits;
+pub use limits::{Instances, Limits};
 pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};
 pub use problem::{Problem, Severity, Source};
@@ -146,6 +146,8 @@ pub struct PluginConfig {
     pub sha256: Option<Digest>,
     /// Whether a changed file is taken by itself.
     pub reload: Reload,
+    /// Whether calls share instances.
+    pub instances: Instances,
     /// What stands before `_` in public names; empty: nothing.
     pub prefix: String,
     /// Which tools are offered, and under which name.
@@ -176,6 +178,7 @@ impl PluginConfig {
             source_place: 0..0,
             sha256: None,
             reload: Reload::default(),
+            instances: Instances::default(),
             tools: Exposure::default(),
             uris: Vec::new(),
             portable_schemas: false,
@@ -196,6 +199,7 @@ impl PluginConfig {
             source_place: _,
             sha256,
             reload,
+            instances,
             prefix,
             tools,
             uris,
@@ -209,6 +213,7 @@ impl PluginConfig {
             && *source == other.source
             && *sha256 == other.sha256
             && *reload == other.reload
+            && *instances == other.instances
             && *prefix == other.prefix
             && *tools == other.tools
             && *uris == other.uris

@@ -5,15 +5,17 @@
 //! over stdin, the machine code comes back over stdout. A program that doesn't answer to this (a test, somebody
 //! else's that uses the library) compiles in its own process. Used by `load`; `main` calls [`compile_if_asked`] first of all.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytesize::ByteSize;
+use moongate_core::config::Limits;
 use rustix::process::{Resource, Rlimit, Signal};
 use wasmtime::Engine;
 
@@ -30,9 +32,10 @@ const SAID: u64 = 64 << 10;
 /// Does this program answer to it?
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
-/// What compiling may use: enough for the largest components of interpreters several times over, even unoptimised.
-#[derive(Debug, Clone, Copy)]
-struct Allowance {
+/// What compiling may use. What isn't set is enough for the largest components of interpreters several times over, even
+/// unoptimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Allowance {
     /// Addresses, in bytes.
     memory: u64,
     /// Processor time, in seconds.
@@ -40,9 +43,24 @@ struct Allowance {
 }
 
 impl Allowance {
-    fn of(component: &[u8]) -> Self {
-        let length = component.len() as u64;
-        Self { memory: (1 << 30) + 64 * length, seconds: 30 + (length >> 20) * 6 }
+    /// What the table says, or else as much as a component of so many bytes may need.
+    pub(super) fn of(length: usize, limits: &Limits) -> Self {
+        let length = length as u64;
+        let whole = |time: Duration| time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
+        Self {
+            memory: limits.compile_memory.map_or((1 << 30) + 64 * length, |most| most.as_u64()),
+            seconds: limits.compile_time.map_or(30 + (length >> 20) * 6, whole),
+        }
+    }
+
+    /// As arguments for the process, which reads them with [`Self::read`].
+    fn arguments(self) -> [String; 2] {
+        [self.memory.to_string(), self.seconds.to_string()]
+    }
+
+    fn read(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut number = || arguments.next()?.to_str()?.parse().ok();
+        Some(Self { memory: number()?, seconds: number()? })
     }
 
     /// Keeps this process to it.
@@ -76,7 +94,7 @@ pub fn compile_if_asked() -> Option<ExitCode> {
         ANSWERS.store(true, Ordering::Relaxed);
         return None;
     }
-    let compiled = component().and_then(|component| compile_here(&engine::compiling()?, &component));
+    let compiled = component(Allowance::read(arguments)).and_then(|component| compile_here(&engine::compiling()?, &component));
     let said = match compiled {
         Ok(code) => io::stdout().lock().write_all(&code).map_err(|error| error.to_string()),
         Err(error) => Err(format!("{error:#}")),
@@ -91,10 +109,11 @@ pub fn compile_if_asked() -> Option<ExitCode> {
 }
 
 /// What comes over stdin; then no more is used than it allows.
-fn component() -> wasmtime::Result<Vec<u8>> {
+fn component(allowance: Option<Allowance>) -> wasmtime::Result<Vec<u8>> {
+    let allowance = allowance.ok_or_else(|| wasmtime::format_err!("nobody said how much compiling may use"))?;
     let mut component = Vec::new();
     io::stdin().lock().read_to_end(&mut component)?;
-    Allowance::of(&component).keep()?;
+    allowance.keep()?;
     Ok(component)
 }
 
@@ -175,20 +194,25 @@ struct Pipes {
 ///
 /// # Errors
 /// The component is broken, or takes more than compiling may use; or it was aborted.
-pub(super) fn compile(engine: &Engine, component: &[u8], abort: &Abort) -> Result<Vec<u8>, LoadError> {
+pub(super) fn compile(
+    engine: &Engine,
+    component: &[u8],
+    allowance: Allowance,
+    abort: &Abort,
+) -> Result<Vec<u8>, LoadError> {
     if !ANSWERS.load(Ordering::Relaxed) {
         return compile_here(engine, component).map_err(|error| broken(&format!("{error:#}")));
     }
     let failed = |error: io::Error| LoadError::Internal(format!("no process for compiling: {error}"));
     let Pipes { mut stdin, stdout, stderr } =
-        program().and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
+        program(allowance).and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
     // It reads all before it answers, so neither waits for the other. If it ends earlier, its status says why.
     let _ = stdin.write_all(component);
     drop(stdin);
     // Both outputs at once: it ends only when both can be written.
     let (code, said) = std::thread::scope(|scope| {
         let said = scope.spawn(|| some(stderr, SAID));
-        (some(stdout, Allowance::of(component).memory), said.join())
+        (some(stdout, allowance.memory), said.join())
     });
     let status = abort.wait().map_err(failed)?;
     let said = said.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
@@ -196,7 +220,7 @@ pub(super) fn compile(engine: &Engine, component: &[u8], abort: &Abort) -> Resul
     if status.success() {
         Ok(code)
     } else {
-        Err(reason(status, &String::from_utf8_lossy(&said), Allowance::of(component)))
+        Err(reason(status, &String::from_utf8_lossy(&said), allowance))
     }
 }
 
@@ -209,12 +233,13 @@ fn some(mut output: impl io::Read, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// This program once more, even if its file was replaced since.
-fn program() -> io::Result<Command> {
+fn program(allowance: Allowance) -> io::Result<Command> {
     let running = PathBuf::from("/proc/self/exe");
     let program = if running.exists() { running } else { std::env::current_exe()? };
     let mut command = Command::new(program);
     command
         .arg(ASKED)
+        .args(allowance.arguments())
         .env_clear() // it needs none, and some are secrets
         .process_group(0); // what a terminal sends to the gateway isn't meant for it
     Ok(command)
@@ -222,21 +247,22 @@ fn program() -> io::Result<Command> {
 
 /// Why there is no code.
 fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowance) -> LoadError {
-    let needs = |what: String| LoadError::Compile { needs: what };
+    let needs = |what: String, key| LoadError::Compile { needs: what, key };
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
-        return needs(format!("more than {seconds} seconds"));
+        return needs(format!("more than {seconds} seconds"), Some("compile_time"));
     }
     // By the system that is out of memory, or by somebody: that says nothing of the component.
     if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
         return LoadError::Killed;
     }
     if said.contains("memory allocation of") || said.contains("Cannot allocate memory") {
-        return needs(format!("more than {} of memory", ByteSize::b(memory).display().iec()));
+        let memory = ByteSize::b(memory).display().iec();
+        return needs(format!("more than {memory} of memory"), Some("compile_memory"));
     }
     if status.signal().is_some() || said.contains("panicked at") {
         tracing::warn!("compiling ended by {status}: {}", text::line(said, 4 * text::SENTENCE));
-        return needs("more than the compiler can do".to_owned());
+        return needs("more than the compiler can do".to_owned(), None);
     }
     broken(said)
 }

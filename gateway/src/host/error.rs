@@ -119,6 +119,8 @@ pub enum LoadError {
     Compile {
         /// What it takes.
         needs: String,
+        /// The key of `limits` that lets it have more; none: no key does.
+        key: Option<&'static str>,
     },
     /// Compiling it was ended from outside.
     #[error("the process that compiled the component was killed")]
@@ -219,7 +221,12 @@ impl LoadError {
                     .to_owned()
             }
             Self::NotWasm { .. } => "let `source` name the `.wasm` file that the build wrote".to_owned(),
-            Self::Compile { .. } => "build it smaller: with optimisation, or as several plugins".to_owned(),
+            Self::Compile { key: None, .. } => {
+                "build it smaller: with optimisation, or as several plugins".to_owned()
+            }
+            Self::Compile { key: Some(key), .. } => format!(
+                "build it smaller: with optimisation, or as several plugins; or raise `limits.{key}`"
+            ),
             Self::Demands { .. } => "build it with fewer or smaller memories and tables".to_owned(),
             Self::Broken { .. } => "copy or build the file again".to_owned(),
             Self::Contract { name, spoken, .. } => {

@@ -15,7 +15,7 @@ use super::error::{LoadError, list};
 use super::store::State;
 use super::text;
 
-mod files;
+pub(super) mod files;
 mod needs;
 
 /// The package of the contract.

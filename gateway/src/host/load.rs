@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use moongate_core::config::Limits;
 use moongate_core::names::Digest;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
 use super::cache::{self, Cache};
-use super::compiler::{self, Abort};
+use super::compiler::{self, Abort, Allowance};
 use super::error::LoadError;
 use super::exports::Exports;
 use super::linker;
@@ -62,9 +63,10 @@ pub(super) fn compile(
     engine: &Engine,
     cache: Option<&Cache>,
     Candidate { bytes, digest }: Candidate,
+    allowance: Allowance,
     abort: &Abort,
 ) -> Result<Component, LoadError> {
-    let code = compiler::compile(engine, &bytes, abort)?;
+    let code = compiler::compile(engine, &bytes, allowance, abort)?;
     drop(bytes);
     let kept = cache.map(|cache| cache.put(engine, &digest, &code));
     match kept {
@@ -130,7 +132,12 @@ pub(super) struct Loader {
 
 impl Loader {
     /// Compiles if need be, and links. If nobody waits for it any more, it isn't compiled further.
-    pub(super) async fn load(self: &Arc<Self>, candidate: Candidate) -> Result<Linked, LoadError> {
+    pub(super) async fn load(
+        self: &Arc<Self>,
+        candidate: Candidate,
+        limits: &Limits,
+    ) -> Result<Linked, LoadError> {
+        let allowance = Allowance::of(candidate.bytes.len(), limits);
         let this = Arc::clone(self);
         let (candidate, found) = blocking(move || {
             recognise(&candidate.bytes)?;
@@ -145,20 +152,21 @@ impl Loader {
         let abort = Abort::default();
         let _abort = abort.when_dropped();
         let this = Arc::clone(self);
-        in_background("moongate-compile", move || this.compile_in_turn(candidate, &abort, turn)).await?
+        in_background("moongate-compile", move || this.compile_in_turn(candidate, allowance, &abort, turn)).await?
     }
 
     /// The turn ends with the work, even where that goes on unnoticed.
     fn compile_in_turn(
         &self,
         candidate: Candidate,
+        allowance: Allowance,
         abort: &Abort,
         _turn: OwnedMutexGuard<()>,
     ) -> Result<Linked, LoadError> {
         // Whoever had the turn before may have compiled the same file.
         let component = match self.find(&candidate.digest) {
             Some(component) => component,
-            None => compile(self.linker.engine(), self.cache.as_ref(), candidate, abort)?,
+            None => compile(self.linker.engine(), self.cache.as_ref(), candidate, allowance, abort)?,
         };
         link(&self.linker, &component)
     }

@@ -18,6 +18,7 @@ use super::events::Changes;
 use super::grants::{self, GrantError};
 use super::imports::Reports;
 use super::imports::stores::Memory;
+use super::linker::files::Quota;
 use super::meter::Meter;
 use super::output::Output;
 use super::uses::{Told, Uses};
@@ -35,6 +36,8 @@ pub(super) struct State {
     pub(super) changes: Changes,
     pub(super) memory: Memory,
     pub(super) uses: Uses,
+    /// What the call may still read from files and write to them.
+    pub(super) files: Quota,
     pub(super) output: Arc<Output>,
 }
 
@@ -83,12 +86,14 @@ pub(super) fn store(
     let output = Output::new(config.id.clone(), limits.output.as_u64());
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
+    let uses = Uses::new(config.id.clone(), context.ledger.clone(), told);
     let state = State {
         wasi: grants::context(&config.allow, &output)?,
         table,
         budget: Budget::new(limits, peak),
         config: Arc::clone(config),
-        uses: Uses::new(config.id.clone(), context.ledger.clone(), told),
+        files: Quota::new(limits, uses.clone()),
+        uses,
         context,
         until: Instant::now() + time,
         reports: Reports::new(limits.log_lines),

@@ -45,6 +45,14 @@ impl Uses {
         }
     }
 
+    /// Tells the operator, once, that a call hit a limit and went on. `key` is the limit's, `did` reads on after "it".
+    pub(super) fn exceeded(&self, key: &'static str, did: &str) {
+        if self.told.is_news(key) {
+            let plugin = &self.plugin;
+            tracing::warn!(%plugin, "it {did}; `{key}` in `[plugins.{plugin}.limits]` raises that");
+        }
+    }
+
     /// Notes that something isn't granted, and tells the operator, once.
     pub(super) fn lacked(&self, lack: Lack) {
         let wanted = text::line(&lack.wanted, text::SENTENCE);

@@ -11,7 +11,7 @@ use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME};
 
 use super::annotated::Wrong;
 use super::shown::Shown;
-use super::{Plugin, Schema};
+use super::{Bounds, Plugin, Schema};
 
 /// A loaded plugin that can stand in a catalog, with the configuration it was loaded with.
 #[derive(Debug, Clone)]
@@ -129,6 +129,7 @@ impl Member {
             source_place: _,
             sha256: _,
             reload: _,
+            instances: _,
             prefix,
             tools,
             uris,
@@ -305,9 +306,9 @@ impl<'a> Offering<'a> {
     }
 
     fn schemas(&mut self, tool: &Tool) -> Option<(Schema, Option<Schema>)> {
-        let most = self.config.limits.schema;
-        let input = Schema::compile(&tool.input_schema, most);
-        let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, most)).transpose();
+        let bounds = Bounds::from(&self.config.limits);
+        let input = Schema::compile(&tool.input_schema, bounds);
+        let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, bounds)).transpose();
         let mut usable = |kind: &str, error| {
             let message = format!(
                 "the {kind} schema of tool `{}` of plugin `{}` can't be used: {error}",

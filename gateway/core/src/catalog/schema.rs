@@ -10,6 +10,7 @@ use bytesize::ByteSize;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
+use crate::config::Limits;
 use crate::json::{Json, parse_strict};
 
 mod cost;
@@ -19,8 +20,20 @@ mod words;
 use cost::Cost;
 pub(super) use cost::percent_decoded;
 
-/// How deep a schema's own text may nest; each level of a schema takes two.
-const MAX_DEPTH: usize = 64;
+/// How large a schema's own text may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// How long.
+    pub most: ByteSize,
+    /// How deep it may nest; each level of a schema takes two.
+    pub depth: u32,
+}
+
+impl From<&Limits> for Bounds {
+    fn from(limits: &Limits) -> Self {
+        Self { most: limits.schema, depth: limits.schema_depth }
+    }
+}
 
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
 const REGEX_SIZE: usize = 1 << 20;
@@ -77,16 +90,16 @@ impl Schema {
     /// too.
     ///
     /// # Errors
-    /// The text is longer than `most`, nests too deep, isn't a schema, refers to something outside it, or asks for
+    /// The text is longer or nests deeper than `bounds` allow, isn't a schema, refers to something outside it, or asks for
     /// more than can be checked in bounded time.
-    pub fn compile(text: &Json, most: ByteSize) -> Result<Self, SchemaError> {
-        Self::read(text, most).map_err(|SchemaError { at, message }| SchemaError {
+    pub fn compile(text: &Json, bounds: Bounds) -> Result<Self, SchemaError> {
+        Self::read(text, bounds).map_err(|SchemaError { at, message }| SchemaError {
             at: words::cut(&at),
             message: words::sentence(&message),
         })
     }
 
-    fn read(text: &Json, most: ByteSize) -> Result<Self, SchemaError> {
+    fn read(text: &Json, Bounds { most, depth: deepest }: Bounds) -> Result<Self, SchemaError> {
         let root = |message: String| SchemaError { at: String::new(), message };
         let length = text.get().len() as u64;
         if length > most.as_u64() {
@@ -94,8 +107,8 @@ impl Schema {
             return Err(root(format!("it is {length} long; at most {most} are allowed")));
         }
         let schema = parse_strict(text.get()).map_err(|error| root(error.to_string()))?;
-        if depth(&schema) > MAX_DEPTH {
-            return Err(root(format!("it nests deeper than {MAX_DEPTH} levels")));
+        if depth(&schema) > deepest as usize {
+            return Err(root(format!("it nests deeper than {deepest} levels")));
         }
         if Draft::default().detect(&schema) == Draft::Draft4 {
             return Err(root(

@@ -208,6 +208,14 @@ static PLUGIN: &[Key] = &[
         "When a changed component is taken. `live`: as soon as it is noticed; `pinned`: when the gateway gets SIGHUP \
          or is asked to reload at the admin listener.",
     ),
+    optional(
+        "instances",
+        Kind::Word(&["fresh", "reused"]),
+        "\"fresh\"",
+        "Whether calls share instances of the component. `fresh`: each call has one of its own, which nobody had before. \
+         `reused`: an instance that has served a call waits for the next one of the same caller, with all that it has in \
+         memory; for plugins that take long to start. Callers without a name (HTTP without tokens) never share.",
+    ),
     key(
         "prefix",
         Kind::Text("a name"),

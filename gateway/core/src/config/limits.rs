@@ -49,12 +49,42 @@ pub struct Limits {
     pub cancel_grace: Duration,
     /// The component's file.
     pub component: ByteSize,
+    /// Processor time for compiling it; none: as much as a component of its size may need.
+    pub compile_time: Option<Duration>,
+    /// Addresses for compiling it; none: as many as a component of its size may need.
+    pub compile_memory: Option<ByteSize>,
     /// How long it may take to describe itself when it is loaded.
     pub describe_timeout: Duration,
     /// Items of each kind in its lists.
     pub items: u32,
     /// The text of one JSON Schema.
     pub schema: ByteSize,
+    /// How deep the text of one JSON Schema nests.
+    pub schema_depth: u32,
+    /// How many calls an instance serves, where instances are reused.
+    pub reuse_calls: u32,
+    /// How long an instance waits for its next call.
+    pub reuse_idle: Duration,
+    /// An instance with more memory isn't reused; none: half of `memory`.
+    pub reuse_memory: Option<ByteSize>,
+}
+
+impl Limits {
+    /// An instance with more memory, in bytes, isn't reused.
+    #[must_use]
+    pub fn reusable_memory(&self) -> u64 {
+        self.reuse_memory.map_or(self.memory.as_u64() / 2, |most| most.as_u64())
+    }
+}
+
+/// Whether calls share instances.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Instances {
+    /// Each call has one of its own.
+    #[default]
+    Fresh,
+    /// Calls of the same caller may come to one that served others before.
+    Reused,
 }
 
 impl Default for Limits {
@@ -80,9 +110,15 @@ impl Default for Limits {
             state: ByteSize::mib(1),
             cancel_grace: Duration::from_millis(250),
             component: ByteSize::mib(64), // a Python component is 18 MiB
+            compile_time: None,
+            compile_memory: None,
             describe_timeout: Duration::from_secs(10),
             items: 1_000,
             schema: ByteSize::kib(256),
+            schema_depth: 64, // each level of a schema takes two
+            reuse_calls: 100,
+            reuse_idle: Duration::from_secs(30),
+            reuse_memory: None,
         }
     }
 }
@@ -111,9 +147,31 @@ impl Reading<'_> {
             state: self.size(table, "state", base.state),
             cancel_grace: self.duration(table, "cancel_grace", base.cancel_grace),
             component: self.size(table, "component", base.component),
+            compile_time: self.some_duration(table, "compile_time").or(base.compile_time),
+            compile_memory: self.some_size(table, "compile_memory").or(base.compile_memory),
             describe_timeout: self.duration(table, "describe_timeout", base.describe_timeout),
             items: self.integer(table, "items", base.items),
             schema: self.size(table, "schema", base.schema),
+            schema_depth: self.integer(table, "schema_depth", base.schema_depth),
+            reuse_calls: self.integer(table, "reuse_calls", base.reuse_calls),
+            reuse_idle: self.duration(table, "reuse_idle", base.reuse_idle),
+            reuse_memory: self.some_size(table, "reuse_memory").or(base.reuse_memory),
         }
+    }
+
+    /// Reads whether calls share instances.
+    pub(super) fn instances(&mut self, plugin: &Table<'_>) -> Instances {
+        match self.text(plugin, "instances").as_ref().map(|word| word.text.as_str()) {
+            Some("reused") => Instances::Reused,
+            Some(_) | None => Instances::Fresh, // anything else was noted
+        }
+    }
+
+    fn some_duration(&mut self, table: &Table<'_>, name: &str) -> Option<Duration> {
+        table.get(name).map(|_| self.duration(table, name, Duration::ZERO))
+    }
+
+    fn some_size(&mut self, table: &Table<'_>, name: &str) -> Option<ByteSize> {
+        table.get(name).map(|_| self.size(table, name, ByteSize::b(0)))
     }
 }

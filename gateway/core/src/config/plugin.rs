@@ -66,6 +66,7 @@ impl Reading<'_> {
                 self.accept(text.text.parse::<Digest>(), &text.place, "no content can have this digest")
             }),
             reload: self.reload(table),
+            instances: self.instances(table),
             tools: self.table(table, "tools").map(|tools| self.exposure(&tools)).unwrap_or_default(),
             uris: self.uris(table),
             portable_schemas: self.boolean(table, "portable_schemas", defaults.portable_schemas),

@@ -39,7 +39,7 @@ pub(in crate::host) fn info(given: lifecycle::PluginInfo, limits: &Limits) -> Re
             .map(|text| text::block(text, text::INSTRUCTIONS))
             .filter(|text| !text.trim().is_empty()),
         config_schema: config_schema
-            .map(|given| schema::any(given, limits.schema))
+            .map(|given| schema::any(given, limits))
             .transpose()
             .at("`config-schema`")?,
         meta: meta(its_meta)?,
@@ -100,9 +100,9 @@ fn tool(given: tools::Tool, limits: &Limits) -> Result<Tool, Bad> {
     Ok(Tool {
         title: its_title,
         description: about,
-        input_schema: schema::of_arguments(input_schema, limits.schema).at("`input-schema`")?,
+        input_schema: schema::of_arguments(input_schema, limits).at("`input-schema`")?,
         output_schema: output_schema
-            .map(|given| schema::any(given, limits.schema))
+            .map(|given| schema::any(given, limits))
             .transpose()
             .at("`output-schema`")?,
         hints,

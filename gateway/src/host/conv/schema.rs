@@ -1,6 +1,7 @@
 //! JSON Schemas that plugins give: capped, cleaned, read strictly; the root of an input schema is an object.
 
 use bytesize::ByteSize;
+use moongate_core::config::Limits;
 use moongate_core::json::{Json, parse_strict};
 use serde_json::Value;
 
@@ -8,13 +9,13 @@ use super::Bad;
 use crate::host::text;
 
 /// A schema of any root.
-pub(super) fn any(given: String, most: ByteSize) -> Result<Json, Bad> {
-    read(given, most).map(|(json, _)| json)
+pub(super) fn any(given: String, limits: &Limits) -> Result<Json, Bad> {
+    read(given, limits).map(|(json, _)| json)
 }
 
 /// A schema of arguments. Where its root names no type, `"type": "object"` is added.
-pub(super) fn of_arguments(given: String, most: ByteSize) -> Result<Json, Bad> {
-    let (json, value) = read(given, most)?;
+pub(super) fn of_arguments(given: String, limits: &Limits) -> Result<Json, Bad> {
+    let (json, value) = read(given, limits)?;
     let Value::Object(root) = value else {
         return Err(Bad::new("the root must be an object with `\"type\": \"object\"`"));
     };
@@ -30,13 +31,17 @@ pub(super) fn of_arguments(given: String, most: ByteSize) -> Result<Json, Bad> {
     }
 }
 
-fn read(given: String, most: ByteSize) -> Result<(Json, Value), Bad> {
+fn read(given: String, limits: &Limits) -> Result<(Json, Value), Bad> {
+    let Limits { schema: most, schema_depth: deepest, .. } = limits;
     if given.len() as u64 > most.as_u64() {
         let size = ByteSize::b(given.len() as u64).display().iec();
         return Err(Bad::new(format!(
             "it has {size}, more than `limits.schema` allows ({})",
             most.display().iec()
         )));
+    }
+    if text::depth(&given) > *deepest as usize {
+        return Err(Bad::new(format!("it nests deeper than `limits.schema_depth` allows ({deepest} levels)")));
     }
     let no_json = |error: serde_json::Error| Bad::new(format!("it is no JSON: {error}"));
     let given = text::json(given);

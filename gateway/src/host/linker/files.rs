@@ -1,36 +1,73 @@
-//! Opening files: only files and directories, nothing that can make the gateway wait.
+//! Files: only what can't make the gateway wait is opened, and what is read and written is counted.
 //!
 //! WASI's own `open-at` opens whatever there is. Opening a pipe whose other end nobody holds never returns, and the
 //! thread that waits for it is lost, because the system offers no way to call it back: a few hundred calls would take
 //! all threads that files, schemas and loading need. A terminal or another device may wait likewise when it is read.
+//!
+//! What a call reads and writes is limited; beyond that it gets the error that a full quota of disk space is.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
+    DescriptorFlags, DescriptorType, DirectoryEntry, ErrorCode, Filesize, Host as _, HostDescriptor as _,
+    HostDirectoryEntryStream as _, OpenFlags, PathFlags,
 };
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, IoError, ReaddirIterator};
 
+use self::quota::Exceeded;
+use self::streams::{Reader, Writer};
 use crate::host::store::State;
 
-type Question = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
-type Answer = (std::result::Result<Resource<Descriptor>, ErrorCode>,);
+mod quota;
+mod streams;
 
-/// Puts a careful `open-at` in the place of WASI's.
+pub(in crate::host) use self::quota::Quota;
+
+/// What a name in a directory counts beside its own bytes.
+const ENTRY: u64 = 32;
+
+type Question = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
+type Answer<T> = (std::result::Result<T, ErrorCode>,);
+
+/// Puts careful and counting functions in the place of WASI's.
 pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.allow_shadowing(true);
-    linker.instance("wasi:filesystem/types@0.2.12")?.func_wrap_async(
-        "[method]descriptor.open-at",
-        |store: StoreContextMut<'_, State>, question: Question| Box::new(open(store, question)),
+    let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
+    types.func_wrap_async("[method]descriptor.open-at", |store, question| Box::new(open(store, question)))?;
+    types.func_wrap_async("[method]descriptor.read", |store, question| Box::new(read(store, question)))?;
+    types.func_wrap_async("[method]descriptor.write", |store, question| Box::new(write(store, question)))?;
+    types
+        .func_wrap_async("[method]descriptor.set-size", |store, question| Box::new(set_size(store, question)))?;
+    types.func_wrap("[method]descriptor.read-via-stream", read_via_stream)?;
+    types.func_wrap("[method]descriptor.write-via-stream", write_via_stream)?;
+    types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
+    types.func_wrap_async(
+        "[method]directory-entry-stream.read-directory-entry",
+        |store, question| Box::new(read_directory_entry(store, question)),
     )?;
+    types.func_wrap("filesystem-error-code", error_code)?;
     linker.allow_shadowing(false);
     Ok(())
+}
+
+/// What the guest gets.
+fn answer<T>(result: FsResult<T>) -> Result<Answer<T>> {
+    match result {
+        Ok(value) => Ok((Ok(value),)),
+        Err(error) => Ok((Err(error.downcast()?),)),
+    }
+}
+
+/// The guest's error for what was too much.
+fn quota<T>(_: Exceeded) -> Answer<T> {
+    (Err(ErrorCode::Quota),)
 }
 
 async fn open(
     mut store: StoreContextMut<'_, State>,
     (dir, path_flags, path, open_flags, flags): Question,
-) -> Result<Answer> {
+) -> Result<Answer<Resource<Descriptor>>> {
     let mut files = store.data_mut().filesystem();
     let again = Resource::new_borrow(dir.rep());
     // What isn't there may be made; any other reason not to look at it is also one not to open it.
@@ -44,8 +81,112 @@ async fn open(
             | DescriptorType::Unknown => return Ok((Err(ErrorCode::NotPermitted),)),
         }
     }
-    match files.open_at(dir, path_flags, path, open_flags, flags).await {
-        Ok(opened) => Ok((Ok(opened),)),
-        Err(error) => Ok((Err(error.downcast()?),)),
+    answer(files.open_at(dir, path_flags, path, open_flags, flags).await)
+}
+
+async fn read(
+    mut store: StoreContextMut<'_, State>,
+    (file, length, offset): (Resource<Descriptor>, Filesize, Filesize),
+) -> Result<Answer<(Vec<u8>, bool)>> {
+    let state = store.data_mut();
+    let length = state.files.readable(length);
+    let read = state.filesystem().read(file, length, offset).await;
+    if let Ok((bytes, _)) = &read
+        && let Err(exceeded) = state.files.read(bytes.len() as u64)
+    {
+        return Ok(quota(exceeded));
     }
+    answer(read)
+}
+
+async fn write(
+    mut store: StoreContextMut<'_, State>,
+    (file, bytes, offset): (Resource<Descriptor>, Vec<u8>, Filesize),
+) -> Result<Answer<Filesize>> {
+    let state = store.data_mut();
+    if let Err(exceeded) = state.files.write(bytes.len() as u64) {
+        return Ok(quota(exceeded));
+    }
+    answer(state.filesystem().write(file, bytes, offset).await)
+}
+
+/// A file that grows is written to, though nobody sends the bytes.
+async fn set_size(
+    mut store: StoreContextMut<'_, State>,
+    (file, size): (Resource<Descriptor>, Filesize),
+) -> Result<Answer<()>> {
+    let state = store.data_mut();
+    let again = Resource::new_borrow(file.rep());
+    let before = match state.filesystem().stat(again).await {
+        Ok(stat) => stat.size,
+        Err(error) => return answer(Err(error)),
+    };
+    if let Err(exceeded) = state.files.write(size.saturating_sub(before)) {
+        return Ok(quota(exceeded));
+    }
+    answer(state.filesystem().set_size(file, size).await)
+}
+
+fn read_via_stream(
+    mut store: StoreContextMut<'_, State>,
+    (file, offset): (Resource<Descriptor>, Filesize),
+) -> Result<Answer<Resource<DynInputStream>>> {
+    let state = store.data_mut();
+    let opened = state.filesystem().read_via_stream(file, offset);
+    let quota = state.files.clone();
+    answer(opened.and_then(|stream| {
+        let inner = state.table.delete(stream)?;
+        let counting: DynInputStream = Box::new(Reader::new(inner, quota));
+        Ok(state.table.push(counting)?)
+    }))
+}
+
+fn write_via_stream(
+    mut store: StoreContextMut<'_, State>,
+    (file, offset): (Resource<Descriptor>, Filesize),
+) -> Result<Answer<Resource<DynOutputStream>>> {
+    let state = store.data_mut();
+    let opened = state.filesystem().write_via_stream(file, offset);
+    answer(opened.and_then(|stream| counted(state, stream)))
+}
+
+fn append_via_stream(
+    mut store: StoreContextMut<'_, State>,
+    (file,): (Resource<Descriptor>,),
+) -> Result<Answer<Resource<DynOutputStream>>> {
+    let state = store.data_mut();
+    let opened = state.filesystem().append_via_stream(file);
+    answer(opened.and_then(|stream| counted(state, stream)))
+}
+
+fn counted(state: &mut State, stream: Resource<DynOutputStream>) -> FsResult<Resource<DynOutputStream>> {
+    let inner = state.table.delete(stream)?;
+    let counting: DynOutputStream = Box::new(Writer::new(inner, state.files.clone()));
+    Ok(state.table.push(counting)?)
+}
+
+async fn read_directory_entry(
+    mut store: StoreContextMut<'_, State>,
+    (entries,): (Resource<ReaddirIterator>,),
+) -> Result<Answer<Option<DirectoryEntry>>> {
+    let state = store.data_mut();
+    let entry = state.filesystem().read_directory_entry(entries).await;
+    if let Ok(Some(entry)) = &entry
+        && let Err(exceeded) = state.files.read(ENTRY + entry.name.len() as u64)
+    {
+        return Ok(quota(exceeded));
+    }
+    answer(entry)
+}
+
+/// What became of a stream, in the words of files.
+fn error_code(
+    mut store: StoreContextMut<'_, State>,
+    (error,): (Resource<IoError>,),
+) -> Result<(Option<ErrorCode>,)> {
+    let state = store.data_mut();
+    if state.table.get(&error)?.is::<Exceeded>() {
+        return Ok((Some(ErrorCode::Quota),));
+    }
+    Ok((state.filesystem().filesystem_error_code(error)?,))
 }

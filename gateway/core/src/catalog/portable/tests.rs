@@ -1,10 +1,10 @@
 //! What clients see: nothing that they choke on, and nothing that forbids what the plugin allows.
 
-use bytesize::ByteSize;
 use serde_json::json;
 
 use super::*;
-use crate::catalog::Schema;
+use crate::catalog::{Bounds, Schema};
+use crate::config::Limits;
 use crate::json::Json;
 
 fn shown(schema: &Value) -> Value {
@@ -217,7 +217,7 @@ impl Dice {
 
 #[test]
 fn whatever_result_the_plugin_may_give_clients_take() {
-    let compile = |schema: &Value| Schema::compile(&Json::from_value(schema), ByteSize::mib(1));
+    let compile = |schema: &Value| Schema::compile(&Json::from_value(schema), Bounds::from(&Limits::default()));
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     let mut allowed = 0;
     for round in 0..300 {

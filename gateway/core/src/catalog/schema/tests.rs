@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn compile(schema: &Value) -> Result<Schema, SchemaError> {
-    Schema::compile(&Json::from_value(schema), ByteSize::kib(256))
+    Schema::compile(&Json::from_value(schema), Bounds::from(&Limits::default()))
 }
 
 fn misfit(schema: &Value, value: &Value) -> Misfit {
@@ -89,12 +89,15 @@ fn what_is_no_schema_is_refused_with_its_place() {
 #[test]
 fn size_depth_and_doubled_keys_are_limited() {
     let long = Json::parse(format!("{{\"title\":\"{}\"}}", "x".repeat(2_000))).unwrap();
-    let error = Schema::compile(&long, ByteSize::kib(1)).unwrap_err();
+    let bounds = Bounds { most: ByteSize::kib(1), depth: 3 };
+    let error = Schema::compile(&long, bounds).unwrap_err();
     assert_eq!(error.message, "it is 2.0 KiB long; at most 1.0 KiB are allowed");
     let deep = (0..40).fold(json!(true), |inner, _| json!({ "items": [inner] }));
     assert_eq!(compile(&deep).unwrap_err().message, "it nests deeper than 64 levels");
+    let error = Schema::compile(&Json::from_value(&json!({ "items": { "items": { "items": {} } } })), bounds);
+    assert_eq!(error.unwrap_err().message, "it nests deeper than 3 levels");
     let twice = Json::parse(r#"{"type":"object","type":"array"}"#).unwrap();
-    let error = Schema::compile(&twice, ByteSize::kib(1)).unwrap_err();
+    let error = Schema::compile(&twice, bounds).unwrap_err();
     assert!(error.message.contains("twice"), "{error}");
 }
 

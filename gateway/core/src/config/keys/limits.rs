@@ -2,7 +2,7 @@
 //!
 //! Upper ends are where a number stops making sense, not advice: the arithmetic on them can't overflow.
 
-use super::kind::{Key, Kind, Number, optional};
+use super::kind::{Key, Kind, Number, key, optional};
 
 /// The longest a call may be allowed to take: a day, in seconds.
 const DAY: u64 = 86_400;
@@ -135,6 +135,17 @@ pub static LIMITS: &[Key] = &[
         "\"64MiB\"",
         "The size of the component's file.",
     ),
+    key(
+        "compile_time",
+        Kind::Duration(Number { most: DAY, ..Number::positive("nothing could be compiled") }),
+        "Processor time for compiling the component, in whole seconds. Without it: 30 seconds, and 6 more for each \
+         mebibyte of its file.",
+    ),
+    key(
+        "compile_memory",
+        Kind::Size(Number { most: 1 << 40, ..Number::positive("nothing could be compiled") }),
+        "Addresses of the process that compiles the component. Without it: 1GiB, and 64 times the size of its file.",
+    ),
     optional(
         "describe_timeout",
         Kind::Duration(Number { most: DAY, ..Number::positive("no plugin could ever load") }),
@@ -152,5 +163,29 @@ pub static LIMITS: &[Key] = &[
         Kind::Size(Number { most: HELD, ..Number::positive("no tool could be described") }),
         "\"256KiB\"",
         "The text of one JSON Schema.",
+    ),
+    optional(
+        "schema_depth",
+        Kind::Integer(Number { most: 100, ..Number::positive("no tool could be described") }),
+        "64",
+        "How deep the text of one JSON Schema nests: objects and lists. Many clients can't read more than 100 levels.",
+    ),
+    optional(
+        "reuse_calls",
+        Kind::Integer(Number { most: 1_000_000, ..Number::positive("no instance could serve a call") }),
+        "100",
+        "How many calls an instance serves, where the plugin has `instances = \"reused\"`.",
+    ),
+    optional(
+        "reuse_idle",
+        Kind::Duration(Number { most: DAY, ..Number::positive("no instance could wait for a call") }),
+        "\"30s\"",
+        "How long such an instance waits for its next call.",
+    ),
+    key(
+        "reuse_memory",
+        Kind::Size(Number { most: ADDRESSABLE, ..Number::any() }),
+        "Such an instance isn't used again once it has more memory than this: memory never shrinks. Without it: half of \
+         `memory`.",
     ),
 ];

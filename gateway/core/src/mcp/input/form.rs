@@ -8,7 +8,7 @@
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Schema;
+use crate::catalog::{Bounds, Schema};
 use crate::json::Json;
 use crate::names::shown;
 
@@ -22,7 +22,7 @@ use field::{Field, Kind};
 const MAX_FIELDS: usize = 64;
 
 /// The longest schema.
-const MAX_SCHEMA: ByteSize = ByteSize::kib(64);
+const MAX_SCHEMA: Bounds = Bounds { most: ByteSize::kib(64), depth: 64 };
 
 /// Members of `requestedSchema` itself: the first three ask, the others describe the schema to programs, or allow
 /// more than anybody is asked for.
