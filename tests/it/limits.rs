@@ -75,6 +75,8 @@ const ELSEWHERE: &[&str] = &[
     "list_dir",
     "read_file",
     "write_file",
+    "read_without_end",
+    "write_without_end",
     "connect",
     "resolve_name",
     "ask",

@@ -94,7 +94,8 @@ pub fn compile_if_asked() -> Option<ExitCode> {
         ANSWERS.store(true, Ordering::Relaxed);
         return None;
     }
-    let compiled = component(Allowance::read(arguments)).and_then(|component| compile_here(&engine::compiling()?, &component));
+    let compiled = component(Allowance::read(arguments))
+        .and_then(|component| compile_here(&engine::compiling()?, &component));
     let said = match compiled {
         Ok(code) => io::stdout().lock().write_all(&code).map_err(|error| error.to_string()),
         Err(error) => Err(format!("{error:#}")),
@@ -110,7 +111,8 @@ pub fn compile_if_asked() -> Option<ExitCode> {
 
 /// What comes over stdin; then no more is used than it allows.
 fn component(allowance: Option<Allowance>) -> wasmtime::Result<Vec<u8>> {
-    let allowance = allowance.ok_or_else(|| wasmtime::format_err!("nobody said how much compiling may use"))?;
+    let allowance =
+        allowance.ok_or_else(|| wasmtime::format_err!("nobody said how much compiling may use"))?;
     let mut component = Vec::new();
     io::stdin().lock().read_to_end(&mut component)?;
     allowance.keep()?;
@@ -217,11 +219,7 @@ pub(super) fn compile(
     let status = abort.wait().map_err(failed)?;
     let said = said.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
     let code = code.map_err(failed)?;
-    if status.success() {
-        Ok(code)
-    } else {
-        Err(reason(status, &String::from_utf8_lossy(&said), allowance))
-    }
+    if status.success() { Ok(code) } else { Err(reason(status, &String::from_utf8_lossy(&said), allowance)) }
 }
 
 /// Reads to the end, but keeps only so much.

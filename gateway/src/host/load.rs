@@ -152,7 +152,8 @@ impl Loader {
         let abort = Abort::default();
         let _abort = abort.when_dropped();
         let this = Arc::clone(self);
-        in_background("moongate-compile", move || this.compile_in_turn(candidate, allowance, &abort, turn)).await?
+        in_background("moongate-compile", move || this.compile_in_turn(candidate, allowance, &abort, turn))
+            .await?
     }
 
     /// The turn ends with the work, even where that goes on unnoticed.

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 mod asks; // questions to the client
+mod bytes; // files, read and written without end
 mod output; // results that are too big or not what they should be
 mod reach; // files, network, variables
 mod resources; // processor, memory, handles
@@ -351,6 +352,20 @@ impl Zoo {
         reach::told(std::fs::write(path, text).map(|()| "written".to_owned()))
     }
 
+    /// Reads a file or folder again and again until it is refused. For the limit of what is read from files.
+    #[tool]
+    fn read_without_end(&self, path: &str, way: &str) -> Result<String, ToolError> {
+        one_of(way, &bytes::READING)?;
+        Ok(bytes::read(path, way))
+    }
+
+    /// Writes a file again and again until it is refused. For the limit of what is written to files.
+    #[tool]
+    fn write_without_end(&self, path: &str, way: &str) -> Result<String, ToolError> {
+        one_of(way, &bytes::WRITING)?;
+        Ok(bytes::write(path, way))
+    }
+
     /// Opens a TCP connection to an address such as `127.0.0.1:80`. For grants: there is no network of that kind.
     #[tool]
     fn connect(&self, address: &str) -> String {
@@ -439,6 +454,14 @@ impl Zoo {
     fn panicking_prompt(&self) -> String {
         panic!("the zoo panics as it was asked to");
     }
+}
+
+/// Is it one of the ways that there are?
+fn one_of(way: &str, ways: &[&str]) -> Result<(), ToolError> {
+    if ways.contains(&way) {
+        return Ok(());
+    }
+    Err(ToolError::invalid_params(format!("`{way}` is no way; there are {}", ways.join(", "))).at("/way"))
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "list_dir",
             "read_file",
             "write_file",
+            "read_without_end",
+            "write_without_end",
             "connect",
             "resolve_name",
             "ask"

@@ -41,7 +41,9 @@ fn read(given: String, limits: &Limits) -> Result<(Json, Value), Bad> {
         )));
     }
     if text::depth(&given) > *deepest as usize {
-        return Err(Bad::new(format!("it nests deeper than `limits.schema_depth` allows ({deepest} levels)")));
+        return Err(Bad::new(format!(
+            "it nests deeper than `limits.schema_depth` allows ({deepest} levels)"
+        )));
     }
     let no_json = |error: serde_json::Error| Bad::new(format!("it is no JSON: {error}"));
     let given = text::json(given);

@@ -37,15 +37,15 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     types.func_wrap_async("[method]descriptor.open-at", |store, question| Box::new(open(store, question)))?;
     types.func_wrap_async("[method]descriptor.read", |store, question| Box::new(read(store, question)))?;
     types.func_wrap_async("[method]descriptor.write", |store, question| Box::new(write(store, question)))?;
-    types
-        .func_wrap_async("[method]descriptor.set-size", |store, question| Box::new(set_size(store, question)))?;
+    types.func_wrap_async("[method]descriptor.set-size", |store, question| {
+        Box::new(set_size(store, question))
+    })?;
     types.func_wrap("[method]descriptor.read-via-stream", read_via_stream)?;
     types.func_wrap("[method]descriptor.write-via-stream", write_via_stream)?;
     types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
-    types.func_wrap_async(
-        "[method]directory-entry-stream.read-directory-entry",
-        |store, question| Box::new(read_directory_entry(store, question)),
-    )?;
+    types.func_wrap_async("[method]directory-entry-stream.read-directory-entry", |store, question| {
+        Box::new(read_directory_entry(store, question))
+    })?;
     types.func_wrap("filesystem-error-code", error_code)?;
     linker.allow_shadowing(false);
     Ok(())

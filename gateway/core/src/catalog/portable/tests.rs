@@ -217,7 +217,8 @@ impl Dice {
 
 #[test]
 fn whatever_result_the_plugin_may_give_clients_take() {
-    let compile = |schema: &Value| Schema::compile(&Json::from_value(schema), Bounds::from(&Limits::default()));
+    let compile =
+        |schema: &Value| Schema::compile(&Json::from_value(schema), Bounds::from(&Limits::default()));
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     let mut allowed = 0;
     for round in 0..300 {

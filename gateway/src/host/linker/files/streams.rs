@@ -79,7 +79,8 @@ impl Reader {
         match std::mem::replace(&mut self.state, Reading::Closed) {
             Reading::Read(inner, mut bytes) => {
                 let given = bytes.split_to(bytes.len().min(size));
-                self.state = if bytes.is_empty() { Reading::Idle(inner) } else { Reading::Read(inner, bytes) };
+                self.state =
+                    if bytes.is_empty() { Reading::Idle(inner) } else { Reading::Read(inner, bytes) };
                 Ok(given)
             }
             Reading::Failed(error) => Err(error),
