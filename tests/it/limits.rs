@@ -1,6 +1,8 @@
 //! Every limit, hit by a tool of the zoo: it ends as a tool error that names plugin, limit and key; the next call and
 //! every other plugin work. A test fails when the zoo has a tool that stands nowhere here.
 
+mod files;
+
 use std::collections::BTreeSet;
 
 use moongate_tests::{Stdio, Workspace, text};

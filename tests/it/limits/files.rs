@@ -1,0 +1,102 @@
+//! What a call reads from files and writes to them.
+
+use moongate_tests::{Stdio, Workspace, text};
+use serde_json::json;
+
+use super::all_is_well;
+
+/// One piece of what the zoo reads and writes.
+const PIECE: u64 = 64 << 10;
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"@zoo@\"\n\
+         allow.dirs = [{ host = \"in\", guest = \"/in\", mode = \"rw\" }]\n\
+         limits = { read = \"1MiB\", written = \"1MiB\", output = \"0B\" }\n\
+         [plugins.time]\nsource = \"@time@\"\n",
+    );
+    workspace.write("in/a.txt", "x".repeat(300_000));
+    for number in 0..200 {
+        workspace.write(&format!("in/folder/name-{number}.txt"), "");
+    }
+    workspace
+}
+
+/// How many bytes it was, and what was said then.
+#[track_caller]
+fn course(said: &str) -> (u64, &str) {
+    let (bytes, ended) = said.split_once(" bytes, then: ").unwrap_or_else(|| panic!("{said}"));
+    (bytes.parse().unwrap(), ended)
+}
+
+/// A word of what the guest is told. Its standard library knows of streams only that they broke.
+fn refusal(way: &str) -> &'static str {
+    match way {
+        "file" | "append" => "i/o error",
+        _ => "quota",
+    }
+}
+
+#[test]
+fn what_a_call_reads_from_files_ends_in_every_way() {
+    let workspace = workspace();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for way in ["file", "descriptor", "stream", "skip", "splice", "folder"] {
+        let path = if way == "folder" { "/in/folder" } else { "/in/a.txt" };
+        let answer = stdio.call("zoo_read_without_end", json!({ "path": path, "way": way }));
+        let (bytes, ended) = course(text(&answer));
+        assert!(ended.to_lowercase().contains(refusal(way)), "{way}: {answer}");
+        assert!(bytes <= 1 << 20, "{way}: {answer}");
+        let least = match way {
+            "folder" => 100_000,           // a name counts more than its letters
+            "file" => (1 << 20) - 300_000, // whole files
+            _ => (1 << 20) - PIECE,
+        };
+        assert!(bytes >= least, "{way}: {answer}");
+        all_is_well(&mut stdio);
+    }
+    let (_, _, log) = stdio.finish();
+    let told: Vec<_> = log.lines().filter(|line| line.contains("`[plugins.zoo.limits]`")).collect();
+    assert!(
+        matches!(told.as_slice(), [line] if line.contains("`read`") && line.contains("1.0 MiB")),
+        "{log}"
+    );
+}
+
+#[test]
+fn what_a_call_writes_to_files_ends_in_every_way() {
+    let workspace = workspace();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for way in ["file", "append", "descriptor", "stream", "zeros", "size"] {
+        let path = format!("/in/{way}.txt");
+        let answer = stdio.call("zoo_write_without_end", json!({ "path": path, "way": way }));
+        let (bytes, ended) = course(text(&answer));
+        assert!(ended.to_lowercase().contains(refusal(way)), "{way}: {answer}");
+        assert!((1 << 20) - PIECE <= bytes && bytes <= 1 << 20, "{way}: {answer}");
+        let size = workspace.path().join(format!("in/{way}.txt")).metadata().unwrap().len();
+        assert!(size <= 1 << 20, "{way}: {size}");
+        all_is_well(&mut stdio);
+    }
+    let appended = std::fs::read(workspace.path().join("in/append.txt")).unwrap();
+    assert!(appended.len() as u64 > (1 << 20) - PIECE && appended.iter().all(|&byte| byte == b'x'));
+    let (_, _, log) = stdio.finish();
+    let told: Vec<_> = log.lines().filter(|line| line.contains("`[plugins.zoo.limits]`")).collect();
+    assert!(matches!(told.as_slice(), [line] if line.contains("`written`")), "{log}");
+}
+
+#[test]
+fn a_file_of_exactly_as_much_as_may_be_read_is_read() {
+    let workspace = workspace();
+    workspace.write("in/exact.txt", "y".repeat(1 << 20));
+    workspace.write("in/more.txt", "z".repeat((1 << 20) + 1));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for _ in 0..2 {
+        let read = stdio.call("zoo_read_file", json!({ "path": "/in/exact.txt" }));
+        assert_eq!(text(&read).len(), 1 << 20, "each call has as much");
+    }
+    let refused = stdio.call("zoo_read_file", json!({ "path": "/in/more.txt" }));
+    assert!(text(&refused).starts_with("refused: "), "{refused}");
+    let written =
+        stdio.call("zoo_write_file", json!({ "path": "/in/exact.txt", "text": "w".repeat(1 << 20) }));
+    assert_eq!(text(&written), "written");
+}
