@@ -1,0 +1,172 @@
+//! What the tools return: each answer is there twice, as a block for the model and as structured content for programs.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use moongate_sdk::{Content, IntoToolResult, ResourceContents, ToolError, ToolResult, config};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
+
+/// The largest answer, in bytes, both forms together, where the operator says nothing. A little less than crosses
+/// between plugin and gateway at once.
+const LARGEST: usize = 8_000_000;
+
+/// What `gateway.toml` can say in `[plugins.<id>.config]`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct Settings {
+    /// The largest answer in bytes; text counts twice, because it is in the answer twice. Keep it below
+    /// `limits.transfer`. Default: 8000000.
+    max_answer_bytes: Option<usize>,
+}
+
+/// How large an answer may be.
+pub(crate) fn largest() -> usize {
+    let settings: Settings = config::typed().unwrap_or_default();
+    settings.max_answer_bytes.unwrap_or(LARGEST)
+}
+
+/// That an answer can hold a text that comes from `bytes` of a file.
+pub(crate) fn fits(path: &str, bytes: u64) -> Result<(), Fault> {
+    let most = largest() as u64 / 2;
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Fault::Other(format!(
+        "File too large: {path} has {bytes} bytes and one answer holds {most}; read parts of it with `head` or `tail`"
+    )))
+}
+
+/// How much of an answer a text takes: once as it is, once as JSON.
+pub(crate) fn size_of_text(text: &str) -> usize {
+    let escapes = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
+        0..0x20 => 5,
+        _ => 0,
+    });
+    2 * text.len() + escapes.sum::<usize>()
+}
+
+/// A text.
+#[derive(Debug)]
+pub(crate) struct Text(pub(crate) String);
+
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TextForm {
+    content: String,
+}
+
+impl IntoToolResult for Text {
+    fn output_schema() -> Option<String> {
+        Some(moongate_sdk::expansion::output_schema::<TextForm>())
+    }
+
+    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
+        let form = TextForm { content: self.0 };
+        let structured = serde_json::to_string(&form)?;
+        checked(form.content.len() + structured.len())?;
+        Ok(ToolResult { structured: Some(structured), ..ToolResult::text(form.content) })
+    }
+}
+
+/// A file that isn't text.
+#[derive(Debug)]
+pub(crate) enum Media {
+    Image { data: Vec<u8>, mime_type: &'static str },
+    Audio { data: Vec<u8>, mime_type: &'static str },
+    Other { data: Vec<u8>, mime_type: &'static str, uri: String },
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MediaForm {
+    content: Vec<Block>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Block {
+    Played(Played),
+    Held(Held),
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Played {
+    #[serde(rename = "type")]
+    kind: PlayedKind,
+    data: String,
+    #[serde(rename = "mimeType")]
+    mime_type: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum PlayedKind {
+    Image,
+    Audio,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Held {
+    #[serde(rename = "type")]
+    kind: HeldKind,
+    resource: HeldResource,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum HeldKind {
+    Resource,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct HeldResource {
+    uri: String,
+    #[serde(rename = "mimeType")]
+    mime_type: &'static str,
+    blob: String,
+}
+
+impl IntoToolResult for Media {
+    fn output_schema() -> Option<String> {
+        Some(moongate_sdk::expansion::output_schema::<MediaForm>())
+    }
+
+    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
+        let (form, size, block) = match self {
+            Self::Image { data, mime_type } => {
+                let form = Played { kind: PlayedKind::Image, data: STANDARD.encode(&data), mime_type };
+                (Block::Played(form), data.len(), Content::image(data, mime_type))
+            }
+            Self::Audio { data, mime_type } => {
+                let form = Played { kind: PlayedKind::Audio, data: STANDARD.encode(&data), mime_type };
+                (Block::Played(form), data.len(), Content::audio(data, mime_type))
+            }
+            Self::Other { data, mime_type, uri } => {
+                let resource = HeldResource { uri: uri.clone(), mime_type, blob: STANDARD.encode(&data) };
+                let size = data.len();
+                let contents = ResourceContents::blob(uri, data).mime_type(mime_type);
+                let form = Held { kind: HeldKind::Resource, resource };
+                (Block::Held(form), size, Content::embedded(contents))
+            }
+        };
+        let structured = serde_json::to_string(&MediaForm { content: vec![form] })?;
+        checked(size + structured.len())?;
+        Ok(ToolResult { structured: Some(structured), ..ToolResult::new(vec![block]) })
+    }
+}
+
+/// That an answer isn't larger than the gateway takes.
+fn checked(bytes: usize) -> Result<(), ToolError> {
+    let most = largest();
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(ToolError::failed(format_args!(
+        "Answer too large: it has {bytes} bytes and may have {most}; ask for less at once"
+    )))
+}

@@ -1,0 +1,124 @@
+//! `edit_file`: replaces text in a file and shows the difference.
+//!
+//! The text is matched as it stands or, failing that, line by line without regard to the space around each line.
+//! Matching ignores whether lines end in CRLF or LF. What the diff doesn't show is left as it is on the disk, byte for
+//! byte: line ends, and bytes that aren't UTF-8.
+
+use std::fs;
+
+use crate::answer;
+use crate::args::Edit;
+use crate::diff::Diff;
+use crate::fault::Fault;
+use crate::path::Located;
+use crate::{read, write};
+
+/// What becomes of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// It is written.
+    Real,
+    /// It stays as it is.
+    Dry,
+}
+
+/// What came of an edit.
+pub(crate) struct Edited {
+    /// The difference, for people and models.
+    pub(crate) shown: String,
+    /// Is the file another one now?
+    pub(crate) changed: bool,
+}
+
+/// Makes the edits one after the other; all or none.
+pub(crate) fn file(file: &Located, edits: &[Edit], run: Run) -> Result<Edited, Fault> {
+    let path = &file.path;
+    let size = fs::metadata(path).map_err(Fault::system("open", path))?.len();
+    let most = answer::largest() as u64;
+    if size > most {
+        return Err(Fault::Other(format!("File too large: {path} has {size} bytes, and edits stop at {most}")));
+    }
+    let raw = read::bytes(path)?;
+    let before = String::from_utf8_lossy(&raw).replace("\r\n", "\n");
+    let after = applied(&before, edits)?;
+    let diff = Diff::new(&before, &after);
+    let shown = fenced(&diff.unified(path));
+    let changed = before != after;
+    if changed && run == Run::Real {
+        write::file(file, &diff.onto(&raw)?)?;
+    }
+    Ok(Edited { shown, changed: changed && run == Run::Real })
+}
+
+/// The text with all edits made.
+fn applied(text: &str, edits: &[Edit]) -> Result<String, Fault> {
+    let mut text = text.to_owned();
+    for Edit { old_text, new_text } in edits {
+        let old = old_text.replace("\r\n", "\n");
+        let new = new_text.replace("\r\n", "\n");
+        text = if text.contains(&old) {
+            text.replacen(&old, &new, 1)
+        } else {
+            by_line(&text, &old, &new)
+                .ok_or_else(|| Fault::Other(format!("Could not find exact match for edit:\n{old_text}")))?
+        };
+    }
+    Ok(text)
+}
+
+/// Replaces the first lines that are those of `old` but for the space around them.
+fn by_line(text: &str, old: &str, new: &str) -> Option<String> {
+    let old: Vec<&str> = old.split('\n').collect();
+    let lines: Vec<&str> = text.split('\n').collect();
+    let start = lines
+        .windows(old.len())
+        .position(|window| window.iter().zip(&old).all(|(line, old)| trimmed(line) == trimmed(old)))?;
+    let indent = indent_of(lines[start]);
+    let replaced = new.split('\n').enumerate().map(|(at, line)| {
+        if at == 0 {
+            return format!("{indent}{}", unindented(line));
+        }
+        // Later lines keep how far they stand from the first, where both sides are indented.
+        let (old, new) = (old.get(at).map_or("", |old| indent_of(old)), indent_of(line));
+        if old.is_empty() || new.is_empty() {
+            return line.to_owned();
+        }
+        let further = new.chars().count().saturating_sub(old.chars().count());
+        format!("{indent}{}{}", " ".repeat(further), unindented(line))
+    });
+    let lines = lines[..start]
+        .iter()
+        .map(|line| (*line).to_owned())
+        .chain(replaced)
+        .chain(lines[start + old.len()..].iter().map(|line| (*line).to_owned()));
+    Some(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// What JavaScript takes for white space: Unicode's, without NEL, with the byte order mark.
+fn is_space(c: char) -> bool {
+    (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
+}
+
+fn trimmed(line: &str) -> &str {
+    line.trim_matches(is_space)
+}
+
+fn unindented(line: &str) -> &str {
+    line.trim_start_matches(is_space)
+}
+
+fn indent_of(line: &str) -> &str {
+    &line[..line.len() - unindented(line).len()]
+}
+
+/// A diff between as many backticks as it needs.
+fn fenced(diff: &str) -> String {
+    let mut fence = "```".to_owned();
+    while diff.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}diff\n{diff}{fence}\n\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! How a tool fails, in the words that models know from the official server.
+
+use std::io;
+
+/// Why something couldn't be done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// The path isn't the plugin's to touch.
+    #[error("Access denied - {0}")]
+    Denied(String),
+    /// The system says no.
+    #[error("{}", told(.error, .call, .path))]
+    System {
+        error: io::Error,
+        /// What was tried, by the name of the system call.
+        call: &'static str,
+        /// What it was tried on; empty where that adds nothing.
+        path: String,
+    },
+    /// The rest, in a sentence.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Fault {
+    /// The reason of a failed system call on `path`.
+    pub(crate) fn system(call: &'static str, path: &str) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::System { error, call, path: path.to_owned() }
+    }
+
+    /// A failure that the system would report if it were asked.
+    pub(crate) fn of_kind(kind: io::ErrorKind, call: &'static str, path: &str) -> Self {
+        Self::system(call, path)(kind.into())
+    }
+
+    /// Nothing is there.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::System { error, .. } if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// `EPERM`, which has no kind of its own.
+const NOT_PERMITTED: i32 = if cfg!(target_family = "wasm") { 63 } else { 1 };
+
+fn told(error: &io::Error, call: &str, path: &str) -> String {
+    use io::ErrorKind as Kind;
+    let (code, words) = match error.kind() {
+        Kind::NotFound => ("ENOENT", "no such file or directory"),
+        Kind::PermissionDenied if error.raw_os_error() == Some(NOT_PERMITTED) => {
+            ("EPERM", "operation not permitted")
+        }
+        Kind::PermissionDenied => ("EACCES", "permission denied"),
+        Kind::AlreadyExists => ("EEXIST", "file already exists"),
+        Kind::IsADirectory => ("EISDIR", "illegal operation on a directory"),
+        Kind::NotADirectory => ("ENOTDIR", "not a directory"),
+        Kind::DirectoryNotEmpty => ("ENOTEMPTY", "directory not empty"),
+        Kind::InvalidInput => ("EINVAL", "invalid argument"),
+        Kind::InvalidFilename => ("ENAMETOOLONG", "name too long"),
+        Kind::CrossesDevices => ("EXDEV", "cross-device link not permitted"),
+        Kind::StorageFull => ("ENOSPC", "no space left on device"),
+        Kind::QuotaExceeded => ("EDQUOT", "disk quota exceeded"),
+        Kind::FileTooLarge => ("EFBIG", "file too large"),
+        Kind::ReadOnlyFilesystem => ("EROFS", "read-only file system"),
+        _ => return format!("{error}, {call} '{path}'"),
+    };
+    let mut text = format!("{code}: {words}, {call}");
+    if !path.is_empty() {
+        text.push_str(&format!(" '{path}'"));
+    }
+    text
+}

@@ -1,0 +1,41 @@
+//! `get_file_info`: what the system knows of a file.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+
+use crate::fault::Fault;
+use crate::granted::Access;
+use crate::path::Located;
+
+/// One line for each thing that is known.
+pub(crate) fn of(file: &Located) -> Result<String, Fault> {
+    let found = fs::metadata(&file.path).map_err(Fault::system("stat", &file.path))?;
+    // WASI knows neither when a file was made nor whose it is, so this is what the grant lets the tools do with it.
+    let permissions = match file.directory.access {
+        Access::Read => "read",
+        Access::ReadWrite => "read, write",
+    };
+    Ok(format!(
+        "size: {}\ncreated: unknown\nmodified: {}\naccessed: {}\nisDirectory: {}\nisFile: {}\npermissions: {permissions}",
+        found.len(),
+        time(&found, Metadata::modified),
+        time(&found, Metadata::accessed),
+        found.is_dir(),
+        found.is_file(),
+    ))
+}
+
+/// A time as JavaScript writes it, in UTC.
+fn time(found: &Metadata, which: fn(&Metadata) -> io::Result<SystemTime>) -> String {
+    let time = which(found).ok().and_then(|time| Timestamp::try_from(time).ok());
+    time.map_or_else(
+        || "unknown".to_owned(),
+        |time| format!("{} GMT+0000 (Coordinated Universal Time)", time.strftime("%a %b %d %Y %H:%M:%S")),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! What is told of a file.
+
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+
+use crate::tests::{Folder, refused, said};
+
+#[test]
+fn size_times_and_kind_are_told() {
+    let folder = Folder::new();
+    let path = folder.write("a.txt", "12345");
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    let told = said("get_file_info", json!({ "path": path }));
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], "size: 5");
+    assert_eq!(lines[1], "created: unknown");
+    assert_eq!(lines[2], "modified: Tue Nov 14 2023 22:13:20 GMT+0000 (Coordinated Universal Time)");
+    assert!(lines[3].starts_with("accessed: "));
+    assert_eq!(lines[4..], ["isDirectory: false", "isFile: true", "permissions: read, write"]);
+    let directory = said("get_file_info", json!({ "path": "." }));
+    assert!(directory.contains("isDirectory: true\nisFile: false"), "{directory}");
+    let gone = folder.path("gone");
+    assert_eq!(
+        refused("get_file_info", json!({ "path": gone })),
+        format!("ENOENT: no such file or directory, stat '{gone}'")
+    );
+}

@@ -1,0 +1,180 @@
+//! What is in directories: lists and trees.
+
+use std::fs;
+
+use serde::Serialize;
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::args::SortBy;
+use crate::fault::Fault;
+use crate::glob::Globs;
+use crate::path::{self, Located};
+
+/// How deep a tree or a search goes. Deeper trees are made by mistakes and by attackers.
+pub(crate) const DEEPEST: usize = 128;
+
+/// An entry of a directory.
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+}
+
+/// What an entry is. A link is a file, wherever it leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Directory,
+    File,
+}
+
+impl Kind {
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Directory => "[DIR]",
+            Self::File => "[FILE]",
+        }
+    }
+}
+
+/// What WASI's library calls a name that isn't UTF-8.
+const ILLEGAL_SEQUENCE: i32 = 25;
+
+/// The entries of a directory, in the order of their names' bytes.
+pub(crate) fn entries(path: &str) -> Result<Vec<Entry>, Fault> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(path).map_err(Fault::system("scandir", path))? {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // A component has no word for such a name, so it could do nothing with the entry; the others it can.
+            Err(error) if cfg!(target_family = "wasm") && error.raw_os_error() == Some(ILLEGAL_SEQUENCE) => {
+                continue;
+            }
+            Err(error) => return Err(Fault::system("scandir", path)(error)),
+        };
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let kind = if is_dir { Kind::Directory } else { Kind::File };
+        entries.push(Entry { name: entry.file_name().to_string_lossy().into_owned(), kind });
+    }
+    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(entries)
+}
+
+/// One line for each entry.
+pub(crate) fn plain(directory: &Located) -> Result<String, Fault> {
+    let entries = entries(&directory.path)?;
+    let lines = entries.iter().map(|entry| format!("{} {}", entry.kind.mark(), entry.name));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// One line for each entry with its size, and a summary.
+pub(crate) fn with_sizes(directory: &Located, sort: SortBy) -> Result<String, Fault> {
+    let mut sized: Vec<(Entry, u64)> = entries(&directory.path)?
+        .into_iter()
+        .map(|entry| {
+            let found = fs::metadata(path::join(&directory.path, &entry.name));
+            (entry, found.map_or(0, |found| found.len()))
+        })
+        .collect();
+    match sort {
+        SortBy::Name => sized.sort_by_cached_key(|(entry, _)| dictionary(&entry.name)),
+        SortBy::Size => sized.sort_by_key(|(_, size)| std::cmp::Reverse(*size)),
+    }
+    let mut lines: Vec<String> = sized.iter().map(|(entry, size)| sized_line(entry, *size)).collect();
+    let files = || sized.iter().filter(|(entry, _)| entry.kind == Kind::File);
+    let total: u64 = files().map(|(_, size)| size).sum();
+    let count = files().count();
+    lines.push(String::new());
+    lines.push(format!("Total: {count} files, {} directories", sized.len() - count));
+    lines.push(format!("Combined size: {}", size_in_words(total)));
+    Ok(lines.join("\n"))
+}
+
+fn sized_line(entry: &Entry, size: u64) -> String {
+    let Entry { name, kind } = entry;
+    let padding = " ".repeat(30_usize.saturating_sub(name.encode_utf16().count()));
+    let size = match kind {
+        Kind::Directory => String::new(),
+        Kind::File => format!("{:>10}", size_in_words(size)),
+    };
+    format!("{} {name}{padding} {size}", kind.mark())
+}
+
+/// Where a name stands in a dictionary: without regard to accents and case, unless that is all that differs.
+fn dictionary(name: &str) -> (String, String) {
+    let letters = name.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c));
+    let folded = letters.flat_map(char::to_lowercase).collect();
+    // Lower case before upper case.
+    let cases = name.chars().map(|c| if c.is_lowercase() { 'a' } else { 'b' }).collect();
+    (folded, cases)
+}
+
+/// A size such as `1.50 KB`.
+pub(crate) fn size_in_words(bytes: u64) -> String {
+    let mut unit = 1_u128;
+    let mut names = ["B", "KB", "MB", "GB", "TB"].into_iter();
+    let mut name = names.next().unwrap_or_default();
+    for next in names {
+        if u128::from(bytes) < unit * 1024 {
+            break;
+        }
+        (unit, name) = (unit * 1024, next);
+    }
+    if unit == 1 {
+        return format!("{bytes} {name}");
+    }
+    // Hundredths, rounded half up.
+    let hundredths = (u128::from(bytes) * 200 + unit) / (unit * 2);
+    format!("{}.{:02} {name}", hundredths / 100, hundredths % 100)
+}
+
+/// An entry of a tree.
+#[derive(Serialize)]
+struct Node {
+    name: String,
+    #[serde(rename = "type")]
+    kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    children: Option<Vec<Node>>,
+}
+
+/// A directory with everything below it, as JSON.
+pub(crate) fn tree(directory: &Located, exclude: &[String]) -> Result<String, Fault> {
+    let mut room = crate::answer::largest();
+    let exclude = Globs::new(exclude);
+    let nodes = nodes(&directory.path, "", &exclude, DEEPEST, &mut room)?;
+    serde_json::to_string_pretty(&nodes).map_err(|error| Fault::Other(error.to_string()))
+}
+
+fn nodes(
+    path: &str,
+    below: &str,
+    exclude: &Globs<'_>,
+    depth: usize,
+    room: &mut usize,
+) -> Result<Vec<Node>, Fault> {
+    if depth == 0 {
+        return Err(Fault::Other(format!("Directory too deep: {path}; exclude it or begin further down")));
+    }
+    let mut nodes = Vec::new();
+    for Entry { name, kind } in entries(path)? {
+        let below = path::join_below(below, &name);
+        if exclude.leave_out(&below) {
+            continue;
+        }
+        *room = room.checked_sub(2 * name.len() + 48).ok_or_else(|| {
+            Fault::Other("Tree too large for one answer: exclude more, or begin further down".to_owned())
+        })?;
+        let children = match kind {
+            Kind::Directory => {
+                let path = path::join(path, &name);
+                Some(self::nodes(&path, &below, exclude, depth - 1, room)?)
+            }
+            Kind::File => None,
+        };
+        nodes.push(Node { name, kind, children });
+    }
+    Ok(nodes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Lists and trees, entry by entry.
+
+use serde_json::{Value, json};
+
+use crate::tests::{Folder, refused, said};
+
+use super::size_in_words;
+
+fn filled() -> Folder {
+    let folder = Folder::new();
+    folder.write("b.txt", "x".repeat(1152));
+    folder.write("A.txt", "12");
+    folder.write("sub/deep/x.md", "");
+    folder.write("sub/.hidden", "");
+    folder.link("sub", "link");
+    folder
+}
+
+#[test]
+fn a_list_marks_directories() {
+    let folder = filled();
+    assert_eq!(
+        said("list_directory", json!({ "path": "." })),
+        "[FILE] A.txt\n[FILE] b.txt\n[FILE] link\n[DIR] sub"
+    );
+    let gone = folder.path("gone");
+    assert_eq!(
+        refused("list_directory", json!({ "path": gone })),
+        format!("ENOENT: no such file or directory, scandir '{gone}'")
+    );
+    let file = folder.path("b.txt");
+    assert_eq!(
+        refused("list_directory", json!({ "path": file })),
+        format!("ENOTDIR: not a directory, scandir '{file}'")
+    );
+}
+
+#[test]
+fn sizes_are_shown_and_summed() {
+    let folder = Folder::new();
+    folder.write("b.txt", "x".repeat(1152));
+    folder.write("A.txt", "12");
+    folder.write("sub/x", "");
+    let by_name = said("list_directory_with_sizes", json!({ "path": "." }));
+    let lines: Vec<&str> = by_name.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "[FILE] A.txt                                 2 B",
+            "[FILE] b.txt                             1.13 KB",
+            "[DIR] sub                            ",
+            "",
+            "Total: 2 files, 1 directories",
+            "Combined size: 1.13 KB",
+        ]
+    );
+    let by_size = said("list_directory_with_sizes", json!({ "path": ".", "sortBy": "size" }));
+    let place = |name: &str| by_size.find(name).unwrap();
+    assert!(place("b.txt") < place("A.txt"), "{by_size}");
+}
+
+#[test]
+fn names_come_as_in_a_dictionary() {
+    let folder = Folder::new();
+    for name in ["b", "B", "a", "C", "\u{e9}", "f", "e2"] {
+        folder.write(name, "");
+    }
+    let listed = said("list_directory_with_sizes", json!({ "path": "." }));
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().nth(1)).take(7).collect();
+    assert_eq!(names, ["a", "b", "B", "C", "\u{e9}", "e2", "f"]);
+}
+
+#[test]
+fn a_size_is_rounded_half_up() {
+    for (bytes, words) in [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KB"),
+        (1152, "1.13 KB"),
+        (1536, "1.50 KB"),
+        (1_048_575, "1024.00 KB"),
+        (1_048_576, "1.00 MB"),
+        (1 << 50, "1024.00 TB"),
+    ] {
+        assert_eq!(size_in_words(bytes), words, "{bytes}");
+    }
+}
+
+#[test]
+fn a_tree_has_children_where_there_are_directories() {
+    let _folder = filled();
+    let tree: Value = serde_json::from_str(&said("directory_tree", json!({ "path": "." }))).unwrap();
+    let deep = json!([{ "name": "x.md", "type": "file" }]);
+    let sub = json!([
+        { "name": ".hidden", "type": "file" },
+        { "name": "deep", "type": "directory", "children": deep },
+    ]);
+    assert_eq!(
+        tree,
+        json!([
+            { "name": "A.txt", "type": "file" },
+            { "name": "b.txt", "type": "file" },
+            { "name": "link", "type": "file" },
+            { "name": "sub", "type": "directory", "children": sub },
+        ])
+    );
+    let rest = said(
+        "directory_tree",
+        json!({ "path": ".", "excludePatterns": ["deep", "*.txt", "link", "**/.*"] }),
+    );
+    assert_eq!(
+        rest,
+        "[\n  {\n    \"name\": \"sub\",\n    \"type\": \"directory\",\n    \"children\": []\n  }\n]"
+    );
+}
+
+#[test]
+fn a_tree_that_is_too_deep_is_refused() {
+    let folder = Folder::new();
+    folder.write(&format!("{}x", "d/".repeat(200)), "");
+    let said = refused("directory_tree", json!({ "path": "." }));
+    assert!(said.starts_with("Directory too deep: "), "{said}");
+}

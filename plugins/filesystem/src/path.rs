@@ -1,0 +1,221 @@
+//! From a path that was asked for to the file that it means: inside one granted directory, links followed.
+//!
+//! The host lets nothing out of a granted directory, so this isn't the wall. It is here to say why something is
+//! refused, to replace a link's target and not the link, and to tell which file changed.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::ErrorKind;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::fault::Fault;
+use crate::granted::{Directory, Granted};
+
+/// How many links one path may lead through; as many as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// A path inside a granted directory. Nothing need be there.
+#[derive(Debug)]
+pub(crate) struct Located {
+    /// The absolute path, all links followed.
+    pub(crate) path: String,
+    /// The absolute path as it was asked for.
+    pub(crate) asked: String,
+    /// The granted directory.
+    pub(crate) directory: Directory,
+}
+
+impl Located {
+    /// The same, where something is to be changed.
+    pub(crate) fn writable(self) -> Result<Self, Fault> {
+        self.directory.writable()?;
+        Ok(self)
+    }
+}
+
+/// An absolute path without `.`, `..`, empty parts and a slash at the end.
+pub(crate) fn normal(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// A path and a name in it.
+pub(crate) fn join(directory: &str, name: &str) -> String {
+    if directory.ends_with('/') { format!("{directory}{name}") } else { format!("{directory}/{name}") }
+}
+
+/// The same of a path that begins below some directory.
+pub(crate) fn join_below(below: &str, name: &str) -> String {
+    if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") }
+}
+
+/// The directory that a path stands in.
+pub(crate) fn parent(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((parent, _)) => parent,
+    }
+}
+
+/// Finds what `asked` means.
+pub(crate) fn locate(granted: &Granted, asked: &str) -> Result<Located, Fault> {
+    let absolute = absolute(granted, asked)?;
+    let Some(directory) = granted.holding(&absolute).filter(|_| !absolute.contains('\0')) else {
+        return Err(Fault::Denied(format!(
+            "path outside allowed directories: {absolute} not in {}",
+            granted.list()
+        )));
+    };
+    let path = Walk::new(granted, directory, &absolute).end()?;
+    Ok(Located { path, directory: directory.clone(), asked: absolute })
+}
+
+/// The absolute path: one that isn't starts in the first directory that it stays in.
+fn absolute(granted: &Granted, asked: &str) -> Result<String, Fault> {
+    if granted.is_empty() {
+        return Err(Fault::Denied(
+            "no directory is granted to this plugin; the operator grants one with `dirs` in the plugin's `allow` table"
+                .to_owned(),
+        ));
+    }
+    if asked == "~" || asked.starts_with("~/") {
+        // There is no home here, and nobody means a directory named `~`.
+        return Err(Fault::Denied(format!(
+            "path outside allowed directories: {asked} not in {}",
+            granted.list()
+        )));
+    }
+    if let [drive, b':', rest @ ..] = asked.as_bytes()
+        && drive.is_ascii_alphabetic()
+        && matches!(rest.first(), None | Some(b'/' | b'\\'))
+    {
+        return Err(Fault::Denied(format!("Windows-style path received on a POSIX host: {asked}")));
+    }
+    if asked.starts_with('/') {
+        return Ok(normal(asked));
+    }
+    let mut candidates = granted.paths().map(|directory| normal(&format!("{directory}/{asked}")));
+    let first = candidates.next().unwrap_or_default();
+    if granted.holding(&first).is_some() {
+        return Ok(first);
+    }
+    Ok(candidates.find(|candidate| granted.holding(candidate).is_some()).unwrap_or(first))
+}
+
+/// The way along a path, part by part.
+struct Walk<'a> {
+    granted: &'a Granted,
+    directory: &'a Directory,
+    absolute: &'a str,
+    /// Where it has come to: a path without links.
+    here: String,
+    /// What is left of the way, and whether a link added it.
+    left: VecDeque<(String, Origin)>,
+    links: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Asked,
+    Link,
+}
+
+impl<'a> Walk<'a> {
+    fn new(granted: &'a Granted, directory: &'a Directory, absolute: &'a str) -> Self {
+        let below = directory.below(absolute).unwrap_or_default();
+        let parts = below.split('/').filter(|part| !part.is_empty());
+        let left = parts.map(|part| (part.to_owned(), Origin::Asked)).collect();
+        Self { granted, directory, absolute, here: directory.path.clone(), left, links: 0 }
+    }
+
+    /// The path at the end.
+    fn end(mut self) -> Result<String, Fault> {
+        while let Some((part, origin)) = self.left.pop_front() {
+            match part.as_str() {
+                "." | "" => continue,
+                ".." if self.here == self.directory.path => return Err(self.leads_out()),
+                ".." => {
+                    self.here = parent(&self.here).to_owned();
+                    continue;
+                }
+                _ => {}
+            }
+            let next = join(&self.here, &part);
+            match fs::symlink_metadata(&next) {
+                Ok(found) if found.is_symlink() => self.follow(&next)?,
+                Ok(_) => self.here = next,
+                Err(error) if error.kind() == ErrorKind::NotFound && origin == Origin::Link => {
+                    let parent = parent(self.absolute);
+                    return Err(Fault::Other(format!("Parent directory does not exist: {parent}")));
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => match self.written_otherwise(&part)? {
+                    Some(name) => self.left.push_front((name, origin)),
+                    None => return Ok(self.left.iter().fold(next, |path, (part, _)| join(&path, part))),
+                },
+                Err(error) => return Err(Fault::system("realpath", self.absolute)(error)),
+            }
+        }
+        Ok(self.here)
+    }
+
+    /// Goes on where a link leads to.
+    fn follow(&mut self, link: &str) -> Result<(), Fault> {
+        self.links += 1;
+        if self.links > MOST_LINKS {
+            return Err(Fault::Other(format!(
+                "ELOOP: too many symbolic links encountered, realpath '{}'",
+                self.absolute
+            )));
+        }
+        let target = match fs::read_link(link) {
+            Ok(target) => target.to_string_lossy().into_owned(),
+            // The host doesn't even tell where such a link leads.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(self.leads_out()),
+            Err(error) => return Err(Fault::system("realpath", self.absolute)(error)),
+        };
+        if target.starts_with('/') {
+            return Err(self.leads_out());
+        }
+        for part in target.rsplit('/') {
+            self.left.push_front((part.to_owned(), Origin::Link));
+        }
+        Ok(())
+    }
+
+    fn leads_out(&self) -> Fault {
+        Fault::Denied(format!(
+            "symlink target outside allowed directories: {} not in {}",
+            self.absolute,
+            self.granted.list()
+        ))
+    }
+
+    /// The entry whose name is the same text with its accents written in another way, as macOS and Linux differ.
+    fn written_otherwise(&self, part: &str) -> Result<Option<String>, Fault> {
+        if part.is_ascii() {
+            return Ok(None);
+        }
+        let Ok(entries) = fs::read_dir(&self.here) else { return Ok(None) };
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut equal = names.filter(|name| name != part && name.nfc().eq(part.nfc()));
+        match (equal.next(), equal.next()) {
+            (Some(_), Some(_)) => {
+                Err(Fault::Other(format!("Ambiguous Unicode path component: {part}")))
+            }
+            (found, _) => Ok(found),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What a path means, and what is refused.
+
+use crate::granted::Granted;
+use crate::tests::Folder;
+
+use super::{locate, normal, parent};
+
+fn found(asked: &str) -> String {
+    match locate(&Granted::now(), asked) {
+        Ok(located) => located.path,
+        Err(fault) => fault.to_string(),
+    }
+}
+
+#[test]
+fn a_path_is_made_normal() {
+    for (path, expected) in
+        [("/a//b/./c/", "/a/b/c"), ("/a/../../b", "/b"), ("/", "/"), ("//", "/"), ("a/..", "/")]
+    {
+        assert_eq!(normal(path), expected, "{path}");
+    }
+    assert_eq!((parent("/a/b"), parent("/a"), parent("/")), ("/a", "/", "/"));
+}
+
+#[test]
+fn a_relative_path_starts_in_the_allowed_directory() {
+    let folder = Folder::new();
+    assert_eq!(found("sub/new.txt"), folder.path("sub/new.txt"));
+    assert_eq!(found("."), folder.path(""));
+    assert_eq!(found(""), folder.path(""));
+}
+
+#[test]
+fn what_lies_outside_is_refused_and_the_allowed_directories_are_named() {
+    let folder = Folder::new();
+    let root = folder.path("");
+    let outside = |path: &str| format!("Access denied - path outside allowed directories: {path} not in {root}");
+    assert_eq!(found("/etc/hostname"), outside("/etc/hostname"));
+    assert_eq!(found(&format!("{root}/../x")), outside(&format!("{}/x", parent(&root))));
+    assert_eq!(found(&format!("{root}x")), outside(&format!("{root}x")), "a name that begins alike");
+    assert_eq!(found("~/x"), outside("~/x"));
+    assert_eq!(found("a\0b"), outside(&format!("{root}/a\0b")));
+    assert_eq!(
+        found("C:\\Users\\x"),
+        "Access denied - Windows-style path received on a POSIX host: C:\\Users\\x"
+    );
+}
+
+#[test]
+fn links_are_followed_inside_and_refused_where_they_lead_out() {
+    let folder = Folder::new();
+    let root = folder.path("");
+    folder.write("sub/a.txt", "");
+    folder.link("sub", "dir");
+    folder.link("../sub/a.txt", "sub/up");
+    folder.link("../../etc", "sub/out");
+    folder.link("/etc", "absolute");
+    folder.link("b", "a");
+    folder.link("a", "b");
+    folder.link("gone/x", "dangling");
+    assert_eq!(found("dir/a.txt"), folder.path("sub/a.txt"));
+    assert_eq!(found("dir/up"), folder.path("sub/a.txt"));
+    assert_eq!(found("dir/new/deeper"), folder.path("sub/new/deeper"));
+    for (asked, at) in [("sub/out/hostname", "sub/out/hostname"), ("absolute/x", "absolute/x")] {
+        assert_eq!(
+            found(asked),
+            format!(
+                "Access denied - symlink target outside allowed directories: {} not in {root}",
+                folder.path(at)
+            )
+        );
+    }
+    assert!(found("a").starts_with("ELOOP: "));
+    assert_eq!(found("dangling"), format!("Parent directory does not exist: {root}"));
+    folder.write("file", "");
+    assert!(found("file/x").starts_with("ENOTDIR: not a directory, realpath "), "{}", found("file/x"));
+}
+
+#[test]
+fn a_name_is_found_however_its_accents_are_written() {
+    let folder = Folder::new();
+    let composed = folder.write("caf\u{e9}/x.txt", "");
+    assert_eq!(found("cafe\u{301}/x.txt"), composed);
+    assert_eq!(found("cafe\u{301}/new.txt"), folder.path("caf\u{e9}/new.txt"));
+    folder.write("\u{212b}", "");
+    folder.write("A\u{30a}", "");
+    assert_eq!(found("\u{c5}"), "Ambiguous Unicode path component: \u{c5}");
+    assert_eq!(found("\u{fc}"), folder.path("\u{fc}"), "nothing is there yet");
+}

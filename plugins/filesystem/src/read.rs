@@ -1,0 +1,167 @@
+//! Reading files: whole, their first or last lines, as text or as they are.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+
+use crate::answer::{self, Media};
+use crate::fault::Fault;
+use crate::path::Located;
+use crate::{mime, uri};
+
+/// How much is read at once where only a part of the file is needed, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// Which lines of a file to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lines {
+    All,
+    First(usize),
+    Last(usize),
+}
+
+impl Lines {
+    /// From the arguments `head` and `tail`; 0 is the same as nothing.
+    pub(crate) fn asked(head: Option<f64>, tail: Option<f64>) -> Result<Self, Fault> {
+        match (count("head", head)?, count("tail", tail)?) {
+            (0, 0) => Ok(Self::All),
+            (head, 0) => Ok(Self::First(head)),
+            (0, tail) => Ok(Self::Last(tail)),
+            _ => Err(Fault::Other(
+                "Cannot specify both head and tail parameters simultaneously".to_owned(),
+            )),
+        }
+    }
+}
+
+fn count(name: &str, lines: Option<f64>) -> Result<usize, Fault> {
+    let lines = lines.unwrap_or_default();
+    if lines < 0.0 || lines.fract() != 0.0 {
+        return Err(Fault::Other(format!("`{name}` must be a whole number of lines, not {lines}")));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no file has more lines than fit, and a negative number is refused above"
+    )]
+    Ok(lines as usize)
+}
+
+/// A file's text. Bytes that aren't UTF-8 become U+FFFD.
+pub(crate) fn text(file: &Located, lines: Lines) -> Result<String, Fault> {
+    let path = &file.path;
+    let bytes = match lines {
+        Lines::All => whole(path)?,
+        Lines::First(count) => first(path, count)?,
+        Lines::Last(count) => last(path, count)?,
+    };
+    let text = decode(bytes);
+    // As in the official server: only the end of a file is given with plain line ends.
+    Ok(if matches!(lines, Lines::Last(_)) { text.replace("\r\n", "\n") } else { text })
+}
+
+/// A picture, a sound, or whatever it is, by the ending of its name.
+pub(crate) fn media(file: &Located) -> Result<Media, Fault> {
+    let data = whole(&file.path)?;
+    let mime_type = mime::of_media(&file.path);
+    Ok(match mime_type.split_once('/') {
+        Some(("image", _)) => Media::Image { data, mime_type },
+        Some(("audio", _)) => Media::Audio { data, mime_type },
+        _ => Media::Other { data, mime_type, uri: uri::of(&file.path) },
+    })
+}
+
+/// All bytes of a file that an answer can hold.
+pub(crate) fn whole(path: &str) -> Result<Vec<u8>, Fault> {
+    let size = fs::metadata(path).map_err(Fault::system("open", path))?.len();
+    answer::fits(path, size)?;
+    bytes(path)
+}
+
+/// All bytes of a file.
+pub(crate) fn bytes(path: &str) -> Result<Vec<u8>, Fault> {
+    let mut file = open(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|error| while_reading(error, path))?;
+    Ok(bytes)
+}
+
+/// The first lines, without the last one's end.
+fn first(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
+    let mut file = open(path)?;
+    let (mut bytes, mut chunk, mut found) = (Vec::new(), vec![0; CHUNK], 0);
+    loop {
+        let read = file.read(&mut chunk).map_err(|error| while_reading(error, path))?;
+        if read == 0 {
+            break;
+        }
+        for (at, _) in chunk[..read].iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            found += 1;
+            if found == count {
+                bytes.extend_from_slice(&chunk[..at]);
+                return Ok(bytes);
+            }
+        }
+        bytes.extend_from_slice(&chunk[..read]);
+        answer::fits(path, bytes.len() as u64)?;
+    }
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    Ok(bytes)
+}
+
+/// The last lines; an end of line at the very end belongs to the last one.
+fn last(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
+    let mut file = open(path)?;
+    let mut start = file.seek(SeekFrom::End(0)).map_err(|error| while_reading(error, path))?;
+    // The chunks that were read, the last one of the file first.
+    let (mut chunks, mut size, mut found) = (Vec::<Vec<u8>>::new(), 0, 0);
+    'file: while start > 0 {
+        let length = usize::try_from(start).unwrap_or(CHUNK).min(CHUNK);
+        start -= length as u64;
+        let mut chunk = vec![0; length];
+        file.seek(SeekFrom::Start(start))
+            .and_then(|_| file.read_exact(&mut chunk))
+            .map_err(|error| while_reading(error, path))?;
+        let mut search = if chunks.is_empty() && chunk.last() == Some(&b'\n') { length - 1 } else { length };
+        while let Some(at) = chunk[..search].iter().rposition(|byte| *byte == b'\n') {
+            found += 1;
+            if found == count {
+                chunk.drain(..=at);
+                chunks.push(chunk);
+                break 'file;
+            }
+            search = at;
+        }
+        size += length as u64;
+        answer::fits(path, size)?;
+        chunks.push(chunk);
+    }
+    chunks.reverse();
+    Ok(chunks.concat())
+}
+
+fn open(path: &str) -> Result<File, Fault> {
+    let file = File::open(path).map_err(Fault::system("open", path))?;
+    if file.metadata().is_ok_and(|found| found.is_dir()) {
+        return Err(Fault::of_kind(ErrorKind::IsADirectory, "read", ""));
+    }
+    Ok(file)
+}
+
+fn while_reading(error: std::io::Error, path: &str) -> Fault {
+    let path = if error.kind() == ErrorKind::IsADirectory { "" } else { path };
+    Fault::system("read", path)(error)
+}
+
+/// Bytes as text.
+pub(crate) fn decode(bytes: Vec<u8>) -> String {
+    match String::from_utf8_lossy(&bytes) {
+        Cow::Owned(text) => text,
+        Cow::Borrowed(_) => String::from_utf8(bytes).expect("it was just found to be UTF-8"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Files as resources: what they hold, which paths there are, and who hears when one changes.
+
+use moongate_sdk::{ResourceContents, ToolError, changes};
+
+use crate::granted::Granted;
+use crate::list::{self, DEEPEST, Kind};
+use crate::path::{self, Located};
+use crate::{mime, read, uri};
+
+/// How many suggestions MCP lets a completion give.
+const MOST_COMPLETIONS: usize = 100;
+
+/// Of how many files below a moved directory their subscribers hear.
+const MOST_MOVED: usize = 1000;
+
+/// What the file holds: text where it is text, else bytes.
+pub(crate) fn contents(granted: &Granted, path: &str, uri: &str) -> Result<ResourceContents, ToolError> {
+    let file = path::locate(granted, path).map_err(|fault| ToolError::not_found(&fault))?;
+    let bytes = read::whole(&file.path).map_err(|fault| {
+        if fault.is_not_found() { ToolError::not_found(&fault) } else { ToolError::failed(&fault) }
+    })?;
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => ResourceContents::text(uri, text).mime_type(mime::of_resource(&file.path, true)),
+        Err(other) => {
+            ResourceContents::blob(uri, other.into_bytes()).mime_type(mime::of_resource(&file.path, false))
+        }
+    })
+}
+
+/// Tells that this file holds something new.
+pub(crate) fn changed(file: &Located) {
+    changes::resource(&uri::of(&file.path));
+    if file.asked != file.path {
+        // Who subscribed by way of a link knows the file by that name.
+        changes::resource(&uri::of(&file.asked));
+    }
+}
+
+/// Tells that something is elsewhere now, with every file below it.
+pub(crate) fn moved(from: &Located, to: &Located) {
+    changed(from);
+    changed(to);
+    let mut left = MOST_MOVED;
+    moved_below(&from.path, &to.path, DEEPEST, &mut left);
+}
+
+fn moved_below(from: &str, to: &str, depth: usize, left: &mut usize) {
+    // A file has no entries.
+    let Ok(entries) = list::entries(to) else { return };
+    for entry in entries {
+        let [from, to] = [from, to].map(|path| path::join(path, &entry.name));
+        match entry.kind {
+            Kind::Directory if depth > 0 => moved_below(&from, &to, depth - 1, left),
+            Kind::Directory => {}
+            Kind::File if *left > 0 => {
+                *left -= 1;
+                changes::resource(&uri::of(&from));
+                changes::resource(&uri::of(&to));
+            }
+            Kind::File => return,
+        }
+    }
+}
+
+/// Paths that begin with what was typed, which has no slash before it; directories end in one.
+pub(crate) fn completions(granted: &Granted, typed: &str) -> Vec<String> {
+    let typed = format!("/{}", typed.trim_start_matches('/'));
+    let (directory, name) = typed.rsplit_once('/').unwrap_or_default();
+    let mut found: Vec<String> =
+        granted.paths().map(|path| format!("{path}/")).filter(|path| path.starts_with(&typed)).collect();
+    let directory = if directory.is_empty() { "/" } else { directory };
+    if let Ok(located) = path::locate(granted, directory) {
+        for entry in list::entries(&located.path).unwrap_or_default() {
+            if entry.name.starts_with(name) {
+                let slash = if entry.kind == Kind::Directory { "/" } else { "" };
+                found.push(format!("{}{slash}", path::join(directory, &entry.name)));
+            }
+        }
+    }
+    found.truncate(MOST_COMPLETIONS);
+    found.into_iter().map(|path| path.trim_start_matches('/').to_owned()).collect()
+}
+

@@ -1,0 +1,23 @@
+//! What a search finds.
+
+use serde_json::json;
+
+use crate::tests::{Folder, said};
+
+#[test]
+fn what_fits_is_found_and_what_is_left_out_is_not_entered() {
+    let folder = Folder::new();
+    folder.write("a.md", "");
+    folder.write("sub/b.md", "");
+    folder.write("skip/c.md", "");
+    folder.link("/etc/hostname", "out.md");
+    folder.link("a.md", "in.md");
+    let search = |pattern: &str, exclude: &[&str]| {
+        said("search_files", json!({ "path": ".", "pattern": pattern, "excludePatterns": exclude }))
+    };
+    let all = |names: &[&str]| names.iter().map(|name| folder.path(name)).collect::<Vec<_>>().join("\n");
+    assert_eq!(search("*.md", &[]), all(&["a.md", "in.md"]));
+    assert_eq!(search("**/*.md", &["skip"]), all(&["a.md", "in.md", "sub/b.md"]));
+    assert_eq!(search("s*", &[]), all(&["skip", "sub"]));
+    assert_eq!(search("*.txt", &[]), "No matches found");
+}

@@ -1,0 +1,303 @@
+//! The tools as a client sees them, on a temporary folder.
+
+use std::fs;
+
+use moongate_sdk::testing::{Change, Client};
+use moongate_sdk::{CompletionTarget, Content, Failure, ResourceBody};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Filesystem, grant};
+
+/// A folder that is granted to this thread's calls.
+pub(crate) struct Folder {
+    folder: TempDir,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let folder = Self::unreachable();
+        grant(&[], &[&folder.path("")]);
+        folder
+    }
+
+    pub(crate) fn read_only() -> Self {
+        let folder = Self::unreachable();
+        grant(&[&folder.path("")], &[]);
+        folder
+    }
+
+    fn unreachable() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A path in it; of nothing, its own.
+    pub(crate) fn path(&self, below: &str) -> String {
+        // The system's folder for temporary files may be behind a link.
+        let root = self.folder.path().canonicalize().unwrap();
+        root.join(below).to_str().unwrap().trim_end_matches('/').to_owned()
+    }
+
+    pub(crate) fn write(&self, below: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(below);
+        fs::create_dir_all(super::path::parent(&path)).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn link(&self, target: &str, below: &str) -> String {
+        let path = self.path(below);
+        std::os::unix::fs::symlink(target, &path).unwrap();
+        path
+    }
+
+    /// All that is in it, by relative path; a directory ends in a slash.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut left = vec![String::new()];
+        while let Some(below) = left.pop() {
+            for entry in fs::read_dir(self.path(&below)).unwrap() {
+                let entry = entry.unwrap();
+                let name = format!("{below}{}", entry.file_name().to_str().unwrap());
+                if entry.file_type().unwrap().is_dir() {
+                    left.push(format!("{name}/"));
+                    names.push(format!("{name}/"));
+                } else {
+                    names.push(name);
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+}
+
+fn client() -> Client<Filesystem> {
+    Client::new()
+}
+
+/// What a tool says that succeeds.
+#[track_caller]
+pub(crate) fn said(tool: &str, args: Value) -> String {
+    let result = client().call(tool, args).unwrap();
+    assert!(!result.failed(), "{}", result.all_text());
+    assert_eq!(result.structured_value(), json!({ "content": result.all_text() }));
+    result.all_text()
+}
+
+/// What a tool says that fails.
+#[track_caller]
+pub(crate) fn refused(tool: &str, args: Value) -> String {
+    let result = client().call(tool, args).unwrap();
+    assert!(result.failed(), "{}", result.all_text());
+    result.all_text()
+}
+
+#[test]
+fn every_tool_says_what_it_may_change() {
+    let tools = client().tools();
+    let hints = |tool: &moongate_sdk::Tool| {
+        let hints = tool.annotations.clone().unwrap();
+        assert!(tool.title.is_some() && tool.output_schema.is_some(), "{}", tool.name);
+        assert_eq!(hints.open_world, Some(false), "{}", tool.name);
+        (hints.read_only, hints.idempotent, hints.destructive)
+    };
+    let changing: Vec<_> = tools
+        .iter()
+        .map(|tool| (tool.name.as_str(), hints(tool)))
+        .filter(|(_, hints)| *hints != (Some(true), None, None))
+        .collect();
+    assert_eq!(
+        changing,
+        [
+            ("write_file", (Some(false), Some(true), Some(true))),
+            ("edit_file", (Some(false), Some(false), Some(true))),
+            ("create_directory", (Some(false), Some(true), Some(false))),
+            ("move_file", (Some(false), Some(false), Some(true))),
+        ]
+    );
+    assert_eq!(tools.len(), 14);
+}
+
+#[test]
+fn arguments_that_may_be_left_out_say_so_and_have_no_null() {
+    let schema = |name: &str| -> Value {
+        let tool = client().tools().into_iter().find(|tool| tool.name == name).unwrap();
+        serde_json::from_str(&tool.input_schema).unwrap()
+    };
+    let read = schema("read_text_file");
+    assert_eq!(read["required"], json!(["path"]));
+    assert_eq!(read["properties"]["head"]["type"], "number");
+    assert_eq!(read["properties"]["head"].get("default"), None);
+    let edit = schema("edit_file");
+    assert_eq!(edit["required"], json!(["path", "edits"]));
+    assert_eq!(edit["properties"]["dryRun"]["default"], false);
+    assert_eq!(edit["properties"]["edits"]["items"]["required"], json!(["oldText", "newText"]));
+    assert_eq!(schema("list_directory_with_sizes")["properties"]["sortBy"]["enum"], json!(["name", "size"]));
+    assert_eq!(schema("read_multiple_files")["properties"]["paths"]["minItems"], 1);
+}
+
+#[test]
+fn without_a_grant_everything_is_refused_and_the_cure_is_named() {
+    grant(&[], &[]);
+    for (tool, args) in [
+        ("read_text_file", json!({ "path": "/etc/hostname" })),
+        ("write_file", json!({ "path": "a.txt", "content": "" })),
+        ("list_directory", json!({ "path": "." })),
+    ] {
+        let said = refused(tool, args);
+        assert!(said.starts_with("Access denied - no directory is granted") && said.contains("`dirs`"), "{said}");
+    }
+    assert_eq!(said("list_allowed_directories", json!({})), "Allowed directories:\n");
+}
+
+#[test]
+fn what_may_only_be_read_is_not_changed() {
+    let folder = Folder::read_only();
+    let path = folder.write("a.txt", "one\n");
+    let edits = json!([{ "oldText": "one", "newText": "two" }]);
+    for (tool, args) in [
+        ("write_file", json!({ "path": path, "content": "x" })),
+        ("write_file", json!({ "path": folder.path("new.txt"), "content": "x" })),
+        ("edit_file", json!({ "path": path, "edits": edits })),
+        ("create_directory", json!({ "path": folder.path("new") })),
+        ("move_file", json!({ "source": path, "destination": folder.path("b.txt") })),
+    ] {
+        let said = refused(tool, args);
+        assert_eq!(said, format!("Access denied - `{}` may only be read, not changed", folder.path("")));
+    }
+    assert_eq!(folder.names(), ["a.txt"]);
+    assert_eq!(said("read_text_file", json!({ "path": path })), "one\n");
+    let shown = said("edit_file", json!({ "path": path, "edits": edits, "dryRun": true }));
+    assert!(shown.contains("-one\n+two\n"), "a look changes nothing: {shown}");
+    assert_eq!(fs::read_to_string(path).unwrap(), "one\n");
+}
+
+#[test]
+fn a_tool_that_changes_a_file_tells_its_subscribers_and_one_that_fails_does_not() {
+    let folder = Folder::new();
+    folder.write("sub/a b.txt", "one\n");
+    let link = folder.link("sub/a b.txt", "link.txt");
+    let uri = |below: &str| Change::Resource(super::uri::of(&folder.path(below)));
+    let changes = |tool: &str, args: Value| {
+        let client = client();
+        client.call(tool, args).unwrap();
+        client.changes()
+    };
+    let written = changes("write_file", json!({ "path": link, "content": "two\n" }));
+    assert_eq!(written, [uri("sub/a b.txt"), uri("link.txt")]);
+    assert!(matches!(&written[0], Change::Resource(uri) if uri.ends_with("/sub/a%20b.txt")));
+    let path = folder.path("sub/a b.txt");
+    let edits = json!([{ "oldText": "two", "newText": "three" }]);
+    assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits, "dryRun": true })), []);
+    assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits })), [uri("sub/a b.txt")]);
+    assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits })), [], "it no longer fits");
+    assert_eq!(
+        changes("move_file", json!({ "source": folder.path("sub"), "destination": folder.path("moved") })),
+        [uri("sub"), uri("moved"), uri("sub/a b.txt"), uri("moved/a b.txt")]
+    );
+}
+
+#[test]
+fn several_files_are_read_though_one_cannot_be() {
+    let folder = Folder::new();
+    let (one, two) = (folder.write("one.txt", "1"), folder.write("two.txt", "2\n"));
+    let gone = folder.path("gone.txt");
+    assert_eq!(
+        said("read_multiple_files", json!({ "paths": [one, gone, two] })),
+        format!(
+            "{one}:\n1\n\n---\n{gone}: Error - ENOENT: no such file or directory, open '{gone}'\n---\n{two}:\n2\n\n"
+        )
+    );
+}
+
+#[test]
+fn an_answer_never_outgrows_what_the_gateway_takes() {
+    let folder = Folder::new();
+    let path = folder.write("large.txt", "line\n".repeat(500));
+    let client = Client::<Filesystem>::new().config("max_answer_bytes", 4000);
+    let call = |tool: &str, args: Value| client.call(tool, args).unwrap();
+    let whole = call("read_text_file", json!({ "path": path }));
+    assert!(whole.failed());
+    assert_eq!(
+        whole.all_text(),
+        format!(
+            "File too large: {path} has 2500 bytes and one answer holds 2000; read parts of it with `head` or `tail`"
+        )
+    );
+    assert_eq!(call("read_text_file", json!({ "path": path, "head": 2 })).all_text(), "line\nline");
+    assert_eq!(call("read_text_file", json!({ "path": path, "tail": 1 })).all_text(), "line\n");
+    assert!(call("read_text_file", json!({ "path": path, "tail": 450 })).failed());
+    let small = folder.write("small.txt", "x".repeat(1200));
+    let several = call("read_multiple_files", json!({ "paths": [small, small, path] })).all_text();
+    assert!(several.contains(": Error - no room left") && several.contains(": Error - File too large"), "{several}");
+    for at in 0..60 {
+        folder.write(&format!("many/{at:040}"), "");
+    }
+    for (tool, args) in [
+        ("directory_tree", json!({ "path": folder.path("many") })),
+        ("search_files", json!({ "path": folder.path("many"), "pattern": "*" })),
+        ("list_directory", json!({ "path": folder.path("many") })),
+    ] {
+        let said = call(tool, args);
+        assert!(said.failed() && said.all_text().to_lowercase().contains("too "), "{tool}: {}", said.all_text());
+    }
+}
+
+#[test]
+fn pictures_sounds_and_other_files_come_as_what_they_are() {
+    let folder = Folder::new();
+    let media = |name: &str| {
+        let path = folder.write(name, [0, 255, 1]);
+        let result = client().call("read_media_file", json!({ "path": path })).unwrap();
+        (result.content[0].clone(), result.structured_value()["content"][0].clone())
+    };
+    let (block, form) = media("a.PNG");
+    assert_eq!(block, Content::image([0, 255, 1], "image/png"));
+    assert_eq!(form, json!({ "type": "image", "data": "AP8B", "mimeType": "image/png" }));
+    let (block, form) = media("a.ogg");
+    assert_eq!(block, Content::audio([0, 255, 1], "audio/ogg"));
+    assert_eq!(form["type"], "audio");
+    let (block, form) = media("a b.bin");
+    let uri = super::uri::of(&folder.path("a b.bin"));
+    assert!(matches!(block, Content::Embedded(held) if held.contents.uri == uri));
+    let resource = json!({ "uri": uri, "mimeType": "application/octet-stream", "blob": "AP8B" });
+    assert_eq!(form, json!({ "type": "resource", "resource": resource }));
+}
+
+#[test]
+fn a_file_is_a_resource() {
+    let folder = Folder::new();
+    let client = client();
+    assert_eq!(client.templates()[0].uri_template, "file:///{+path}");
+    let read = |path: &str| {
+        let result = client.read(&super::uri::of(path))?;
+        Ok::<_, Failure>((result.contents[0].mime_type.clone().unwrap(), result.contents[0].body.clone()))
+    };
+    let text = read(&folder.write("a b/ü.md", "# Hi\n")).unwrap();
+    assert_eq!(text, ("text/markdown".to_owned(), ResourceBody::Text("# Hi\n".to_owned())));
+    let bytes = read(&folder.write("x", [255, 0])).unwrap();
+    assert_eq!(bytes, ("application/octet-stream".to_owned(), ResourceBody::Blob(vec![255, 0])));
+    for gone in [folder.path("gone"), "/etc/hostname".to_owned()] {
+        assert!(matches!(read(&gone), Err(Failure::NotFound(_))), "{gone}");
+    }
+    assert!(matches!(read(&folder.path("a b")), Err(Failure::Internal(_))), "a directory");
+}
+
+#[test]
+fn paths_are_completed_part_by_part() {
+    let folder = Folder::new();
+    folder.write("docs/one.md", "");
+    folder.write("docs/other/x", "");
+    folder.write("dot", "");
+    let root = folder.path("").trim_start_matches('/').to_owned();
+    let complete = |typed: &str| {
+        let target = CompletionTarget::ResourceTemplate("file:///{+path}".to_owned());
+        client().complete(&target, "path", typed, &[]).unwrap().values
+    };
+    assert_eq!(complete(""), [format!("{root}/")]);
+    assert_eq!(complete(&root[..4]), [format!("{root}/")]);
+    assert_eq!(complete(&format!("{root}/do")), [format!("{root}/docs/"), format!("{root}/dot")]);
+    assert_eq!(complete(&format!("{root}/docs/o")), [format!("{root}/docs/one.md"), format!("{root}/docs/other/")]);
+    assert_eq!(complete("etc/host"), [""; 0]);
+}
