@@ -113,6 +113,7 @@ impl<'a> Bench<'a> {
         fs::write(&config, text).with_context(|| format!("`{}` can't be written", config.display()))?;
         let mut gateway = Command::new(&self.options.gateway);
         gateway.args(["serve", "--stdio", "-c"]).arg(&config);
+        gateway.env_remove("MOONGATE_STATE_DIR"); // each start begins with nothing
         let theirs = Server::start("official", official, self.folder())?;
         let ours = Server::start("gateway's", gateway, self.folder())?;
         self.servers = Some([theirs, ours]);
@@ -245,16 +246,15 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// One of the two, for what isn't a request to both.
+    /// Waits until both have told a notification, and compares what it says.
     ///
     /// # Errors
-    /// It wasn't started.
-    pub(crate) fn server(&mut self, side: Side) -> Result<&mut Server> {
-        let [theirs, ours] = self.servers.as_mut().context("no server was started")?;
-        Ok(match side {
-            Side::Theirs => theirs,
-            Side::Ours => ours,
-        })
+    /// One of them doesn't tell it.
+    pub(crate) fn hear(&mut self, method: &str) -> Result<()> {
+        let [official, gateway] = self.servers.as_mut().context("no server was started")?;
+        let [expected, got] = [official.hear(method)?, gateway.hear(method)?];
+        self.compare(method, &json!({}), &expected, &got);
+        Ok(())
     }
 
     fn fails(&mut self, check: &str, why: &str) {

@@ -38,11 +38,6 @@ impl Gap<'_> {
         let place = self.at.strip_prefix("/items/").and_then(|rest| rest.strip_prefix(tool));
         self.method == "tools/list" && place == Some(at)
     }
-
-    /// Is it about the answer to a call of this tool, at this place?
-    pub(crate) fn calls(&self, tool: &str, at: &str) -> bool {
-        self.method == "tools/call" && self.name == tool && self.at == at
-    }
 }
 
 /// One place with what both say there.

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 /// The revision that is spoken: the latest one that begins with a handshake.
@@ -93,10 +93,7 @@ impl Server {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
         let end = Instant::now() + LIMIT;
         loop {
-            let line = self.lines.recv_timeout(end.saturating_duration_since(Instant::now()));
-            let line = line.map_err(|error| anyhow!("no answer: {error}"))?;
-            let mut message: Value =
-                serde_json::from_str(&line).with_context(|| format!("this isn't JSON: {line}"))?;
+            let mut message = self.next(end).context("no answer")?;
             if message["method"].is_string() {
                 if message.get("id").is_none() {
                     self.notifications.push(message);
@@ -104,7 +101,7 @@ impl Server {
                 continue; // we declared no capability, so what it may ask can go unanswered
             }
             if message["id"] != json!(id) {
-                bail!("an answer to nothing that was asked: {line}");
+                bail!("an answer to nothing that was asked: {message}");
             }
             return Ok(match message.get("error") {
                 Some(_) => Answer::Error(message["error"].take()),
@@ -124,9 +121,26 @@ impl Server {
         stdin.flush().context("it has ended")
     }
 
-    /// The notifications that came since this was last asked, in order: `method` and `params`.
-    pub(crate) fn take_notifications(&mut self) -> Vec<Value> {
-        std::mem::take(&mut self.notifications)
+    /// The next message.
+    fn next(&mut self, end: Instant) -> Result<Value> {
+        let line = self.lines.recv_timeout(end.saturating_duration_since(Instant::now()))?;
+        serde_json::from_str(&line).with_context(|| format!("this isn't JSON: {line}"))
+    }
+
+    /// Waits for a notification, which may have come already; gives back its parameters.
+    ///
+    /// # Errors
+    /// It doesn't come.
+    pub(crate) fn hear(&mut self, method: &str) -> Result<Value> {
+        let end = Instant::now() + LIMIT;
+        loop {
+            if let Some(index) = self.notifications.iter().position(|heard| heard["method"] == method) {
+                return Ok(self.notifications.remove(index)["params"].take());
+            }
+            let message =
+                self.next(end).with_context(|| format!("no `{method}` from the {} server", self.name))?;
+            self.notifications.push(message);
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use anyhow::Result;
 use crate::bench::Bench;
 use crate::difference::Difference;
 
+mod memory;
+mod sequential_thinking;
 mod time;
 
 /// An official server and the plugin that offers its tools.
@@ -23,4 +25,4 @@ pub(crate) struct Subject {
 }
 
 /// All, in the order of the page.
-pub(crate) const ALL: &[Subject] = &[time::SUBJECT];
+pub(crate) const ALL: &[Subject] = &[memory::SUBJECT, sequential_thinking::SUBJECT, time::SUBJECT];

@@ -1,0 +1,220 @@
+//! The plugin `memory`: a knowledge graph that a model keeps from one conversation to the next.
+//!
+//! Its nine tools and its resource take the same arguments and give the same answers as those of the npm package
+//! `@modelcontextprotocol/server-memory`, so it can stand in for that one. `graph` is what the tools do, `store` where
+//! the graph is kept.
+#![forbid(unsafe_code)]
+
+use moongate_sdk::IntoToolResult;
+use moongate_sdk::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod graph;
+mod store;
+
+use graph::{Added, Addition, Deletion, Entity, Graph, Relation};
+
+/// The plugin.
+#[derive(Debug, Default)]
+pub struct Memory;
+
+#[derive(Deserialize, JsonSchema)]
+struct Entities {
+    /// The entities; those whose name is known already are left as they are.
+    entities: Vec<Entity>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Relations {
+    /// The relations.
+    relations: Vec<Relation>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Additions {
+    /// What is added, by entity.
+    observations: Vec<Addition>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct EntityNames {
+    /// The names of the entities.
+    entity_names: Vec<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Deletions {
+    /// What is deleted, by entity.
+    deletions: Vec<Deletion>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Query {
+    /// What names, types or observations are searched for.
+    query: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Names {
+    /// The names of the entities.
+    names: Vec<String>,
+}
+
+/// What `read_graph` takes: nothing. Some clients send an argument where none is asked for, so that is no mistake.
+const NOTHING: &str = r#"{"type":"object","properties":{}}"#;
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[derive(Serialize, JsonSchema)]
+struct NewEntities {
+    entities: Vec<Entity>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct NewRelations {
+    relations: Vec<Relation>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct NewObservations {
+    results: Vec<Added>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Deleted {
+    success: bool,
+    message: &'static str,
+}
+
+/// Structured content whose text isn't its JSON.
+struct Told<T> {
+    text: String,
+    structured: T,
+}
+
+/// A knowledge graph that is kept from one conversation to the next: entities with observations, and relations between
+/// them.
+#[plugin(name = "memory", title = "Memory")]
+impl Memory {
+    /// Create entities in the knowledge graph, each with its type and first observations.
+    #[tool(
+        title = "Create Entities",
+        read_only = false,
+        destructive = false,
+        idempotent = false,
+        open_world = false
+    )]
+    fn create_entities(&self, args: &Entities) -> Result<Told<NewEntities>, ToolError> {
+        let entities = store::change(|graph| Ok(graph.create_entities(&args.entities)))?;
+        told(&entities.clone(), NewEntities { entities })
+    }
+
+    /// Create relations between entities of the knowledge graph. Word them in active voice.
+    #[tool(
+        title = "Create Relations",
+        read_only = false,
+        destructive = false,
+        idempotent = false,
+        open_world = false
+    )]
+    fn create_relations(&self, args: &Relations) -> Result<Told<NewRelations>, ToolError> {
+        let relations = store::change(|graph| Ok(graph.create_relations(&args.relations)))?;
+        told(&relations.clone(), NewRelations { relations })
+    }
+
+    /// Add observations to entities that are in the knowledge graph.
+    #[tool(
+        title = "Add Observations",
+        read_only = false,
+        destructive = false,
+        idempotent = false,
+        open_world = false
+    )]
+    fn add_observations(&self, args: &Additions) -> Result<Told<NewObservations>, ToolError> {
+        let results = store::change(|graph| Ok(graph.add_observations(&args.observations)?))?;
+        told(&results.clone(), NewObservations { results })
+    }
+
+    /// Delete entities from the knowledge graph, with all their relations.
+    #[tool(title = "Delete Entities", read_only = false, destructive, idempotent, open_world = false)]
+    fn delete_entities(&self, args: &EntityNames) -> Result<Told<Deleted>, ToolError> {
+        store::change(|graph| Ok(graph.delete_entities(&args.entity_names)))?;
+        Ok(deleted("Entities deleted successfully"))
+    }
+
+    /// Delete single observations from entities of the knowledge graph.
+    #[tool(title = "Delete Observations", read_only = false, destructive, idempotent, open_world = false)]
+    fn delete_observations(&self, args: &Deletions) -> Result<Told<Deleted>, ToolError> {
+        store::change(|graph| Ok(graph.delete_observations(&args.deletions)))?;
+        Ok(deleted("Observations deleted successfully"))
+    }
+
+    /// Delete relations from the knowledge graph.
+    #[tool(title = "Delete Relations", read_only = false, destructive, idempotent, open_world = false)]
+    fn delete_relations(&self, args: &Relations) -> Result<Told<Deleted>, ToolError> {
+        store::change(|graph| Ok(graph.delete_relations(&args.relations)))?;
+        Ok(deleted("Relations deleted successfully"))
+    }
+
+    /// Read the whole knowledge graph.
+    #[tool(
+        title = "Read Graph",
+        read_only,
+        destructive = false,
+        idempotent,
+        open_world = false,
+        input_schema = NOTHING
+    )]
+    fn read_graph(&self, args: &Nothing) -> Result<Pretty<Graph>, ToolError> {
+        let Nothing {} = args;
+        store::read().map(Pretty)
+    }
+
+    /// Find the entities of the knowledge graph whose name, type or observations hold a text, and their relations.
+    #[tool(title = "Search Nodes", read_only, destructive = false, idempotent, open_world = false)]
+    fn search_nodes(&self, args: &Query) -> Result<Pretty<Graph>, ToolError> {
+        Ok(Pretty(store::read()?.search(&args.query)))
+    }
+
+    /// Open entities of the knowledge graph by their names, with their relations.
+    #[tool(title = "Open Nodes", read_only, destructive = false, idempotent, open_world = false)]
+    fn open_nodes(&self, args: &Names) -> Result<Pretty<Graph>, ToolError> {
+        Ok(Pretty(store::read()?.open(&args.names)))
+    }
+
+    /// The whole knowledge graph: all entities and relations.
+    #[resource(
+        uri = "memory://knowledge-graph",
+        name = "knowledge-graph",
+        title = "Knowledge Graph",
+        mime_type = "application/json"
+    )]
+    fn knowledge_graph(&self) -> Result<Pretty<Graph>, ToolError> {
+        store::read().map(Pretty)
+    }
+}
+
+/// What was added: the text is the bare list.
+fn told<T>(list: &impl Serialize, structured: T) -> Result<Told<T>, ToolError> {
+    Ok(Told { text: serde_json::to_string_pretty(list)?, structured })
+}
+
+fn deleted(message: &'static str) -> Told<Deleted> {
+    Told { text: message.to_owned(), structured: Deleted { success: true, message } }
+}
+
+impl<T: Serialize + JsonSchema> IntoToolResult for Told<T> {
+    fn output_schema() -> Option<String> {
+        Pretty::<T>::output_schema()
+    }
+
+    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
+        ToolResult::text(self.text).with_structured(&self.structured)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! A thought as a model sends it. Numbers may come as digits in a string and truth values as words: models mix them up.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::Value;
+
+/// The largest number that every JSON reader keeps exactly.
+const LARGEST: u64 = (1 << 53) - 1;
+
+/// The arguments. Written down, because it says more than the types of [`Thought`] do.
+pub(crate) const SCHEMA: &str = r#"{
+    "type": "object",
+    "properties": {
+        "thought": { "type": "string", "description": "This thought." },
+        "nextThoughtNeeded": {
+            "type": ["boolean", "string"],
+            "description": "Whether another thought is needed."
+        },
+        "thoughtNumber": {
+            "type": ["integer", "string"], "minimum": 1, "maximum": 9007199254740991, "pattern": "^[0-9]+$",
+            "description": "The number of this thought, such as 1, 2, 3."
+        },
+        "totalThoughts": {
+            "type": ["integer", "string"], "minimum": 1, "maximum": 9007199254740991, "pattern": "^[0-9]+$",
+            "description": "How many thoughts will be needed, by the present estimate, such as 5 or 10."
+        },
+        "isRevision": {
+            "type": ["boolean", "string"],
+            "description": "Whether this thought takes back an earlier one."
+        },
+        "revisesThought": {
+            "type": ["integer", "string"], "minimum": 1, "maximum": 9007199254740991, "pattern": "^[0-9]+$",
+            "description": "The number of the thought that is taken back."
+        },
+        "branchFromThought": {
+            "type": ["integer", "string"], "minimum": 1, "maximum": 9007199254740991, "pattern": "^[0-9]+$",
+            "description": "The number of the thought from which another way leaves."
+        },
+        "branchId": { "type": "string", "description": "The name of that way." },
+        "needsMoreThoughts": {
+            "type": ["boolean", "string"],
+            "description": "Whether more thoughts are needed than it seemed."
+        }
+    },
+    "required": ["thought", "nextThoughtNeeded", "thoughtNumber", "totalThoughts"]
+}"#;
+
+/// A thought.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Thought {
+    thought: String,
+    #[serde(rename = "nextThoughtNeeded", deserialize_with = "flag")]
+    pub(crate) next_needed: bool,
+    #[serde(rename = "thoughtNumber", deserialize_with = "count")]
+    pub(crate) number: u64,
+    #[serde(rename = "totalThoughts", deserialize_with = "count")]
+    pub(crate) total: u64,
+    #[serde(default, deserialize_with = "some_flag")]
+    is_revision: Option<bool>,
+    #[serde(default, deserialize_with = "some_count")]
+    revises_thought: Option<u64>,
+    #[serde(default, deserialize_with = "some_count")]
+    branch_from_thought: Option<u64>,
+    branch_id: Option<String>,
+    /// Nothing comes of it, but what is no truth value is a mistake.
+    #[serde(default, rename = "needsMoreThoughts", deserialize_with = "some_flag")]
+    _needs_more: Option<bool>,
+}
+
+impl Thought {
+    /// The branch that it is on, if it names one and where it leaves.
+    pub(crate) fn branch(&self) -> Option<&str> {
+        self.branch_from_thought.and(self.branch_id.as_deref()).filter(|name| !name.is_empty())
+    }
+}
+
+impl fmt::Display for Thought {
+    /// A line for the log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thought {}/{}", self.number, self.total.max(self.number))?;
+        match (self.is_revision, self.revises_thought) {
+            (Some(true), Some(number)) => write!(f, ", revising {number}")?,
+            (Some(true), None) => f.write_str(", a revision")?,
+            (Some(false) | None, _) => {
+                if let (Some(name), Some(from)) = (self.branch(), self.branch_from_thought) {
+                    write!(f, ", on branch `{name}` from {from}")?;
+                }
+            }
+        }
+        write!(f, ": {}", self.thought)
+    }
+}
+
+fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let word = |word: &str| value.as_str().is_some_and(|text| text.eq_ignore_ascii_case(word));
+    match value {
+        Value::Bool(flag) => Ok(flag),
+        _ if word("true") => Ok(true),
+        _ if word("false") => Ok(false),
+        other => Err(D::Error::custom(format!("expected true or false, got {other}"))),
+    }
+}
+
+fn some_flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    flag(deserializer).map(Some)
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let number = match &value {
+        Value::String(digits) => digits.parse().ok(),
+        // `1.0` and `1e1` are whole numbers, too.
+        number => number.as_u64().or_else(|| {
+            let number = number.as_f64().filter(|number| number.fract() == 0.0)?;
+            format!("{number:.0}").parse().ok()
+        }),
+    };
+    number
+        .filter(|number| (1..=LARGEST).contains(number))
+        .ok_or_else(|| D::Error::custom(format!("expected a whole number from 1 to {LARGEST}, got {value}")))
+}
+
+fn some_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    count(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests;

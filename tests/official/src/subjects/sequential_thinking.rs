@@ -1,0 +1,218 @@
+//! The plugin `sequential-thinking` beside `@modelcontextprotocol/server-sequential-thinking`.
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::Subject;
+use crate::bench::Bench;
+use crate::difference::{Difference, Gap};
+use crate::random::Random;
+
+pub(super) const SUBJECT: Subject = Subject {
+    plugin: "sequential-thinking",
+    package: "@modelcontextprotocol/server-sequential-thinking",
+    compared: "Sequences of thoughts, each from an empty history: forward and backward, with revisions, branches and \
+               changing estimates, numbers as digits and truth values as words; arguments that don't fit. The plugin \
+               has `state = true`.",
+    differences: DIFFERENCES,
+    check,
+};
+
+const TOOL: &str = "sequentialthinking";
+
+/// The arguments that are numbers.
+const NUMBERS: [&str; 4] = ["thoughtNumber", "totalThoughts", "revisesThought", "branchFromThought"];
+
+const DIFFERENCES: &[Difference] = &[
+    Difference {
+        what: "The schema says that numbers may come as digits in a string.",
+        reason: "The official server takes them without saying so. The gateway checks arguments against the schema, so \
+                 what is taken stands there.",
+        meant: |gap| {
+            let place = |number: &&str, word: &str| {
+                gap.lists(TOOL, &format!("/inputSchema/properties/{number}/{word}"))
+            };
+            NUMBERS.iter().any(|number| {
+                (place(number, "type") && gap.ours == Some(&json!(["integer", "string"])))
+                    || (place(number, "pattern") && gap.theirs.is_none())
+            })
+        },
+    },
+    Difference {
+        what: "Numbers as anything else but digits (`true`, `[7]`, `\"0x10\"`, `\" 5 \"`) are refused.",
+        reason: "The official server takes whatever its language can make a number of; a model that sends these has \
+                 made a mistake, which it should hear of.",
+        meant: |gap| {
+            let odd = |value: &Value| !value.is_number() && !is_digits(value);
+            gap.answers.0["isError"] == false
+                && gap.answers.1["refused"] == -32602
+                && NUMBERS.iter().any(|number| gap.arguments.get(number).is_some_and(odd))
+        },
+    },
+    Difference {
+        what: "Branches are listed in the order in which they began.",
+        reason: "The official server lists those whose names are numbers first, which is how its language orders the \
+                 members of an object.",
+        meant: is_order_of_branches,
+    },
+    Difference {
+        what: "A branch may have the name of something that every JavaScript object has, such as `constructor`.",
+        reason: "The official server fails with `this.branches[input.branchId].push is not a function`.",
+        meant: |gap| {
+            let text = gap.answers.0["content"][0]["text"].as_str().unwrap_or_default();
+            gap.answers.0["isError"] == true
+                && gap.answers.1["isError"] == false
+                && text.contains("this.branches[input.branchId].push is not a function")
+        },
+    },
+];
+
+fn is_digits(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Do two answers say the same, but for the order of the branches, of which some have numbers for names?
+fn is_order_of_branches(gap: &Gap<'_>) -> bool {
+    let sorted = |answer: &Value| {
+        let mut standing = answer["structuredContent"].clone();
+        // The text has to be what is structured, so that it differs in nothing else.
+        let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+        if serde_json::from_str::<Value>(text).ok()? != standing {
+            return None;
+        }
+        standing["branches"].as_array_mut()?.sort_by_key(ToString::to_string);
+        Some(standing)
+    };
+    let (theirs, ours) = (sorted(gap.answers.0), sorted(gap.answers.1));
+    let numbered =
+        |standing: &Value| standing["branches"].as_array().is_some_and(|all| all.iter().any(is_digits));
+    gap.name == TOOL && theirs.is_some() && theirs == ours && theirs.as_ref().is_some_and(numbered)
+}
+
+const BRANCHES: [&str; 8] = ["other", "", "Other", "the long way", "путь", "a\"b", "10", "2"];
+
+const WORDS: [&str; 4] = ["true", "False", "TRUE", "false"];
+
+fn check(bench: &mut Bench<'_>) -> Result<()> {
+    start(bench)?;
+    bench.lists();
+    bench.check("arguments that don't fit", |bench| {
+        for (name, value) in unfit() {
+            let mut arguments = thought(1, 2);
+            match value {
+                Some(value) => drop(arguments.insert(name.to_owned(), value)),
+                None => drop(arguments.remove(name)),
+            }
+            bench.call(TOOL, &Value::Object(arguments))?;
+        }
+        bench.call(TOOL, &Value::Object(thought(1, 2))).map(drop)
+    });
+    for (name, arguments) in odd() {
+        bench.check(name, |bench| {
+            start(bench)?; // one of both counts it, the other doesn't
+            bench.call(TOOL, &Value::Object(arguments)).map(drop)
+        });
+    }
+    bench.generated("sequences of thoughts", 0..5, |bench, random| {
+        start(bench)?;
+        (0..60).try_for_each(|_| bench.call(TOOL, &Value::Object(any_thought(random))).map(drop))
+    });
+    Ok(())
+}
+
+/// Starts both with an empty history.
+fn start(bench: &mut Bench<'_>) -> Result<()> {
+    let mut official = bench.node("server-sequential-thinking/dist/index.js");
+    official.env("DISABLE_THOUGHT_LOGGING", "true");
+    bench.start(official, "allow.state = true\n")
+}
+
+fn thought(number: u64, total: u64) -> Map<String, Value> {
+    let mut arguments = Map::new();
+    arguments.insert("thought".to_owned(), json!("hm"));
+    arguments.insert("nextThoughtNeeded".to_owned(), json!(true));
+    arguments.insert("thoughtNumber".to_owned(), json!(number));
+    arguments.insert("totalThoughts".to_owned(), json!(total));
+    arguments
+}
+
+/// What an argument can't be; none: it is left out.
+fn unfit() -> Vec<(&'static str, Option<Value>)> {
+    let some = |name, value: Value| (name, Some(value));
+    vec![
+        ("thought", None),
+        ("nextThoughtNeeded", None),
+        ("thoughtNumber", None),
+        ("totalThoughts", None),
+        some("thought", json!(1)),
+        some("thought", json!(null)),
+        some("nextThoughtNeeded", json!("yes")),
+        some("nextThoughtNeeded", json!(1)),
+        some("nextThoughtNeeded", json!(null)),
+        some("thoughtNumber", json!(0)),
+        some("thoughtNumber", json!(-1)),
+        some("thoughtNumber", json!(1.5)),
+        some("thoughtNumber", json!("0")),
+        some("thoughtNumber", json!("x")),
+        some("thoughtNumber", json!("1.5")),
+        some("thoughtNumber", json!(9_007_199_254_740_992_u64)),
+        some("totalThoughts", json!("9007199254740992")),
+        some("totalThoughts", json!(null)),
+        some("totalThoughts", json!({})),
+        some("isRevision", json!("maybe")),
+        some("isRevision", json!(null)),
+        some("revisesThought", json!(0)),
+        some("branchFromThought", json!("")),
+        some("branchId", json!(1)),
+        some("branchId", json!(null)),
+        some("needsMoreThoughts", json!("")),
+    ]
+}
+
+/// Calls after which the two histories are no longer the same.
+fn odd() -> Vec<(&'static str, Map<String, Value>)> {
+    let with = |members: Value| {
+        let mut arguments = thought(1, 2);
+        arguments.extend(members.as_object().cloned().unwrap_or_default());
+        arguments
+    };
+    vec![
+        ("a number that is true", with(json!({ "thoughtNumber": true }))),
+        ("a number in a list", with(json!({ "totalThoughts": [7] }))),
+        ("a number in hexadecimal", with(json!({ "revisesThought": "0x10" }))),
+        ("a number between spaces", with(json!({ "branchFromThought": " 5 " }))),
+        ("a branch called `constructor`", with(json!({ "branchFromThought": 1, "branchId": "constructor" }))),
+    ]
+}
+
+fn any_thought(random: &mut Random) -> Map<String, Value> {
+    let mut arguments = thought(1, 1);
+    for name in ["thoughtNumber", "totalThoughts"] {
+        arguments.insert(name.to_owned(), number(random));
+    }
+    for (name, seldom) in [("nextThoughtNeeded", 1), ("isRevision", 3), ("needsMoreThoughts", 5)] {
+        if random.once_in(seldom) {
+            arguments.insert(name.to_owned(), flag(random));
+        }
+    }
+    for (name, seldom) in [("revisesThought", 4), ("branchFromThought", 2)] {
+        if random.once_in(seldom) {
+            arguments.insert(name.to_owned(), number(random));
+        }
+    }
+    if random.once_in(2) {
+        arguments.insert("branchId".to_owned(), json!(random.pick(&BRANCHES)));
+    }
+    arguments
+}
+
+/// A number, sometimes as digits, seldom a large one.
+fn number(random: &mut Random) -> Value {
+    let number = if random.once_in(30) { 9_007_199_254_740_991 } else { random.below(12) + 1 };
+    if random.once_in(4) { json!(number.to_string()) } else { json!(number) }
+}
+
+/// A truth value, sometimes as a word.
+fn flag(random: &mut Random) -> Value {
+    if random.once_in(4) { json!(random.pick(&WORDS)) } else { json!(random.once_in(2)) }
+}
