@@ -41,6 +41,7 @@ Verbs:
 
 Environment:
   MOONGATE_TOOLS_DIR     where the judges' packages are installed; default: `tools` in cargo's target folder
+  MOONGATE_OFFICIAL      which plugins the judge `official` compares, such as `memory time`; default: all
   CI=true                a judge that can't be installed is a failure, not a skip
 ";
 

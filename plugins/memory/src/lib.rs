@@ -141,21 +141,30 @@ impl Memory {
     /// Delete entities from the knowledge graph, with all their relations.
     #[tool(title = "Delete Entities", read_only = false, destructive, idempotent, open_world = false)]
     fn delete_entities(&self, args: &EntityNames) -> Result<Told<Deleted>, ToolError> {
-        store::change(|graph| Ok(graph.delete_entities(&args.entity_names)))?;
+        store::change(|graph| {
+            graph.delete_entities(&args.entity_names);
+            Ok(())
+        })?;
         Ok(deleted("Entities deleted successfully"))
     }
 
     /// Delete single observations from entities of the knowledge graph.
     #[tool(title = "Delete Observations", read_only = false, destructive, idempotent, open_world = false)]
     fn delete_observations(&self, args: &Deletions) -> Result<Told<Deleted>, ToolError> {
-        store::change(|graph| Ok(graph.delete_observations(&args.deletions)))?;
+        store::change(|graph| {
+            graph.delete_observations(&args.deletions);
+            Ok(())
+        })?;
         Ok(deleted("Observations deleted successfully"))
     }
 
     /// Delete relations from the knowledge graph.
     #[tool(title = "Delete Relations", read_only = false, destructive, idempotent, open_world = false)]
     fn delete_relations(&self, args: &Relations) -> Result<Told<Deleted>, ToolError> {
-        store::change(|graph| Ok(graph.delete_relations(&args.relations)))?;
+        store::change(|graph| {
+            graph.delete_relations(&args.relations);
+            Ok(())
+        })?;
         Ok(deleted("Relations deleted successfully"))
     }
 

@@ -66,9 +66,9 @@ impl SequentialThinking {
         open_world = false,
         input_schema = SCHEMA
     )]
-    fn sequentialthinking(&self, ctx: &Context, args: Thought) -> Pretty<Standing> {
-        log::debug(&args);
-        let Progress { branches, length } = history::add(ctx, &args, SystemTime::now());
+    fn sequentialthinking(&self, ctx: &Context, args: &Thought) -> Pretty<Standing> {
+        log::debug(args);
+        let Progress { branches, length } = history::add(ctx, args, SystemTime::now());
         Pretty(Standing {
             thought_number: args.number,
             total_thoughts: args.total.max(args.number),

@@ -17,7 +17,10 @@ const PYTHON: &str = "tests/official/python/requirements.txt";
 /// What is written from the comparison.
 const PAGE: &str = "docs/official-servers.md";
 
-/// Compares all of them.
+/// What says which plugins are compared, where it isn't all of them.
+const CHOSEN: &str = "MOONGATE_OFFICIAL";
+
+/// Compares all of them, or those that are chosen.
 pub(super) fn servers(project: &Project) -> Result<Verdict> {
     let node = match install::node_with(project, "official", NODE)? {
         Ok(node) => node,
@@ -33,5 +36,7 @@ pub(super) fn servers(project: &Project) -> Result<Verdict> {
     let run = run.arg("--plugins").arg(project.dist()).arg("--node").arg(node.program());
     let run = run.arg("--modules").arg(node.folder.join("node_modules")).arg("--python").arg(python);
     let run = run.arg("--page").arg(project.root().join(PAGE));
+    let chosen = env::var(CHOSEN).unwrap_or_default();
+    let run = run.args(chosen.split_whitespace());
     script(project, run, &mut Table::default()).map(Verdict::Judged)
 }
