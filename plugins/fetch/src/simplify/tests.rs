@@ -1,0 +1,73 @@
+//! Pages as Markdown.
+
+use super::to_markdown;
+
+const URL: &str = "https://a.example/docs/page";
+
+fn page(body: &str) -> String {
+    let filler =
+        "<p>A paragraph that is long enough, with commas, to be the text of a page, and not its frame.</p>";
+    format!(
+        "<!doctype html><html><head><title>The title</title></head><body><nav><a href=/>Home</a> <a href=/shop>Shop</a>\
+         </nav><article>{filler}{body}{filler}</article><footer>All rights</footer><script>let x = 1;</script></body></html>"
+    )
+}
+
+#[test]
+fn the_text_of_a_page_becomes_markdown() {
+    let markdown = to_markdown(
+        &page(
+            "<h2>Part</h2><p>With <b>strong</b>, <em>stressed</em> and <code>coded</code> words.</p>\
+             <ul><li>one</li><li>two</li></ul><ol><li>first</li><li>second</li></ol>\
+             <pre><code>fn main() {\n    run();\n}</code></pre><blockquote>Said.</blockquote>\
+             <table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>",
+        ),
+        URL,
+    );
+    for part in [
+        "## Part\n",
+        "With **strong**, *stressed* and `coded` words.",
+        "- one\n- two",
+        "1. first\n2. second",
+        "```\nfn main() {\n    run();\n}\n```",
+        "> Said.",
+        "| A | B |",
+        "| 1 | 2 |",
+    ] {
+        assert!(markdown.contains(part), "{part} is not in:\n{markdown}");
+    }
+    for frame in ["Shop", "All rights", "let x"] {
+        assert!(!markdown.contains(frame), "{markdown}");
+    }
+}
+
+#[test]
+fn links_and_images_lead_somewhere() {
+    let markdown = to_markdown(
+        &page(
+            "<p>See <a href='../next?a=1'>next</a> and <a href='#part'>part</a>: <img src='pic.png' alt='A pic'></p>",
+        ),
+        URL,
+    );
+    assert!(markdown.contains("[next](https://a.example/next?a=1)"), "{markdown}");
+    assert!(markdown.contains("![A pic](https://a.example/docs/pic.png)"), "{markdown}");
+}
+
+#[test]
+fn a_page_without_text_says_so() {
+    for empty in ["", "<html></html>", "<html><body> <script>x</script></body></html>"] {
+        assert_eq!(
+            to_markdown(empty, URL),
+            "<error>Page failed to be simplified from HTML</error>",
+            "{empty}"
+        );
+    }
+}
+
+#[test]
+fn pages_that_would_take_minutes_are_not_tried() {
+    for tag in ["<div>", "<table><tr><td>", "<ul><li>"] {
+        let said = to_markdown(&tag.repeat(100_000), URL);
+        assert!(said.contains("more than 512 deep"), "{said}");
+    }
+}

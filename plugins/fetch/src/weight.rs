@@ -1,0 +1,176 @@
+//! How much work a page of HTML would be, found out in one pass over its text.
+//!
+//! Parsers build a tree and walk up and down in it, so that some pages of a megabyte take minutes: elements thousands of
+//! levels deep, tags with thousands of attributes. The gateway would end the call; here it ends at once, and says why.
+//! It only has to be right about pages that people write, and never too low about others.
+
+/// How deep elements may lie: as deep as in browsers.
+const DEPTH: usize = 512;
+/// How many tags there may be.
+const TAGS: usize = 150_000;
+/// How many attributes a tag may have.
+const ATTRIBUTES: usize = 1000;
+
+/// Elements that have no end, or whose end may be left out.
+const OPEN: &[&[u8]] = &[
+    b"area",
+    b"base",
+    b"body",
+    b"br",
+    b"col",
+    b"colgroup",
+    b"dd",
+    b"dt",
+    b"embed",
+    b"head",
+    b"hr",
+    b"html",
+    b"img",
+    b"input",
+    b"li",
+    b"link",
+    b"meta",
+    b"optgroup",
+    b"option",
+    b"p",
+    b"param",
+    b"rp",
+    b"rt",
+    b"source",
+    b"tbody",
+    b"td",
+    b"tfoot",
+    b"th",
+    b"thead",
+    b"tr",
+    b"track",
+    b"wbr",
+];
+/// Elements whose content is no HTML.
+const TEXT: &[&[u8]] = &[b"script", b"style", b"textarea", b"title"];
+
+/// Why a page is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Heavy {
+    /// Elements in elements in elements.
+    #[error("its elements lie more than {DEPTH} deep")]
+    Deep,
+    /// Very many elements.
+    #[error("it has more than {TAGS} tags")]
+    Large,
+    /// Very many attributes in one of them.
+    #[error("a tag has more than {ATTRIBUTES} attributes")]
+    Wide,
+}
+
+/// Can this page be simplified in little time?
+pub(crate) fn check(html: &str) -> Result<(), Heavy> {
+    let html = html.as_bytes();
+    let (mut at, mut depth, mut tags) = (0_usize, 0_usize, 0_usize);
+    while let Some(found) = find(html, at, b"<") {
+        at = found + 1;
+        if html[at..].starts_with(b"!--") {
+            at = find(html, at + 3, b"-->").map_or(html.len(), |end| end + 3);
+            continue;
+        }
+        let closing = html.get(at) == Some(&b'/');
+        let start = at + usize::from(closing);
+        if !html.get(start).is_some_and(u8::is_ascii_alphabetic) {
+            continue; // it is text
+        }
+        let length =
+            html[start..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-').count();
+        let name = html[start..start + length].to_ascii_lowercase();
+        let tag = Tag::read(html, start + length);
+        at = tag.end;
+        tags += 1;
+        if tags > TAGS {
+            return Err(Heavy::Large);
+        }
+        if tag.attributes > ATTRIBUTES {
+            return Err(Heavy::Wide);
+        }
+        if closing {
+            if !OPEN.contains(&name.as_slice()) {
+                depth = depth.saturating_sub(1);
+            }
+        } else if TEXT.contains(&name.as_slice()) {
+            at = end_of_text(html, at, &name);
+        } else if !OPEN.contains(&name.as_slice()) && !tag.closes_itself {
+            depth += 1;
+            if depth > DEPTH {
+                return Err(Heavy::Deep);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What follows a tag's name.
+struct Tag {
+    end: usize,
+    attributes: usize,
+    /// It ends in `/>`, as those of SVG do.
+    closes_itself: bool,
+}
+
+impl Tag {
+    fn read(html: &[u8], start: usize) -> Self {
+        let mut tag = Self { end: html.len(), attributes: 0, closes_itself: false };
+        let mut in_word = false;
+        let mut at = start;
+        while let Some(byte) = html.get(at) {
+            match byte {
+                b'>' => {
+                    tag.end = at + 1;
+                    tag.closes_itself = html[start..at].ends_with(b"/");
+                    return tag;
+                }
+                b'=' => {
+                    let value =
+                        at + 1 + html[at + 1..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                    if let Some(quote @ (b'"' | b'\'')) = html.get(value) {
+                        at = find(html, value + 1, &[*quote]).unwrap_or(html.len());
+                    }
+                    in_word = true;
+                }
+                byte if byte.is_ascii_whitespace() || *byte == b'/' => in_word = false,
+                _ => {
+                    tag.attributes += usize::from(!in_word);
+                    in_word = true;
+                }
+            }
+            at += 1;
+        }
+        tag
+    }
+}
+
+/// Where the content of such an element ends: before its end tag.
+fn end_of_text(html: &[u8], mut at: usize, name: &[u8]) -> usize {
+    while let Some(found) = find(html, at, b"</") {
+        at = found + 2;
+        if html[at..].len() >= name.len() && html[at..at + name.len()].eq_ignore_ascii_case(name) {
+            return found;
+        }
+    }
+    html.len()
+}
+
+/// Where `what` comes next, from `at` on.
+fn find(html: &[u8], at: usize, what: &[u8]) -> Option<usize> {
+    let rest = html.get(at..)?;
+    let first = what[0];
+    let mut from = 0;
+    while let Some(step) = rest[from..].iter().position(|byte| *byte == first) {
+        from += step;
+        if rest[from..].starts_with(what) {
+            return Some(at + from);
+        }
+        from += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;
