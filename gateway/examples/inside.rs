@@ -52,7 +52,8 @@ fn main() -> Result<()> {
 
 async fn measure(source: PathBuf) -> Result<Value> {
     let cache = tempfile::tempdir()?;
-    let options = HostOptions { cache: cache.path().join("code"), concurrency: CONCURRENCY, inbox: None };
+    let options =
+        HostOptions { cache: cache.path().join("code"), state: None, concurrency: CONCURRENCY, inbox: None };
     let host = WasmHost::new(options)?;
     let dispatcher = dispatcher(&host, source).await?;
 

@@ -60,7 +60,7 @@ async fn measure(source: &Path, often: usize) -> Result<Value> {
 }
 
 fn host(cache: PathBuf) -> Result<WasmHost> {
-    Ok(WasmHost::new(HostOptions { cache, concurrency: 64, inbox: None })?)
+    Ok(WasmHost::new(HostOptions { cache, state: None, concurrency: 64, inbox: None })?)
 }
 
 /// Reads, loads and lets go: how long it took until it could have served.

@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod events;
 mod exports;
+mod folder;
 mod grants;
 mod imports;
 mod linker;
@@ -44,10 +45,10 @@ use self::engine::Ticker;
 use self::load::Loader;
 use self::state::Stores;
 
-pub use self::cache::CacheError;
 pub use self::compiler::compile_if_asked;
 pub use self::error::{HostError, LoadError, Unreadable};
 pub use self::events::{Inbox, Reported};
+pub use self::folder::FolderError;
 pub use self::plugin::WasmPlugin;
 pub use self::read::Candidate;
 
@@ -59,6 +60,8 @@ pub const WASMTIME_VERSION: &str = "48.0.8";
 pub struct HostOptions {
     /// Where compiled code is kept. Made if it isn't there; not used unless it is ours alone.
     pub cache: PathBuf,
+    /// Where plugins' state is kept; none: in memory, as long as the host lives.
+    pub state: Option<PathBuf>,
     /// How many calls the gate lets in at once, of all plugins together.
     pub concurrency: u32,
     /// Where plugins' reports of changes go; none: nowhere.
@@ -70,7 +73,7 @@ pub struct WasmHost {
     loader: Arc<Loader>,
     shared: Arc<Shared>,
     generations: Generations,
-    cache_problem: Option<CacheError>,
+    cache_problem: Option<FolderError>,
 }
 
 impl fmt::Debug for WasmHost {
@@ -104,7 +107,7 @@ impl WasmHost {
     /// # Errors
     /// The engine or its thread can't be started.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
-        let HostOptions { cache, concurrency, inbox } = options;
+        let HostOptions { cache, state, concurrency, inbox } = options;
         let failed = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         let engine = engine::engine(concurrency).map_err(failed)?;
         let linker = linker::linker(&engine).map_err(failed)?;
@@ -119,7 +122,7 @@ impl WasmHost {
             }
         };
         let loader = Loader { linker, cache, compiling: Arc::default() };
-        let shared = Shared { ticker, inbox, stores: Stores::default() };
+        let shared = Shared { ticker, inbox, stores: Stores::new(state) };
         let (loader, shared) = (Arc::new(loader), Arc::new(shared));
         Ok(Self { loader, shared, generations: Generations::default(), cache_problem })
     }
@@ -167,8 +170,13 @@ impl WasmHost {
 
     /// Why compiled code can't be kept, if it can't.
     #[must_use]
-    pub fn cache_problem(&self) -> Option<&CacheError> {
+    pub fn cache_problem(&self) -> Option<&FolderError> {
         self.cache_problem.as_ref()
+    }
+
+    /// Why state can't be kept on disk now, if a plugin is granted some and it can't.
+    pub async fn state_problem(&self) -> Option<String> {
+        self.shared.stores.problem().await
     }
 
     /// What is in use now.

@@ -170,8 +170,9 @@ impl Supervisor {
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
         let Options { watched, environment, system } = options;
         let inbox: Arc<Inbox> = Arc::default();
-        let (cache, concurrency) = (config.cache.clone(), config.concurrency);
-        let host = WasmHost::new(HostOptions { cache, concurrency, inbox: Some(Arc::clone(&inbox)) })?;
+        let (cache, state, concurrency) = (config.cache.clone(), config.state.clone(), config.concurrency);
+        let inboxed = Some(Arc::clone(&inbox));
+        let host = WasmHost::new(HostOptions { cache, state, concurrency, inbox: inboxed })?;
         let host = Arc::new(host);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
         let (gate, updates): (_, Arc<Updates>) = (Arc::new(Gate::new(concurrency)), Arc::default());
@@ -246,6 +247,14 @@ impl Supervisor {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// Why state can't be kept where the operator wants it, if a plugin may keep some and it can't. Plugins serve all
+    /// the same.
+    pub async fn state_problem(&self) -> Option<Problem> {
+        let reason = self.host.state_problem().await?;
+        let problem = Problem::error(format!("plugins' state can't be kept: {reason}"));
+        Some(problem.hint("its directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`"))
     }
 
     /// How much is served.

@@ -27,12 +27,13 @@
 //! assert_eq!(client.kv::<String>("name").as_deref(), Some("Bob"));
 //! ```
 //!
-//! The gateway keeps it in memory: it outlives the call, but not the gateway's process (`moongate call` is one of its
-//! own). The operator grants it with `state = true` below `[plugins.<name>.allow]` in `gateway.toml`, and limits its size.
+//! The operator grants it with `state = true` below `[plugins.<name>.allow]` in `gateway.toml`, and limits its size. Where
+//! `state` in `[gateway]` names a directory, what is kept outlives the gateway, and all gateways on that directory share
+//! it; else it is gone when the gateway ends (`moongate call` is one of its own).
 //! All calls of the plugin share the keys, whoever the caller is: put [`Context::principal`](crate::Context::principal)
 //! into the key where they should not.
 //!
-//! Calls run at the same time. Between a [`get`] and a [`set`] another call may write; where that matters, use
+//! Calls run at the same time, in several processes even. Between a [`get`] and a [`set`] another call may write; where that matters, use
 //! [`increment`], [`update`] or [`try_update`], which don't lose what the other wrote.
 //!
 //! Values are written as JSON; the functions whose names end in `_bytes` take them as they are.

@@ -34,6 +34,7 @@ const GATEWAY: Floors = Floors {
         Rule { word: "axum", only_in: &["transport", "admin"] },
         Rule { word: "hyper", only_in: &["transport", "admin", "cli"] },
         Rule { word: "notify", only_in: &["supervisor"] },
+        Rule { word: "rusqlite", only_in: &["host"] },
         Rule { word: "prometheus_client", only_in: &["metrics"] },
         Rule { word: "clap", only_in: &["cli"] },
         Rule { word: "anyhow", only_in: &["cli"] },

@@ -57,6 +57,8 @@ mod relist;
 mod reload;
 /// What plugins of the SDK ask and keep.
 mod sdk;
+/// What plugins keep from one process to the next.
+mod lasting_state;
 /// What plugins keep from one call to the next.
 mod state;
 /// 2026-07-28.

@@ -30,6 +30,7 @@ impl Check {
         if let Some(config) = config {
             let supervisor = Supervisor::start(config, Options::once()).await?;
             problems.extend_from_slice(supervisor.problems());
+            problems.extend(supervisor.state_problem().await);
             let catalog = Arc::clone(&supervisor.catalog().borrow());
             problems.extend(catalog.members().iter().flat_map(|member| misfits(member)));
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));

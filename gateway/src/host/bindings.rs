@@ -13,7 +13,18 @@ mod generated {
                 include moongate:plugin/imports-and-cancellation@0.1.0;
             }
         ",
-        imports: { default: trappable },
+        imports: {
+            // What waits for a disk.
+            "wasi:keyvalue/store.[method]bucket.get": async | trappable,
+            "wasi:keyvalue/store.[method]bucket.set": async | trappable,
+            "wasi:keyvalue/store.[method]bucket.delete": async | trappable,
+            "wasi:keyvalue/store.[method]bucket.exists": async | trappable,
+            "wasi:keyvalue/store.[method]bucket.list-keys": async | trappable,
+            "wasi:keyvalue/atomics.[static]cas.new": async | trappable,
+            "wasi:keyvalue/atomics.increment": async | trappable,
+            "wasi:keyvalue/atomics.swap": async | trappable,
+            default: trappable,
+        },
         exports: { default: async },
         with: {
             "wasi:io/poll": wasmtime_wasi::p2::bindings::io::poll,

@@ -20,6 +20,8 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use super::folder::{self, FolderError, is_ours, others_may_write};
+
 /// Entries that nobody used for so long are removed.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// So many bytes are kept, of those that were used last: hundreds of usual plugins, or some very large ones.
@@ -29,33 +31,6 @@ const NOTE: Duration = Duration::from_secs(60 * 60);
 /// A file that was being written so long ago will never be finished.
 const UNFINISHED: Duration = Duration::from_secs(60 * 60);
 
-/// Why the folder isn't used.
-#[derive(Debug, thiserror::Error)]
-pub enum CacheError {
-    /// It can't be made or looked at.
-    #[error("`{}` can't be used: {reason}", dir.display())]
-    Io {
-        /// The folder.
-        dir: PathBuf,
-        /// What the system said.
-        reason: io::Error,
-    },
-    /// It is a link or a file.
-    #[error("`{}` is no folder, or a symbolic link", .0.display())]
-    NoFolder(PathBuf),
-    /// It belongs to another user.
-    #[error("`{}` belongs to another user", .0.display())]
-    Foreign(PathBuf),
-    /// Others may change it.
-    #[error("`{}` may be written by others (mode {mode:03o}; it should be 700)", dir.display())]
-    Writable {
-        /// The folder.
-        dir: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-}
-
 /// The folder, checked.
 #[derive(Debug)]
 pub(super) struct Cache {
@@ -64,19 +39,8 @@ pub(super) struct Cache {
 
 impl Cache {
     /// Makes the folder if it isn't there, and checks that it is ours alone.
-    pub(super) fn open(dir: &Path) -> Result<Self, CacheError> {
-        let io = |reason| CacheError::Io { dir: dir.to_owned(), reason };
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
-        let meta = fs::symlink_metadata(dir).map_err(io)?;
-        if !meta.is_dir() {
-            return Err(CacheError::NoFolder(dir.to_owned()));
-        }
-        if !is_ours(meta.uid()) {
-            return Err(CacheError::Foreign(dir.to_owned()));
-        }
-        if others_may_write(meta.mode()) {
-            return Err(CacheError::Writable { dir: dir.to_owned(), mode: meta.mode() & 0o777 });
-        }
+    pub(super) fn open(dir: &Path) -> Result<Self, FolderError> {
+        folder::private(dir)?;
         let cache = Self { dir: dir.to_owned() };
         cache.prune();
         Ok(cache)
@@ -176,14 +140,6 @@ impl Cache {
             }
         }
     }
-}
-
-fn is_ours(owner: u32) -> bool {
-    owner == rustix::process::geteuid().as_raw()
-}
-
-fn others_may_write(mode: u32) -> bool {
-    mode & 0o022 != 0
 }
 
 /// How the names begin under which code is kept: with the component's digest, and with that of everything that the

@@ -1,19 +1,28 @@
-//! What plugins keep from one call to the next: keys and values, in memory.
+//! What plugins keep from one call to the next: keys and values, on disk or in memory.
 //!
-//! A store belongs to a plugin, or to a name that several share. It lives as long as the host, so that it outlives the
-//! instances, and the plugin itself when that is loaded anew; all calls of a plugin see the same. Each operation takes
-//! the store's lock, does all of its work and gives it back: whatever two calls do at once, there is an order in which
-//! they did it one after the other. Nobody waits for anything while holding it.
+//! A store belongs to a plugin, or to a name that several share. Each operation is done as a whole: whatever calls do
+//! at once, there is an order in which they did it one after the other. What is allowed is decided here, and the same
+//! for both places: in `memory` stores live as long as the host, and nobody waits; on `disk` they are what all gateways
+//! on the same folder share, and outlive them.
+//! Where the operator asked for disk, there is no way back to memory: what can't be kept there is an error.
 
-use std::collections::{BTreeMap, HashMap};
+mod database;
+mod disk;
+mod entries;
+mod memory;
+
+use std::collections::HashMap;
 use std::fmt;
-use std::ops::Bound;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytesize::ByteSize;
 use moongate_core::config::{PluginConfig, StateGrant};
 use moongate_core::names::{PluginId, StoreName};
+
+use self::disk::{Disk, Shelf};
+use self::memory::Memory;
 
 /// The longest key, in bytes.
 pub(super) const KEY: usize = 1 << 10;
@@ -26,7 +35,10 @@ const PAGE: usize = 500;
 
 /// All stores.
 #[derive(Debug, Default)]
-pub(super) struct Stores(Mutex<HashMap<Owner, Arc<Kept>>>);
+pub(super) struct Stores {
+    disk: Option<Arc<Disk>>,
+    all: Mutex<HashMap<Owner, Arc<Kept>>>,
+}
 
 /// Whose a store is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,15 +47,29 @@ enum Owner {
     Name(StoreName),
 }
 
+impl fmt::Display for Owner {
+    /// As the database has it. Neither part of it ever holds a colon.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plugin(id) => write!(f, "plugin:{id}"),
+            Self::Name(name) => write!(f, "name:{name}"),
+        }
+    }
+}
+
 /// What stands under a key.
 pub(super) type Value = Arc<[u8]>;
 
 /// One store.
-#[derive(Default)]
 pub(super) struct Kept {
-    entries: Mutex<Entries>,
+    place: Place,
     /// The operator was told that there is no room.
     told: AtomicBool,
+}
+
+enum Place {
+    Memory(Mutex<Memory>),
+    Disk(Shelf),
 }
 
 /// What a plugin may keep.
@@ -51,15 +77,8 @@ pub(super) struct Kept {
 pub(super) enum Access {
     /// It has a store.
     Granted(Arc<Kept>),
-    /// It may keep nothing. Set: the operator was told that it wanted to.
-    Refused(Arc<AtomicBool>),
-}
-
-#[derive(Default)]
-struct Entries {
-    values: BTreeMap<String, Value>,
-    /// What they cost together.
-    size: u64,
+    /// It may keep nothing.
+    Refused,
 }
 
 /// One page of keys.
@@ -70,7 +89,7 @@ pub(super) struct Page {
     pub(super) cursor: Option<String>,
 }
 
-/// Why something can't be kept.
+/// Why something can't be kept or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum KeepError {
     #[error("the key has {0} bytes, but at most {KEY} are allowed")]
@@ -83,6 +102,11 @@ pub(super) enum KeepError {
     NoNumber,
     #[error("the sum is no number of 64 bits")]
     Overflow,
+    #[error("the state is in use by others for too long; try again")]
+    Busy,
+    /// Why is for the operator: it names paths of this machine.
+    #[error("state can't be kept or read at present; the gateway's log says why")]
+    Unavailable,
 }
 
 fn size(bytes: u64) -> String {
@@ -100,82 +124,119 @@ impl fmt::Debug for Kept {
 }
 
 impl Stores {
+    /// Stores in a folder, or in memory where there is none. The folder is looked at when the first plugin is granted a
+    /// store.
+    pub(super) fn new(dir: Option<PathBuf>) -> Self {
+        Self { disk: dir.map(|dir| Arc::new(Disk::new(dir))), all: Mutex::default() }
+    }
+
     /// What the plugin is granted.
     pub(super) fn of(&self, config: &PluginConfig) -> Access {
         let owner = match &config.allow.state {
-            StateGrant::Refused => return Access::Refused(Arc::default()),
+            StateGrant::Refused => return Access::Refused,
             StateGrant::Own => Owner::Plugin(config.id.clone()),
             StateGrant::Shared(name) => Owner::Name(name.clone()),
         };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Access::Granted(Arc::clone(all.entry(owner).or_default()))
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = all.entry(owner).or_insert_with_key(|owner| Arc::new(self.open(owner)));
+        Access::Granted(Arc::clone(kept))
+    }
+
+    fn open(&self, owner: &Owner) -> Kept {
+        let place = match &self.disk {
+            Some(disk) => Place::Disk(Shelf::new(disk, owner)),
+            None => Place::Memory(Mutex::default()),
+        };
+        Kept { place, told: AtomicBool::new(false) }
+    }
+
+    /// Why nothing can be kept on disk now, if nothing can and a plugin is granted a store there.
+    pub(super) async fn problem(&self) -> Option<String> {
+        match &self.disk {
+            Some(disk) => disk.problem().await,
+            None => None,
+        }
     }
 }
 
 impl Kept {
     /// The value of a key.
-    pub(super) fn get(&self, key: &str) -> Result<Option<Value>, KeepError> {
-        check(key)?;
-        Ok(self.lock().values.get(key).cloned())
+    pub(super) async fn get(&self, key: String) -> Result<Option<Value>, KeepError> {
+        check(&key)?;
+        match &self.place {
+            Place::Memory(memory) => Ok(lock(memory).get(&key)),
+            Place::Disk(shelf) => shelf.get(key).await,
+        }
+    }
+
+    /// Has the key a value?
+    pub(super) async fn exists(&self, key: String) -> Result<bool, KeepError> {
+        check(&key)?;
+        match &self.place {
+            Place::Memory(memory) => Ok(lock(memory).get(&key).is_some()),
+            Place::Disk(shelf) => shelf.exists(key).await,
+        }
     }
 
     /// Sets a key; `most` is how much may be kept in all.
-    pub(super) fn set(&self, key: String, value: Vec<u8>, most: u64) -> Result<(), KeepError> {
+    pub(super) async fn set(&self, key: String, value: Vec<u8>, most: u64) -> Result<(), KeepError> {
         check(&key)?;
         let value = taken(value)?;
-        self.noted(self.lock().put(key, value, most))
+        self.noted(match &self.place {
+            Place::Memory(memory) => lock(memory).put(key, value, most),
+            Place::Disk(shelf) => shelf.put(key, value, most).await,
+        })
     }
 
     /// Removes a key. One that isn't there is no error.
-    pub(super) fn delete(&self, key: &str) -> Result<(), KeepError> {
-        check(key)?;
-        let mut entries = self.lock();
-        if let Some(value) = entries.values.remove(key) {
-            entries.size -= cost(key, &value);
+    pub(super) async fn delete(&self, key: String) -> Result<(), KeepError> {
+        check(&key)?;
+        match &self.place {
+            Place::Memory(memory) => {
+                lock(memory).delete(&key);
+                Ok(())
+            }
+            Place::Disk(shelf) => shelf.delete(key).await,
         }
-        Ok(())
     }
 
-    /// The keys after `cursor`, in alphabetical order. A key that stays is listed exactly once, whatever else comes and
-    /// goes between two pages.
-    pub(super) fn page(&self, cursor: Option<&str>) -> Page {
-        let entries = self.lock();
-        let start = cursor.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut keys = entries.values.range::<str, _>((start, Bound::Unbounded)).map(|(key, _)| key);
-        let page: Vec<String> = keys.by_ref().take(PAGE).cloned().collect();
-        let cursor = keys.next().and_then(|_| page.last().cloned());
-        Page { keys: page, cursor }
+    /// The keys after `cursor`, in the order of their bytes. A key that stays is listed exactly once, whatever else
+    /// comes and goes between two pages.
+    pub(super) async fn page(&self, cursor: Option<String>) -> Result<Page, KeepError> {
+        match &self.place {
+            Place::Memory(memory) => Ok(lock(memory).page(cursor.as_deref())),
+            Place::Disk(shelf) => shelf.page(cursor).await,
+        }
     }
 
     /// Adds to a number, which is kept in decimal digits. A key that isn't there counts as zero.
-    pub(super) fn increment(&self, key: String, delta: i64, most: u64) -> Result<i64, KeepError> {
+    pub(super) async fn increment(&self, key: String, delta: i64, most: u64) -> Result<i64, KeepError> {
         check(&key)?;
-        let mut entries = self.lock();
-        let number = match entries.values.get(&key) {
-            None => 0,
-            Some(value) => number(value).ok_or(KeepError::NoNumber)?,
-        };
-        let sum = number.checked_add(delta).ok_or(KeepError::Overflow)?;
-        let value = sum.to_string().into_bytes().into();
-        self.noted(entries.put(key, value, most))?;
-        Ok(sum)
+        self.noted(match &self.place {
+            Place::Memory(memory) => lock(memory).increment(key, delta, most),
+            Place::Disk(shelf) => shelf.increment(key, delta, most).await,
+        })
     }
 
     /// Sets a key if its value is still `seen`.
-    pub(super) fn swap(
+    pub(super) async fn swap(
         &self,
         key: String,
-        seen: Option<&Value>,
+        seen: Option<Value>,
         value: Vec<u8>,
         most: u64,
     ) -> Result<Result<(), Changed>, KeepError> {
+        check(&key)?;
         let value = taken(value)?;
-        let mut entries = self.lock();
-        let now = entries.values.get(&key);
-        if now != seen {
-            return Ok(Err(Changed(now.cloned())));
+        let swapped = match &self.place {
+            Place::Memory(memory) => lock(memory).swap(key, seen.as_ref(), value, most),
+            Place::Disk(shelf) => shelf.swap(key, seen, value, most).await,
+        };
+        match swapped {
+            Ok(Err(changed)) => Ok(Err(changed)), // nothing was written, so it says nothing of the room
+            Ok(Ok(())) => self.noted(Ok(Ok(()))),
+            Err(error) => Err(error),
         }
-        self.noted(entries.put(key, value, most)).map(Ok)
     }
 
     /// Is the operator to be told that there is no room? Once, until there was some again.
@@ -183,49 +244,61 @@ impl Kept {
         !self.told.swap(true, Ordering::Relaxed)
     }
 
-    fn noted(&self, put: Result<(), KeepError>) -> Result<(), KeepError> {
-        if put.is_ok() {
+    fn noted<T>(&self, written: Result<T, KeepError>) -> Result<T, KeepError> {
+        if written.is_ok() {
             self.told.store(false, Ordering::Relaxed);
         }
-        put
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        written
     }
 }
 
-impl Entries {
-    /// Sets a key. What makes the store no larger is allowed even where it holds too much already, as it may after its
-    /// limit was lowered.
-    fn put(&mut self, key: String, value: Value, most: u64) -> Result<(), KeepError> {
-        let before = self.values.get(&key).map_or(0, |before| cost(&key, before));
-        let size = self.size - before + cost(&key, &value);
-        if size > most && size > self.size {
-            return Err(KeepError::Full(most));
-        }
-        self.values.insert(key, value);
-        self.size = size;
-        Ok(())
-    }
+fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn check(key: &str) -> Result<(), KeepError> {
     if key.len() > KEY { Err(KeepError::LongKey(key.len())) } else { Ok(()) }
 }
 
-/// A value as it is kept. Made before the store is locked: it copies all bytes.
+/// A value as it is kept. Made before anything is locked: it copies all bytes.
 fn taken(value: Vec<u8>) -> Result<Value, KeepError> {
     if value.len() > VALUE { Err(KeepError::LongValue(value.len())) } else { Ok(value.into()) }
 }
 
-fn cost(key: &str, value: &[u8]) -> u64 {
-    ENTRY + key.len() as u64 + value.len() as u64
+// === what both places go by ===
+
+/// What an entry takes of the limit.
+fn cost(key: &str, value: u64) -> u64 {
+    ENTRY + key.len() as u64 + value
+}
+
+/// How much is kept once an entry that cost `before` costs `after`. What makes the store no larger is allowed even
+/// where it holds too much already, as it may after its limit was lowered.
+fn resized(size: u64, before: u64, after: u64, most: u64) -> Result<u64, KeepError> {
+    let new = size.saturating_sub(before) + after;
+    if new > most && new > size { Err(KeepError::Full(most)) } else { Ok(new) }
+}
+
+/// The sum of a number as it is kept, and `delta`.
+fn sum(value: Option<&[u8]>, delta: i64) -> Result<i64, KeepError> {
+    let number = match value {
+        None => 0,
+        Some(value) => number(value).ok_or(KeepError::NoNumber)?,
+    };
+    number.checked_add(delta).ok_or(KeepError::Overflow)
 }
 
 /// The number that these digits are.
 fn number(value: &[u8]) -> Option<i64> {
     std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+/// The first keys of a longer list as a page.
+fn page(mut keys: Vec<String>) -> Page {
+    let more = keys.len() > PAGE;
+    keys.truncate(PAGE);
+    let cursor = if more { keys.last().cloned() } else { None };
+    Page { keys, cursor }
 }
 
 #[cfg(test)]

@@ -71,6 +71,13 @@ impl Uses {
             ledger.note(Entry::Lacked { wanted, cure });
         }
     }
+
+    /// Notes that a limit kept the call from something, for an explanation. Who enforces it tells the operator.
+    pub(super) fn held_back(&self, wanted: impl FnOnce() -> String) {
+        if let Some(ledger) = &self.ledger {
+            ledger.note(Entry::Lacked { wanted: text::line(&wanted(), text::SENTENCE), cure: None });
+        }
+    }
 }
 
 impl Told {

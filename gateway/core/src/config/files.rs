@@ -86,14 +86,16 @@ impl Reading<'_> {
         Some(path)
     }
 
-    /// Where plugins' state is kept.
+    /// Where plugins' state is kept; none: nowhere, it is gone with the process.
     pub(super) fn state(&mut self, gateway: &Table<'_>) -> Option<PathBuf> {
-        let path = self.own_directory(gateway, "state")?;
-        let problem =
-            Problem::warning("lasting state isn't available in this version: `state` has no effect");
-        let place = gateway.get("state").map(|state| state.place);
-        self.note(Problem { place, ..problem }.hint("what plugins keep is gone when the gateway ends"));
-        Some(path)
+        let written = self.own_directory(gateway, "state");
+        self.wanted("MOONGATE_STATE_DIR").or(written)
+    }
+
+    /// The directory that a variable names, which goes before what the file says.
+    fn wanted(&self, variable: &str) -> Option<PathBuf> {
+        let wanted = self.environment.variable(variable).ok().filter(|path| !path.is_empty());
+        wanted.and_then(|path| std::path::absolute(path).ok())
     }
 
     /// Where compiled code is kept.
@@ -107,8 +109,7 @@ impl Reading<'_> {
             let caches = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
             caches.map(|caches| caches.join("moongate"))
         };
-        let wanted = self.environment.variable("MOONGATE_CACHE_DIR").ok().filter(|path| !path.is_empty());
-        let wanted = wanted.and_then(|path| std::path::absolute(path).ok());
+        let wanted = self.wanted("MOONGATE_CACHE_DIR");
         if let Some(path) = wanted.or(written).or_else(usual) {
             return path;
         }

@@ -61,7 +61,9 @@ pub static GATEWAY: &[Key] = &[
     key(
         "state",
         Kind::Text("a path"),
-        "The directory for plugins' state. Without effect in this version: state is kept in memory.",
+        "The directory for what plugins keep from one call to the next, private to the gateway and on a disk of this \
+         machine. Gateways that name the same directory share it. `MOONGATE_STATE_DIR` goes before it; without either \
+         state is kept in memory and is lost when the gateway ends. Stores of plugins that are no longer there stay in it.",
     ),
     optional(
         "watch",
@@ -299,8 +301,8 @@ static ALLOW: &[Key] = &[
         "false",
         "Whether the plugin may keep state from one call to the next, through `wasi:keyvalue`. `true`: a store of \
          its own, under the name of its table. A name: the store of that name, which plugins with the same name here \
-         share, and which stays when the plugin's table gets another name. State is kept in memory and is lost when \
-         the gateway ends.",
+         share, and which stays when the plugin's table gets another name. It outlives the gateway only where `state` in \
+         `[gateway]` names a directory for it.",
     ),
     optional(
         "instructions",

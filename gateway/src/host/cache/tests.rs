@@ -94,17 +94,17 @@ async fn a_folder_that_isnt_ours_alone_isnt_used() {
     let cache = dir.path().join("cache");
     fs::create_dir(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(Cache::open(&cache), Err(CacheError::Writable { mode: 0o777, .. })));
+    assert!(matches!(Cache::open(&cache), Err(FolderError::Writable { mode: 0o777, .. })));
     // The plugin is compiled in memory, and the host says why.
     let host = host(dir.path());
-    assert!(matches!(host.cache_problem(), Some(CacheError::Writable { .. })));
+    assert!(matches!(host.cache_problem(), Some(FolderError::Writable { .. })));
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     assert!(load_file(&host, &config).await.is_ok());
     assert_eq!(entries(dir.path()), []);
 
     let link = dir.path().join("link");
     symlink(dir.path(), &link).unwrap();
-    assert!(matches!(Cache::open(&link), Err(CacheError::NoFolder(_))));
+    assert!(matches!(Cache::open(&link), Err(FolderError::NoFolder(_))));
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     assert!(Cache::open(&file).is_err());

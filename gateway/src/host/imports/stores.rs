@@ -2,11 +2,11 @@
 //!
 //! A plugin that is granted a store has one bucket, called `default` or nothing at all. One that isn't gets
 //! `access-denied`, and the log says which line of `gateway.toml` would grant it.
+//! Where stores are on disk, these functions wait for it, and the call's time goes on meanwhile.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use moongate_core::names::PluginId;
+use moongate_core::config::StateGrant;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 use wasmtime_wasi::ResourceTableError;
@@ -14,6 +14,7 @@ use wasmtime_wasi::ResourceTableError;
 use crate::host::bindings::{kv_atomics, kv_store};
 use crate::host::state::{Access, Changed, KeepError, Kept, Value};
 use crate::host::store::State;
+use crate::host::uses::Lack;
 
 /// An open store.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
@@ -48,31 +49,6 @@ impl Memory {
     pub(in crate::host) fn new(access: Access) -> Self {
         Self { access, held: 0 }
     }
-
-    /// The plugin's store. That it isn't granted one is told once, however often it asks.
-    fn kept(&self, plugin: &PluginId) -> std::result::Result<&Arc<Kept>, kv_store::Error> {
-        let told = match &self.access {
-            Access::Granted(kept) => return Ok(kept),
-            Access::Refused(told) => told,
-        };
-        if !told.swap(true, Ordering::Relaxed) {
-            tracing::warn!(%plugin, "it may keep no state; `state = true` in `[plugins.{plugin}.allow]` grants it");
-        }
-        Err(kv_store::Error::AccessDenied)
-    }
-
-    /// What the guest is told. That there is no room more is told to the operator too.
-    fn error(&self, plugin: &PluginId, error: &KeepError) -> kv_store::Error {
-        match error {
-            KeepError::Full(_) => {
-                if self.kept(plugin).is_ok_and(|kept| kept.is_news()) {
-                    tracing::warn!(%plugin, "{error}; `state` in `[plugins.{plugin}.limits]` raises it");
-                }
-            }
-            KeepError::LongKey(_) | KeepError::LongValue(_) | KeepError::NoNumber | KeepError::Overflow => {}
-        }
-        kv_store::Error::Other(error.to_string())
-    }
 }
 
 type Stored<T> = Result<std::result::Result<T, kv_store::Error>>;
@@ -88,7 +64,29 @@ impl State {
     }
 
     fn stored<T>(&self, result: std::result::Result<T, KeepError>) -> Stored<T> {
-        Ok(result.map_err(|error| self.memory.error(&self.config.id, &error)))
+        Ok(result.map_err(|error| self.error(&error)))
+    }
+
+    /// What the guest is told. That there is no room more is told to the operator too.
+    fn error(&self, error: &KeepError) -> kv_store::Error {
+        match error {
+            KeepError::Full(_) => {
+                if let Access::Granted(kept) = &self.memory.access
+                    && kept.is_news()
+                {
+                    let plugin = &self.config.id;
+                    tracing::warn!(%plugin, "{error}; `state` in `[plugins.{plugin}.limits]` raises it");
+                }
+                self.uses.held_back(|| format!("to keep more: {error}"));
+            }
+            KeepError::LongKey(_)
+            | KeepError::LongValue(_)
+            | KeepError::NoNumber
+            | KeepError::Overflow
+            | KeepError::Busy
+            | KeepError::Unavailable => {}
+        }
+        kv_store::Error::Other(error.to_string())
     }
 
     /// Remembers a look at a key. Together they hold no more than may cross to the guest at once.
@@ -112,10 +110,18 @@ impl State {
 
 impl kv_store::Host for State {
     fn open(&mut self, identifier: String) -> Stored<Resource<Bucket>> {
-        let kept = match self.memory.kept(&self.config.id) {
-            Ok(kept) => Arc::clone(kept),
-            Err(refused) => return Ok(Err(refused)),
+        let kept = match &self.memory.access {
+            Access::Granted(kept) => Arc::clone(kept),
+            Access::Refused => {
+                let cure = Some("state = true".to_owned());
+                self.uses.lacked(Lack { wanted: "to keep state".to_owned(), cure });
+                return Ok(Err(kv_store::Error::AccessDenied));
+            }
         };
+        self.uses.used(|| match &self.config.allow.state {
+            StateGrant::Shared(name) => format!("state {name}"),
+            StateGrant::Own | StateGrant::Refused => "state".to_owned(),
+        });
         if !matches!(identifier.as_str(), "" | "default") {
             return Ok(Err(kv_store::Error::NoSuchStore));
         }
@@ -124,33 +130,33 @@ impl kv_store::Host for State {
 }
 
 impl kv_store::HostBucket for State {
-    fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<Option<Vec<u8>>> {
-        let value = self.kept(&bucket)?.get(&key);
+    async fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<Option<Vec<u8>>> {
+        let value = self.kept(&bucket)?.get(key).await;
         self.stored(value.map(|value| value.map(|value| value.to_vec())))
     }
 
-    fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Stored<()> {
-        let set = self.kept(&bucket)?.set(key, value, self.most());
+    async fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Stored<()> {
+        let set = self.kept(&bucket)?.set(key, value, self.most()).await;
         self.stored(set)
     }
 
-    fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<()> {
-        let deleted = self.kept(&bucket)?.delete(&key);
+    async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<()> {
+        let deleted = self.kept(&bucket)?.delete(key).await;
         self.stored(deleted)
     }
 
-    fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<bool> {
-        let value = self.kept(&bucket)?.get(&key);
-        self.stored(value.map(|value| value.is_some()))
+    async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<bool> {
+        let there = self.kept(&bucket)?.exists(key).await;
+        self.stored(there)
     }
 
-    fn list_keys(
+    async fn list_keys(
         &mut self,
         bucket: Resource<Bucket>,
         cursor: Option<String>,
     ) -> Stored<kv_store::KeyResponse> {
-        let page = self.kept(&bucket)?.page(cursor.as_deref());
-        Ok(Ok(kv_store::KeyResponse { keys: page.keys, cursor: page.cursor }))
+        let page = self.kept(&bucket)?.page(cursor).await;
+        self.stored(page.map(|page| kv_store::KeyResponse { keys: page.keys, cursor: page.cursor }))
     }
 
     fn drop(&mut self, bucket: Resource<Bucket>) -> Result<()> {
@@ -160,33 +166,34 @@ impl kv_store::HostBucket for State {
 }
 
 impl kv_atomics::Host for State {
-    fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Stored<i64> {
-        let sum = self.kept(&bucket)?.increment(key, delta, self.most());
+    async fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Stored<i64> {
+        let sum = self.kept(&bucket)?.increment(key, delta, self.most()).await;
         self.stored(sum)
     }
 
-    fn swap(
+    async fn swap(
         &mut self,
         cas: Resource<Cas>,
         value: Vec<u8>,
     ) -> Result<std::result::Result<(), kv_atomics::CasError>> {
         use kv_atomics::CasError;
         let Cas { kept, key, seen } = self.forget(cas)?;
-        Ok(match kept.swap(key.clone(), seen.as_ref(), value, self.most()) {
+        let swapped = kept.swap(key.clone(), seen, value, self.most()).await;
+        Ok(match swapped {
             Ok(Ok(())) => Ok(()),
             Ok(Err(Changed(now))) => Err(match self.look(Cas { kept, key, seen: now })? {
                 Ok(look) => CasError::CasFailed(look),
                 Err(error) => CasError::StoreError(error),
             }),
-            Err(error) => Err(CasError::StoreError(self.memory.error(&self.config.id, &error))),
+            Err(error) => Err(CasError::StoreError(self.error(&error))),
         })
     }
 }
 
 impl kv_atomics::HostCas for State {
-    fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<Resource<Cas>> {
+    async fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Stored<Resource<Cas>> {
         let kept = self.kept(&bucket)?;
-        match kept.get(&key) {
+        match kept.get(key.clone()).await {
             Ok(seen) => self.look(Cas { kept, key, seen }),
             Err(error) => self.stored(Err(error)),
         }

@@ -1,16 +1,16 @@
-//! What is kept, what isn't, and that calls at the same time lose nothing.
+//! What is kept, what isn't, and that calls at the same time lose nothing: in memory and on disk alike.
 
-use std::path::PathBuf;
-use std::thread;
+mod disk;
+
+use std::path::Path;
+
+use moongate_core::names::StoreName;
+use tempfile::TempDir;
 
 use super::*;
 
 /// More than any test keeps.
 const PLENTY: u64 = 1 << 20;
-
-fn keys(page: &Page) -> Vec<&str> {
-    page.keys.iter().map(String::as_str).collect()
-}
 
 fn config(id: &str, state: StateGrant) -> PluginConfig {
     let mut config = PluginConfig::bare(PluginId::new(id).unwrap(), PathBuf::new());
@@ -18,144 +18,245 @@ fn config(id: &str, state: StateGrant) -> PluginConfig {
     config
 }
 
-#[test]
-fn a_plugin_has_a_store_only_where_it_is_granted_one() {
-    let stores = Stores::default();
-    let name = StoreName::new("a").unwrap();
-    assert!(matches!(stores.of(&config("a", StateGrant::Refused)), Access::Refused(_)));
-    let granted = |id: &str, state| match stores.of(&config(id, state)) {
+/// The store that a plugin of this name and grant has.
+fn granted(stores: &Stores, id: &str, state: StateGrant) -> Arc<Kept> {
+    match stores.of(&config(id, state)) {
         Access::Granted(kept) => kept,
-        Access::Refused(_) => panic!("refused"),
-    };
-    let own = granted("a", StateGrant::Own);
-    let again = granted("a", StateGrant::Own);
-    let other = granted("b", StateGrant::Own);
-    let shared = granted("a", StateGrant::Shared(name.clone()));
-    let same = granted("b", StateGrant::Shared(name));
-    assert!(Arc::ptr_eq(&own, &again) && Arc::ptr_eq(&shared, &same));
-    assert!(!Arc::ptr_eq(&own, &other) && !Arc::ptr_eq(&own, &shared), "a name is no plugin");
-}
-
-#[test]
-fn keys_hold_values_until_they_are_deleted() {
-    let kept = Kept::default();
-    assert_eq!(kept.get("a"), Ok(None));
-    kept.set("a".into(), b"1".into(), PLENTY).unwrap();
-    kept.set("a".into(), b"\0\xff".into(), PLENTY).unwrap();
-    assert_eq!(kept.get("a").unwrap().as_deref(), Some(&b"\0\xff"[..]));
-    kept.delete("a").unwrap();
-    kept.delete("a").unwrap();
-    assert_eq!(kept.get("a"), Ok(None));
-    assert_eq!(kept.lock().size, 0);
-}
-
-#[test]
-fn pages_hold_every_key_that_stays_once() {
-    let kept = Kept::default();
-    for number in 0..PAGE + 2 {
-        kept.set(format!("{number:04}"), Vec::new(), PLENTY).unwrap();
+        Access::Refused => panic!("refused"),
     }
-    let first = kept.page(None);
-    assert_eq!((first.keys.len(), first.cursor.as_deref()), (PAGE, Some("0499")));
-    kept.delete("0499").unwrap();
-    kept.set("0000x".into(), Vec::new(), PLENTY).unwrap();
-    kept.set("0500x".into(), Vec::new(), PLENTY).unwrap();
-    let last = kept.page(first.cursor.as_deref());
-    assert_eq!((keys(&last), &last.cursor), (vec!["0500", "0500x", "0501"], &None));
-    assert_eq!(kept.page(Some("z")), Page { keys: Vec::new(), cursor: None });
 }
 
-#[test]
-fn the_limit_holds_for_keys_and_values_together() {
-    let kept = Kept::default();
-    let most = 2 * ENTRY + 10;
-    kept.set("a".into(), vec![0; 4], most).unwrap();
-    kept.set("b".into(), vec![0; 4], most).unwrap();
-    for (key, value) in [("c", 0), ("a", 5)] {
-        assert_eq!(kept.set(key.into(), vec![0; value], most), Err(KeepError::Full(most)), "{key}");
+fn on_disk(folder: &Path) -> Stores {
+    Stores::new(Some(folder.join("state")))
+}
+
+/// An empty store of each kind.
+struct Both {
+    _folder: TempDir,
+    stores: [Arc<Kept>; 2],
+}
+
+impl Both {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let stores = [Stores::default(), on_disk(folder.path())];
+        Self { stores: stores.map(|stores| granted(&stores, "a", StateGrant::Own)), _folder: folder }
     }
-    assert_eq!(kept.get("a").unwrap().unwrap().len(), 4, "what was there stays");
-    // What makes it smaller goes even under a limit that was lowered.
-    kept.set("a".into(), vec![0; 3], 1).unwrap();
-    kept.delete("b").unwrap();
-    kept.set("c".into(), vec![0; 5], most).unwrap();
+
+    fn each(&self) -> impl Iterator<Item = &Arc<Kept>> {
+        self.stores.iter()
+    }
 }
 
-#[test]
-fn that_there_is_no_room_is_news_until_there_was_some() {
-    let (kept, most) = (Kept::default(), ENTRY + 1);
-    kept.set("a".into(), Vec::new(), most).unwrap();
-    assert!(kept.set("b".into(), Vec::new(), most).is_err());
-    assert!(kept.is_news() && !kept.is_news());
-    kept.delete("a").unwrap();
-    kept.set("b".into(), Vec::new(), most).unwrap();
-    assert!(kept.is_news());
+impl Kept {
+    async fn text(&self, key: &str) -> Option<String> {
+        let value = self.get(key.into()).await.unwrap();
+        value.map(|value| String::from_utf8(value.to_vec()).unwrap())
+    }
+
+    /// How much is said to be kept.
+    async fn size(&self) -> u64 {
+        match &self.place {
+            Place::Memory(memory) => lock(memory).size,
+            Place::Disk(shelf) => shelf.size().await.unwrap(),
+        }
+    }
 }
 
-#[test]
-fn keys_and_values_have_a_length() {
-    let (kept, all) = (Kept::default(), u64::MAX / 2);
-    let long = "k".repeat(KEY + 1);
-    let refused = KeepError::LongKey(KEY + 1);
-    assert_eq!(kept.get(&long), Err(refused.clone()));
-    assert_eq!(kept.delete(&long), Err(refused.clone()));
-    assert_eq!(kept.increment(long.clone(), 1, all), Err(refused.clone()));
-    assert_eq!(kept.set(long.clone(), Vec::new(), all), Err(refused));
-    kept.set(long[1..].to_owned(), vec![0; VALUE], all).unwrap();
-    assert_eq!(kept.set("a".into(), vec![0; VALUE + 1], all), Err(KeepError::LongValue(VALUE + 1)));
+#[tokio::test]
+async fn a_plugin_has_a_store_only_where_it_is_granted_one() {
+    let folder = TempDir::new().unwrap();
+    for stores in [Stores::default(), on_disk(folder.path())] {
+        let name = StoreName::new("a").unwrap();
+        assert!(matches!(stores.of(&config("a", StateGrant::Refused)), Access::Refused));
+        let own = granted(&stores, "a", StateGrant::Own);
+        own.set("key".into(), b"own".into(), PLENTY).await.unwrap();
+        assert_eq!(granted(&stores, "a", StateGrant::Own).text("key").await.as_deref(), Some("own"));
+        assert_eq!(granted(&stores, "b", StateGrant::Own).text("key").await, None);
+        let shared = granted(&stores, "a", StateGrant::Shared(name.clone()));
+        assert_eq!(shared.text("key").await, None, "a name is no plugin");
+        shared.set("key".into(), b"shared".into(), PLENTY).await.unwrap();
+        let same = granted(&stores, "b", StateGrant::Shared(name));
+        assert_eq!(same.text("key").await.as_deref(), Some("shared"));
+        assert_eq!(own.text("key").await.as_deref(), Some("own"));
+    }
+}
+
+#[tokio::test]
+async fn keys_hold_values_until_they_are_deleted() {
+    for kept in Both::new().each() {
+        assert_eq!(kept.get("a".into()).await, Ok(None));
+        assert_eq!(kept.exists("a".into()).await, Ok(false));
+        kept.set("a".into(), b"1".into(), PLENTY).await.unwrap();
+        kept.set("a".into(), b"\0\xff".into(), PLENTY).await.unwrap();
+        kept.set("empty".into(), Vec::new(), PLENTY).await.unwrap();
+        assert_eq!(kept.get("a".into()).await.unwrap().as_deref(), Some(&b"\0\xff"[..]));
+        assert_eq!(kept.get("empty".into()).await.unwrap().as_deref(), Some(&b""[..]));
+        assert_eq!(kept.exists("empty".into()).await, Ok(true));
+        kept.delete("a".into()).await.unwrap();
+        kept.delete("a".into()).await.unwrap();
+        assert_eq!(kept.get("a".into()).await, Ok(None));
+        assert_eq!(kept.size().await, ENTRY + 5);
+    }
+}
+
+#[tokio::test]
+async fn keys_are_their_bytes_and_come_in_the_order_of_them() {
+    let keys =
+        ["", "\0", "\0a", " ", "%", "'", "A", "_", "a", "a\0", "a\0b", "a\n", "é", "\u{ffff}", "\u{1f600}"];
+    for kept in Both::new().each() {
+        for key in keys.iter().rev() {
+            kept.set((*key).into(), key.as_bytes().into(), PLENTY).await.unwrap();
+        }
+        assert_eq!(
+            kept.page(None).await.unwrap(),
+            Page { keys: keys.map(str::to_owned).into(), cursor: None }
+        );
+        for (at, key) in keys.iter().enumerate() {
+            assert_eq!(kept.text(key).await.as_deref(), Some(*key));
+            assert_eq!(kept.page(Some((*key).into())).await.unwrap().keys, keys[at + 1..], "after {key:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_hold_every_key_that_stays_once() {
+    for kept in Both::new().each() {
+        for number in 0..PAGE + 2 {
+            kept.set(format!("{number:04}"), Vec::new(), PLENTY).await.unwrap();
+        }
+        let first = kept.page(None).await.unwrap();
+        assert_eq!((first.keys.len(), first.cursor.as_deref()), (PAGE, Some("0499")));
+        kept.delete("0499".into()).await.unwrap();
+        kept.set("0000x".into(), Vec::new(), PLENTY).await.unwrap();
+        kept.set("0500x".into(), Vec::new(), PLENTY).await.unwrap();
+        let last = kept.page(first.cursor).await.unwrap();
+        assert_eq!(last, Page { keys: ["0500", "0500x", "0501"].map(str::to_owned).into(), cursor: None });
+        assert_eq!(kept.page(Some("z".into())).await.unwrap(), Page { keys: Vec::new(), cursor: None });
+    }
+}
+
+#[tokio::test]
+async fn the_limit_holds_for_keys_and_values_together() {
+    for kept in Both::new().each() {
+        let most = 2 * ENTRY + 10;
+        kept.set("a".into(), vec![0; 4], most).await.unwrap();
+        kept.set("b".into(), vec![0; 4], most).await.unwrap();
+        for (key, value) in [("c", 0), ("a", 5)] {
+            let set = kept.set(key.into(), vec![0; value], most).await;
+            assert_eq!(set, Err(KeepError::Full(most)), "{key}");
+        }
+        assert_eq!(kept.increment("c".into(), 1, most).await, Err(KeepError::Full(most)));
+        assert_eq!(kept.get("a".into()).await.unwrap().unwrap().len(), 4, "what was there stays");
+        assert_eq!(kept.size().await, most);
+        // What makes it smaller goes even under a limit that was lowered.
+        kept.set("a".into(), vec![0; 3], 1).await.unwrap();
+        kept.delete("b".into()).await.unwrap();
+        kept.set("c".into(), vec![0; 5], most).await.unwrap();
+        assert_eq!(kept.size().await, most);
+    }
+}
+
+#[tokio::test]
+async fn that_there_is_no_room_is_news_until_there_was_some() {
+    for kept in Both::new().each() {
+        let most = ENTRY + 1;
+        kept.set("a".into(), Vec::new(), most).await.unwrap();
+        assert!(kept.set("b".into(), Vec::new(), most).await.is_err());
+        assert!(kept.is_news() && !kept.is_news());
+        kept.delete("a".into()).await.unwrap();
+        kept.set("b".into(), Vec::new(), most).await.unwrap();
+        assert!(kept.is_news());
+        // A swap that didn't happen says nothing of the room.
+        let swapped = kept.swap("b".into(), None, Vec::new(), most).await.unwrap();
+        assert!(swapped.is_err() && !kept.is_news());
+    }
+}
+
+#[tokio::test]
+async fn keys_and_values_have_a_length() {
+    for kept in Both::new().each() {
+        let all = u64::MAX / 4;
+        let long = "k".repeat(KEY + 1);
+        let refused = KeepError::LongKey(KEY + 1);
+        assert_eq!(kept.get(long.clone()).await, Err(refused.clone()));
+        assert_eq!(kept.exists(long.clone()).await, Err(refused.clone()));
+        assert_eq!(kept.delete(long.clone()).await, Err(refused.clone()));
+        assert_eq!(kept.increment(long.clone(), 1, all).await, Err(refused.clone()));
+        assert_eq!(kept.swap(long.clone(), None, Vec::new(), all).await, Err(refused.clone()));
+        assert_eq!(kept.set(long.clone(), Vec::new(), all).await, Err(refused));
+        kept.set(long[1..].to_owned(), vec![7; VALUE], all).await.unwrap();
+        assert_eq!(kept.get(long[1..].to_owned()).await.unwrap().unwrap()[..], vec![7; VALUE]);
+        let error = KeepError::LongValue(VALUE + 1);
+        assert_eq!(kept.set("a".into(), vec![0; VALUE + 1], all).await, Err(error));
+    }
     let said = KeepError::LongValue(VALUE + 1).to_string();
     assert_eq!(said, "the value has 1.0 MiB, but at most 1.0 MiB are allowed");
 }
 
-#[test]
-fn numbers_are_added_up_in_64_bits() {
-    let kept = Kept::default();
-    assert_eq!(kept.increment("n".into(), 5, PLENTY), Ok(5));
-    assert_eq!(kept.increment("n".into(), -7, PLENTY), Ok(-2));
-    assert_eq!(kept.get("n").unwrap().as_deref(), Some(&b"-2"[..]));
-    kept.set("n".into(), i64::MAX.to_string().into(), PLENTY).unwrap();
-    assert_eq!(kept.increment("n".into(), 1, PLENTY), Err(KeepError::Overflow));
-    for text in ["", "x", "1.5", " 1", "9223372036854775808", "\u{663}"] {
-        kept.set("n".into(), text.into(), PLENTY).unwrap();
-        assert_eq!(kept.increment("n".into(), 1, PLENTY), Err(KeepError::NoNumber), "{text:?}");
+#[tokio::test]
+async fn numbers_are_added_up_in_64_bits() {
+    for kept in Both::new().each() {
+        assert_eq!(kept.increment("n".into(), 5, PLENTY).await, Ok(5));
+        assert_eq!(kept.increment("n".into(), -7, PLENTY).await, Ok(-2));
+        assert_eq!(kept.text("n").await.as_deref(), Some("-2"));
+        kept.set("n".into(), i64::MAX.to_string().into(), PLENTY).await.unwrap();
+        assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::Overflow));
+        for text in ["", "x", "1.5", " 1", "9223372036854775808", "\u{663}"] {
+            kept.set("n".into(), text.into(), PLENTY).await.unwrap();
+            assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::NoNumber), "{text:?}");
+            assert_eq!(kept.text("n").await.as_deref(), Some(text), "it stays as it is");
+        }
     }
 }
 
-#[test]
-fn a_swap_needs_the_value_that_was_seen() {
-    let kept = Kept::default();
-    assert_eq!(kept.swap("a".into(), None, b"1".into(), PLENTY), Ok(Ok(())));
-    let one = kept.get("a").unwrap();
-    assert_eq!(kept.swap("a".into(), None, b"2".into(), PLENTY), Ok(Err(Changed(one.clone()))));
-    assert_eq!(kept.swap("a".into(), one.as_ref(), b"2".into(), PLENTY), Ok(Ok(())));
-    kept.delete("a").unwrap();
-    assert_eq!(kept.swap("a".into(), one.as_ref(), b"3".into(), PLENTY), Ok(Err(Changed(None))));
-    assert_eq!(kept.swap("a".into(), None, b"3".into(), 1), Err(KeepError::Full(1)));
+#[tokio::test]
+async fn a_swap_needs_the_value_that_was_seen() {
+    for kept in Both::new().each() {
+        let swap = async |seen: &Option<Value>, value: &[u8], most| {
+            kept.swap("a".into(), seen.clone(), value.into(), most).await
+        };
+        assert_eq!(swap(&None, b"1", PLENTY).await, Ok(Ok(())));
+        let one = kept.get("a".into()).await.unwrap();
+        assert_eq!(swap(&None, b"2", PLENTY).await, Ok(Err(Changed(one.clone()))));
+        assert_eq!(swap(&one, b"2", PLENTY).await, Ok(Ok(())));
+        kept.delete("a".into()).await.unwrap();
+        assert_eq!(swap(&one, b"3", PLENTY).await, Ok(Err(Changed(None))));
+        assert_eq!(swap(&None, b"3", 1).await, Err(KeepError::Full(1)));
+    }
 }
 
-#[test]
-fn threads_that_count_together_lose_nothing() {
-    let kept = Kept::default();
-    thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                for _ in 0..500 {
-                    kept.increment("sum".into(), 1, PLENTY).unwrap();
-                    let mut seen = kept.get("swapped").unwrap();
-                    loop {
-                        let next = seen.as_deref().map_or(0, |value| number(value).unwrap()) + 1;
-                        let swapped =
-                            kept.swap("swapped".into(), seen.as_ref(), next.to_string().into(), PLENTY);
-                        match swapped.unwrap() {
-                            Ok(()) => break,
-                            Err(Changed(now)) => seen = now,
-                        }
-                    }
-                }
-            });
+/// Adds 1 to two numbers, to one by addition and to the other by swaps.
+async fn count(kept: &Kept, times: usize) {
+    for _ in 0..times {
+        kept.increment("sum".into(), 1, PLENTY).await.unwrap();
+        let mut seen = kept.get("swapped".into()).await.unwrap();
+        loop {
+            let next = seen.as_deref().map_or(0, |value| number(value).unwrap()) + 1;
+            let next = next.to_string().into_bytes();
+            match kept.swap("swapped".into(), seen, next, PLENTY).await.unwrap() {
+                Ok(()) => break,
+                Err(Changed(now)) => seen = now,
+            }
         }
-    });
-    for key in ["sum", "swapped"] {
-        assert_eq!(kept.get(key).unwrap().as_deref(), Some(&b"4000"[..]), "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_that_count_together_lose_nothing() {
+    for kept in Both::new().each() {
+        let tasks: Vec<_> = (0..8)
+            .map(|_| {
+                let kept = Arc::clone(kept);
+                tokio::spawn(async move { count(&kept, 50).await })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        for key in ["sum", "swapped"] {
+            assert_eq!(kept.text(key).await.as_deref(), Some("400"), "{key}");
+        }
+        assert_eq!(kept.size().await, 2 * ENTRY + 10 + 6);
     }
 }

@@ -249,7 +249,7 @@ async fn a_guest_that_watches_for_it_may_end_by_itself() {
     let dir = TempDir::new().unwrap();
     let inbox: Arc<Inbox> = Arc::default();
     let cache = dir.path().join("cache");
-    let options = HostOptions { cache, concurrency: 1, inbox: Some(Arc::clone(&inbox)) };
+    let options = HostOptions { cache, state: None, concurrency: 1, inbox: Some(Arc::clone(&inbox)) };
     let host = WasmHost::new(options).unwrap();
     let guest = Guest {
         world: "import moongate:plugin/request@0.1.0; import moongate:plugin/changes@0.1.0;",

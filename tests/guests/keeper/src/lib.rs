@@ -27,6 +27,8 @@ const FIXED: &[&str] = &[
     "add",
     "swap",
     "look_often",
+    "add_often",
+    "swap_often",
     "open",
     "note",
     // Whose lists depend on it.
@@ -141,6 +143,16 @@ fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<Strin
         "keys" => keys(bucket).map(|keys| keys.join(" ")),
         "add" => atomics::increment(bucket, args.key(), args.count()).map(|sum| sum.to_string()),
         "swap" => swap(bucket, args.key(), args.count()),
+        "add_often" => {
+            let sums = (0..args.count()).map(|_| atomics::increment(bucket, args.key(), 1));
+            let sums: Vec<i64> = sums.collect::<Result<_, _>>()?;
+            Ok(sums.last().copied().unwrap_or_default().to_string())
+        }
+        "swap_often" => {
+            let sums = (0..args.count()).map(|_| swap(bucket, args.key(), 1));
+            let sums: Vec<String> = sums.collect::<Result<_, _>>()?;
+            Ok(sums.last().cloned().unwrap_or_default())
+        }
         "look_often" => {
             let looks: Result<Vec<Cas>, Error> =
                 (0..args.count()).map(|_| Cas::new(bucket, args.key())).collect();

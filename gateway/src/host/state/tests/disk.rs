@@ -1,0 +1,270 @@
+//! The database: shared, lasting, left alone where it isn't ours, and never replaced by memory.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+use rusqlite::Connection;
+
+use super::super::database::FILE;
+use super::super::entries::Entries;
+use super::*;
+
+impl Shelf {
+    pub(super) async fn size(&self) -> Result<u64, KeepError> {
+        self.ask(super::super::database::Side::Reads, |entries| entries.size().map(Ok)).await
+    }
+}
+
+fn file(folder: &TempDir) -> PathBuf {
+    folder.path().join("state").join(FILE)
+}
+
+/// A folder for state that is there already.
+fn prepared() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let dir = folder.path().join("state");
+    fs::create_dir(&dir).unwrap();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+    folder
+}
+
+fn write_private(path: &Path, content: &[u8]) {
+    fs::write(path, content).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// A folder with a key in it, which no gateway uses any more.
+async fn filled() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
+    drop(kept);
+    // The threads end a little later, and with the last connection the log goes.
+    while file(&folder).with_extension("sqlite3-wal").exists() {
+        tokio::task::yield_now().await;
+    }
+    folder
+}
+
+/// Nothing can be read or written, and this is said to be why.
+async fn is_refused(folder: &TempDir, why: &str) {
+    let stores = on_disk(folder.path());
+    let kept = granted(&stores, "a", StateGrant::Own);
+    assert_eq!(kept.get("key".into()).await, Err(KeepError::Unavailable), "{why}");
+    assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(KeepError::Unavailable), "{why}");
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::Unavailable), "{why}");
+    let problem = stores.problem().await.unwrap_or_default();
+    assert!(problem.contains(why), "{why}: {problem}");
+}
+
+#[tokio::test]
+async fn what_is_kept_outlives_the_host_and_nobody_else_can_read_it() {
+    let folder = filled().await;
+    let stores = on_disk(folder.path());
+    let kept = granted(&stores, "a", StateGrant::Own);
+    assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
+    assert_eq!(stores.problem().await, None);
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(&folder.path().join("state")), 0o700);
+    for entry in fs::read_dir(folder.path().join("state")).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[tokio::test]
+async fn a_folder_is_made_only_when_a_plugin_may_keep_something() {
+    let folder = TempDir::new().unwrap();
+    let stores = on_disk(folder.path());
+    assert!(matches!(stores.of(&config("a", StateGrant::Refused)), Access::Refused));
+    assert_eq!(stores.problem().await, None);
+    assert!(!folder.path().join("state").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn hosts_that_begin_together_on_an_empty_folder_share_it() {
+    let folder = TempDir::new().unwrap();
+    let tasks: Vec<_> = (0..4)
+        .map(|_| {
+            let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+            tokio::spawn(async move { count(&kept, 25).await })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    for key in ["sum", "swapped"] {
+        assert_eq!(kept.text(key).await.as_deref(), Some("100"), "{key}");
+    }
+}
+
+#[tokio::test]
+async fn the_limit_holds_for_all_hosts_together() {
+    let folder = TempDir::new().unwrap();
+    let [one, two] = [0; 2].map(|_| granted(&on_disk(folder.path()), "a", StateGrant::Own));
+    let most = 2 * ENTRY + 2;
+    one.set("a".into(), Vec::new(), most).await.unwrap();
+    two.set("b".into(), Vec::new(), most).await.unwrap();
+    assert_eq!(one.set("c".into(), Vec::new(), most).await, Err(KeepError::Full(most)));
+    two.delete("a".into()).await.unwrap();
+    one.set("c".into(), Vec::new(), most).await.unwrap();
+    assert_eq!(two.size().await, most);
+}
+
+#[tokio::test]
+async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let folder = filled().await;
+    mode(&folder.path().join("state"), 0o770);
+    is_refused(&folder, "may be written by others (mode 770").await;
+
+    let folder = filled().await;
+    mode(&file(&folder), 0o644);
+    is_refused(&folder, "may be read or written by others (mode 644").await;
+
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("elsewhere")).unwrap();
+    symlink(folder.path().join("elsewhere"), folder.path().join("state")).unwrap();
+    is_refused(&folder, "is no folder, or a symbolic link").await;
+    assert_eq!(fs::read_dir(folder.path().join("elsewhere")).unwrap().count(), 0);
+
+    let folder = prepared();
+    write_private(&folder.path().join("elsewhere"), b"");
+    symlink(folder.path().join("elsewhere"), file(&folder)).unwrap();
+    is_refused(&folder, "is no regular file").await;
+    assert_eq!(fs::read(folder.path().join("elsewhere")).unwrap(), b"");
+
+    let folder = prepared();
+    fs::create_dir(file(&folder)).unwrap();
+    is_refused(&folder, "is no regular file").await;
+}
+
+#[tokio::test]
+async fn what_isnt_our_database_stays_as_it_is() {
+    for (content, why) in [
+        (
+            &b"notes of mine, certainly no database of anybody's, and longer than the head of one would be"[..],
+            "not a database",
+        ),
+        (b"short", "not a database"),
+    ] {
+        let folder = prepared();
+        write_private(&file(&folder), content);
+        is_refused(&folder, why).await;
+        assert_eq!(fs::read(file(&folder)).unwrap(), content);
+    }
+    for (statements, why) in [
+        ("CREATE TABLE mine (a)", "the database of another program"),
+        ("PRAGMA application_id = 7", "the database of another program"),
+        (
+            "PRAGMA application_id = 0x4d6f4e67; PRAGMA user_version = 2; CREATE TABLE stores (a)",
+            "newer version of Moongate (form 2",
+        ),
+    ] {
+        let folder = prepared();
+        write_private(&file(&folder), b"");
+        Connection::open(file(&folder)).unwrap().execute_batch(statements).unwrap();
+        let before = fs::read(file(&folder)).unwrap();
+        is_refused(&folder, why).await;
+        assert!(fs::read(file(&folder)).unwrap() == before, "{statements}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_left_alone_until_another_stands_there() {
+    let folder = filled().await;
+    let whole = fs::read(file(&folder)).unwrap();
+    let mut damaged = whole.clone();
+    damaged[4096..].fill(0xa5);
+    fs::write(file(&folder), &damaged).unwrap();
+    is_refused(&folder, "is damaged").await;
+    assert!(fs::read(file(&folder)).unwrap() == damaged);
+
+    let stores = on_disk(folder.path());
+    let kept = granted(&stores, "a", StateGrant::Own);
+    assert!(kept.set("a".into(), Vec::new(), PLENTY).await.is_err());
+    // Somebody puts back what was saved.
+    let saved = folder.path().join("saved");
+    write_private(&saved, &whole);
+    fs::rename(&saved, file(&folder)).unwrap();
+    while stores.problem().await.is_some() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
+}
+
+#[tokio::test]
+async fn a_database_that_is_taken_away_is_begun_anew() {
+    let folder = filled().await;
+    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
+    fs::remove_dir_all(folder.path().join("state")).unwrap();
+    kept.set("other".into(), b"new".into(), PLENTY).await.unwrap();
+    assert_eq!(kept.text("key").await, None);
+    let another = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    assert_eq!(another.text("other").await.as_deref(), Some("new"));
+}
+
+#[tokio::test]
+async fn a_full_disk_is_an_error_and_what_is_there_stays() {
+    let folder = filled().await;
+    let stores = on_disk(folder.path());
+    let kept = granted(&stores, "a", StateGrant::Own);
+    let Place::Disk(shelf) = &kept.place else { panic!("it isn't on disk") };
+    // As if there were room for so many pages only.
+    let few = |Entries { db, .. }: Entries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
+    shelf.ask(super::super::database::Side::Writes, few).await.unwrap();
+    let large = kept.set("large".into(), vec![0; VALUE], u64::MAX / 4).await;
+    assert_eq!(large, Err(KeepError::Unavailable));
+    assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
+    assert_eq!(kept.exists("large".into()).await, Ok(false));
+    assert_eq!(kept.size().await, ENTRY + 7, "what didn't happen costs nothing");
+    kept.set("small".into(), b"fits".into(), PLENTY).await.unwrap();
+    assert_eq!(stores.problem().await, None);
+}
+
+#[tokio::test]
+async fn writers_wait_for_another_process_and_readers_dont() {
+    let folder = filled().await;
+    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
+    let other = Connection::open(file(&folder)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let writer = {
+        let kept = Arc::clone(&kept);
+        tokio::spawn(async move { kept.set("key".into(), b"later".into(), PLENTY).await })
+    };
+    assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
+    // One that is given up isn't waited for: the next one's turn comes.
+    let abandoned = kept.set("key".into(), b"never".into(), PLENTY);
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(1), abandoned).await.is_err());
+    other.execute_batch("COMMIT").unwrap();
+    writer.await.unwrap().unwrap();
+    kept.set("last".into(), b"1".into(), PLENTY).await.unwrap();
+    assert_eq!(kept.text("key").await.as_deref(), Some("later"));
+}
+
+#[tokio::test]
+async fn a_database_that_stays_locked_is_an_error() {
+    let folder = filled().await;
+    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
+    let other = Connection::open(file(&folder)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::Busy));
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Ok(1));
+}
+
+#[tokio::test]
+async fn the_log_stays_short() {
+    let folder = TempDir::new().unwrap();
+    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    for _ in 0..200 {
+        kept.set("key".into(), vec![1; VALUE / 2], PLENTY).await.unwrap();
+    }
+    let log = file(&folder).with_extension("sqlite3-wal");
+    let (size, log) = (fs::metadata(file(&folder)).unwrap().len(), fs::metadata(log).unwrap().len());
+    assert!(size < 4 << 20 && log < 20 << 20, "{size} and {log} bytes for half a MiB that is kept");
+}
