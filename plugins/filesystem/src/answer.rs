@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use moongate_sdk::{Content, IntoToolResult, ResourceContents, ToolError, ToolResult, config};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
@@ -112,22 +112,22 @@ enum PlayedKind {
 #[serde(deny_unknown_fields)]
 struct Held {
     #[serde(rename = "type")]
-    kind: HeldKind,
+    #[schemars(schema_with = "held_kind")]
+    kind: &'static str,
     resource: HeldResource,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum HeldKind {
-    Resource,
+fn held_kind(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "const": "resource" })
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HeldResource {
     uri: String,
-    #[serde(rename = "mimeType")]
-    mime_type: &'static str,
+    #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    mime_type: Option<&'static str>,
     blob: String,
 }
 
@@ -147,10 +147,14 @@ impl IntoToolResult for Media {
                 (Block::Played(form), data.len(), Content::audio(data, mime_type))
             }
             Self::Other { data, mime_type, uri } => {
-                let resource = HeldResource { uri: uri.clone(), mime_type, blob: STANDARD.encode(&data) };
+                let resource = HeldResource {
+                    uri: uri.clone(),
+                    mime_type: Some(mime_type),
+                    blob: STANDARD.encode(&data),
+                };
                 let size = data.len();
                 let contents = ResourceContents::blob(uri, data).mime_type(mime_type);
-                let form = Held { kind: HeldKind::Resource, resource };
+                let form = Held { kind: "resource", resource };
                 (Block::Held(form), size, Content::embedded(contents))
             }
         };

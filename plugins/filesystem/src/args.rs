@@ -3,6 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Nothing.
+#[derive(Deserialize)]
+pub(crate) struct Nothing {}
+
 /// One path.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct OnePath {

@@ -30,8 +30,7 @@ impl<'a> Diff<'a> {
     /// The difference as `diff -u` shows it, under the headings of the official server.
     pub(crate) fn unified(&self, path: &str) -> String {
         let rule = "=".repeat(67);
-        let mut text =
-            format!("Index: {path}\n{rule}\n--- {path}\toriginal\n+++ {path}\tmodified\n");
+        let mut text = format!("Index: {path}\n{rule}\n--- {path}\toriginal\n+++ {path}\tmodified\n");
         for hunk in group_diff_ops(self.ops.clone(), CONTEXT) {
             self.hunk(&hunk, &mut text);
         }
@@ -102,4 +101,3 @@ fn lines(sign: char, lines: &[&str], text: &mut String) {
         }
     }
 }
-

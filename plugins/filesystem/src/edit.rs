@@ -36,7 +36,9 @@ pub(crate) fn file(file: &Located, edits: &[Edit], run: Run) -> Result<Edited, F
     let size = fs::metadata(path).map_err(Fault::system("open", path))?.len();
     let most = answer::largest() as u64;
     if size > most {
-        return Err(Fault::Other(format!("File too large: {path} has {size} bytes, and edits stop at {most}")));
+        return Err(Fault::Other(format!(
+            "File too large: {path} has {size} bytes, and edits stop at {most}"
+        )));
     }
     let raw = read::bytes(path)?;
     let before = String::from_utf8_lossy(&raw).replace("\r\n", "\n");

@@ -26,13 +26,16 @@ mod write; // changing
 
 use answer::{Media, Settings, Text};
 use args::{
-    EditFile, ListSizes, ManyPaths, MoveFile, OnePath, ReadText, SearchFiles, Tree, WriteFile,
+    EditFile, ListSizes, ManyPaths, MoveFile, Nothing, OnePath, ReadText, SearchFiles, Tree, WriteFile,
 };
 use edit::Run;
 use fault::Fault;
 use granted::Granted;
 use path::{Located, locate};
 use read::Lines;
+
+/// The arguments of a tool without any. As in the official server, others than those that a tool has are ignored.
+const NOTHING: &str = r#"{"type":"object","properties":{}}"#;
 
 #[cfg(not(target_family = "wasm"))]
 pub use granted::native::grant;
@@ -89,7 +92,9 @@ impl Filesystem {
                     room = left;
                     file
                 }
-                None => format!("{path}: Error - no room left in this answer; read this file in another call"),
+                None => {
+                    format!("{path}: Error - no room left in this answer; read this file in another call")
+                }
             }
         });
         Text(files.collect::<Vec<_>>().join("\n---\n"))
@@ -122,7 +127,13 @@ impl Filesystem {
 
     /// Make a directory, with those above it that are missing. If it is there already, that is fine too. The path
     /// must lie in an allowed directory.
-    #[tool(title = "Create Directory", read_only = false, idempotent, destructive = false, open_world = false)]
+    #[tool(
+        title = "Create Directory",
+        read_only = false,
+        idempotent,
+        destructive = false,
+        open_world = false
+    )]
     fn create_directory(&self, args: &OnePath) -> Result<Text, Fault> {
         write::directory(&self.locate(&args.path)?.writable()?)?;
         Ok(Text(format!("Successfully created directory {}", args.path)))
@@ -178,8 +189,8 @@ impl Filesystem {
     }
 
     /// List the directories that the tools can reach, each with everything below it. Other paths are refused.
-    #[tool(title = "List Allowed Directories", read_only, open_world = false)]
-    fn list_allowed_directories(&self) -> Text {
+    #[tool(title = "List Allowed Directories", read_only, open_world = false, input_schema = NOTHING)]
+    fn list_allowed_directories(&self, Nothing {}: Nothing) -> Text {
         let directories: Vec<&str> = self.granted.paths().collect();
         Text(format!("Allowed directories:\n{}", directories.join("\n")))
     }

@@ -99,13 +99,22 @@ fn sized_line(entry: &Entry, size: u64) -> String {
     format!("{} {name}{padding} {size}", kind.mark())
 }
 
-/// Where a name stands in a dictionary: without regard to accents and case, unless that is all that differs.
-fn dictionary(name: &str) -> (String, String) {
+/// The order of ASCII's punctuation where people sort names; digits and letters follow.
+const PUNCTUATION: &str = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
+
+/// Where a name stands in a dictionary: punctuation, digits, letters, without regard to accents and case unless that is
+/// all that differs; then lower case is first.
+fn dictionary(name: &str) -> (Vec<(u8, u32)>, String, Vec<bool>) {
     let letters = name.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c));
-    let folded = letters.flat_map(char::to_lowercase).collect();
-    // Lower case before upper case.
-    let cases = name.chars().map(|c| if c.is_lowercase() { 'a' } else { 'b' }).collect();
-    (folded, cases)
+    let places = letters.flat_map(char::to_lowercase).map(|c| match PUNCTUATION.find(c) {
+        _ if c.is_alphabetic() => (4, u32::from(c)),
+        _ if c.is_numeric() => (3, u32::from(c)),
+        _ if c.is_whitespace() => (0, u32::from(c)),
+        Some(place) => (1, u32::try_from(place).unwrap_or_default()),
+        None => (2, u32::from(c)),
+    });
+    let accents = name.nfd().filter(|c| unicode_normalization::char::is_combining_mark(*c));
+    (places.collect(), accents.collect(), name.chars().map(char::is_uppercase).collect())
 }
 
 /// A size such as `1.50 KB`.
@@ -140,7 +149,7 @@ struct Node {
 /// A directory with everything below it, as JSON.
 pub(crate) fn tree(directory: &Located, exclude: &[String]) -> Result<String, Fault> {
     let mut room = crate::answer::largest();
-    let exclude = Globs::new(exclude);
+    let exclude = Globs::of_tree(exclude)?;
     let nodes = nodes(&directory.path, "", &exclude, DEEPEST, &mut room)?;
     serde_json::to_string_pretty(&nodes).map_err(|error| Fault::Other(error.to_string()))
 }
@@ -148,7 +157,7 @@ pub(crate) fn tree(directory: &Located, exclude: &[String]) -> Result<String, Fa
 fn nodes(
     path: &str,
     below: &str,
-    exclude: &Globs<'_>,
+    exclude: &Globs,
     depth: usize,
     room: &mut usize,
 ) -> Result<Vec<Node>, Fault> {
@@ -158,7 +167,7 @@ fn nodes(
     let mut nodes = Vec::new();
     for Entry { name, kind } in entries(path)? {
         let below = path::join_below(below, &name);
-        if exclude.leave_out(&below) {
+        if exclude.fit(&below) {
             continue;
         }
         *room = room.checked_sub(2 * name.len() + 48).ok_or_else(|| {

@@ -209,9 +209,7 @@ impl<'a> Walk<'a> {
         let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut equal = names.filter(|name| name != part && name.nfc().eq(part.nfc()));
         match (equal.next(), equal.next()) {
-            (Some(_), Some(_)) => {
-                Err(Fault::Other(format!("Ambiguous Unicode path component: {part}")))
-            }
+            (Some(_), Some(_)) => Err(Fault::Other(format!("Ambiguous Unicode path component: {part}"))),
             (found, _) => Ok(found),
         }
     }

@@ -27,9 +27,7 @@ impl Lines {
             (0, 0) => Ok(Self::All),
             (head, 0) => Ok(Self::First(head)),
             (0, tail) => Ok(Self::Last(tail)),
-            _ => Err(Fault::Other(
-                "Cannot specify both head and tail parameters simultaneously".to_owned(),
-            )),
+            _ => Err(Fault::Other("Cannot specify both head and tail parameters simultaneously".to_owned())),
         }
     }
 }

@@ -80,4 +80,3 @@ pub(crate) fn completions(granted: &Granted, typed: &str) -> Vec<String> {
     found.truncate(MOST_COMPLETIONS);
     found.into_iter().map(|path| path.trim_start_matches('/').to_owned()).collect()
 }
-

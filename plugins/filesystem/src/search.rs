@@ -2,7 +2,7 @@
 
 use crate::answer;
 use crate::fault::Fault;
-use crate::glob::{self, Globs};
+use crate::glob::{Glob, Globs};
 use crate::granted::Granted;
 use crate::list::{self, DEEPEST, Entry, Kind};
 use crate::path::{self, Located};
@@ -14,7 +14,7 @@ pub(crate) fn files(
     pattern: &str,
     exclude: &[String],
 ) -> Result<String, Fault> {
-    let exclude = Globs::new(exclude);
+    let (pattern, exclude) = (Glob::new(pattern)?, Globs::new(exclude)?);
     let mut search = Search { granted, pattern, exclude, found: Vec::new(), room: answer::largest() / 2 };
     let entries = list::entries(&directory.path)?;
     search.below(&directory.path, "", entries, DEEPEST)?;
@@ -23,8 +23,8 @@ pub(crate) fn files(
 
 struct Search<'a> {
     granted: &'a Granted,
-    pattern: &'a str,
-    exclude: Globs<'a>,
+    pattern: Glob,
+    exclude: Globs,
     found: Vec<String>,
     /// How many bytes more can be found.
     room: usize,
@@ -36,7 +36,8 @@ impl Search<'_> {
             let path = path::join(path, &name);
             let below = path::join_below(below, &name);
             // A link that leads out, or to nothing, isn't there.
-            if self.exclude.fit(&below) || (kind == Kind::File && path::locate(self.granted, &path).is_err()) {
+            if self.exclude.fit(&below) || (kind == Kind::File && path::locate(self.granted, &path).is_err())
+            {
                 continue;
             }
             let inside = match kind {
@@ -44,7 +45,7 @@ impl Search<'_> {
                 Kind::Directory if depth > 1 => list::entries(&path).unwrap_or_default(),
                 Kind::Directory | Kind::File => Vec::new(),
             };
-            if glob::fits(self.pattern, &below) {
+            if self.pattern.fits(&below) {
                 let size = path.len() + 1;
                 self.room = self.room.checked_sub(size).ok_or_else(|| {
                     Fault::Other("Too many matches for one answer: use a narrower pattern".to_owned())

@@ -146,7 +146,10 @@ fn without_a_grant_everything_is_refused_and_the_cure_is_named() {
         ("list_directory", json!({ "path": "." })),
     ] {
         let said = refused(tool, args);
-        assert!(said.starts_with("Access denied - no directory is granted") && said.contains("`dirs`"), "{said}");
+        assert!(
+            said.starts_with("Access denied - no directory is granted") && said.contains("`dirs`"),
+            "{said}"
+        );
     }
     assert_eq!(said("list_allowed_directories", json!({})), "Allowed directories:\n");
 }
@@ -230,7 +233,10 @@ fn an_answer_never_outgrows_what_the_gateway_takes() {
     assert!(call("read_text_file", json!({ "path": path, "tail": 450 })).failed());
     let small = folder.write("small.txt", "x".repeat(1200));
     let several = call("read_multiple_files", json!({ "paths": [small, small, path] })).all_text();
-    assert!(several.contains(": Error - no room left") && several.contains(": Error - File too large"), "{several}");
+    assert!(
+        several.contains(": Error - no room left") && several.contains(": Error - File too large"),
+        "{several}"
+    );
     for at in 0..60 {
         folder.write(&format!("many/{at:040}"), "");
     }
@@ -240,7 +246,11 @@ fn an_answer_never_outgrows_what_the_gateway_takes() {
         ("list_directory", json!({ "path": folder.path("many") })),
     ] {
         let said = call(tool, args);
-        assert!(said.failed() && said.all_text().to_lowercase().contains("too "), "{tool}: {}", said.all_text());
+        assert!(
+            said.failed() && said.all_text().to_lowercase().contains("too "),
+            "{tool}: {}",
+            said.all_text()
+        );
     }
 }
 
@@ -298,6 +308,9 @@ fn paths_are_completed_part_by_part() {
     assert_eq!(complete(""), [format!("{root}/")]);
     assert_eq!(complete(&root[..4]), [format!("{root}/")]);
     assert_eq!(complete(&format!("{root}/do")), [format!("{root}/docs/"), format!("{root}/dot")]);
-    assert_eq!(complete(&format!("{root}/docs/o")), [format!("{root}/docs/one.md"), format!("{root}/docs/other/")]);
+    assert_eq!(
+        complete(&format!("{root}/docs/o")),
+        [format!("{root}/docs/one.md"), format!("{root}/docs/other/")]
+    );
     assert_eq!(complete("etc/host"), [""; 0]);
 }

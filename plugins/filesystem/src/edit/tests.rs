@@ -77,7 +77,9 @@ fn ends_of_files_without_a_line_end_are_shown() {
     let path = folder.write("a.txt", "one");
     let shown = said("edit_file", edit(&path, &[("one", "one\ntwo")]));
     assert!(
-        shown.contains("@@ -1,1 +1,2 @@\n-one\n\\ No newline at end of file\n+one\n+two\n\\ No newline at end of file\n"),
+        shown.contains(
+            "@@ -1,1 +1,2 @@\n-one\n\\ No newline at end of file\n+one\n+two\n\\ No newline at end of file\n"
+        ),
         "{shown}"
     );
     let empty = folder.write("empty.txt", "");

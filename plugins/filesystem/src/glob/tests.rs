@@ -1,6 +1,10 @@
 //! Which paths fit which patterns.
 
-use super::{Globs, fits};
+use super::{Glob, Globs};
+
+fn fits(pattern: &str, path: &str) -> bool {
+    Glob::new(pattern).unwrap().fits(path)
+}
 
 #[test]
 fn patterns_fit_whole_paths() {
@@ -18,6 +22,37 @@ fn patterns_fit_whole_paths() {
         ("{a,b}.txt", "b.txt", true),
         ("a.txt", "A.txt", false),
         ("*.\u{fc}", "x.\u{fc}", true),
+        ("?.md", "\u{fc}.md", true),
+        ("src/**", "src", false),
+        ("src//a", "src/a", true),
+        ("a**", "ab", true),
+        ("a**", "a/b", false),
+        ("***", "a", true),
+        ("!*.md", "a.rs", true),
+        ("!*.md", "a.md", false),
+        ("!!*.md", "a.md", true),
+        ("#a", "#a", false),
+        ("\\#a", "#a", true),
+        ("\\*", "*", true),
+        ("\\*", "a", false),
+        ("[]]", "]", true),
+        ("a[a-]b", "a-b", true),
+        ("[z-a]", "m", false),
+        ("[[:digit:]x].md", "1.md", true),
+        ("[", "[", true),
+        ("{a,{b,c}d}.md", "cd.md", true),
+        ("{a}", "{a}", true),
+        ("{a,b", "{a,b", true),
+        ("{,a}.md", ".md", true),
+        ("{1..3}.md", "2.md", true),
+        ("{c..a}", "b", true),
+        ("?(a)b", "b", true),
+        ("+(a|b).md", "abba.md", true),
+        ("@(a|b)", "ab", false),
+        ("(a|b)", "(a|b)", true),
+        ("a.md/", "a.md", false),
+        ("/a.md", "a.md", false),
+        ("", "a", false),
     ] {
         assert_eq!(fits(pattern, path), expected, "{pattern} {path}");
     }
@@ -26,10 +61,18 @@ fn patterns_fit_whole_paths() {
 #[test]
 fn in_a_tree_a_plain_name_means_every_entry_of_that_name() {
     let patterns = ["node_modules".to_owned()];
-    let globs = Globs::new(&patterns);
+    let globs = Globs::of_tree(&patterns).unwrap();
     for path in ["node_modules", "a/node_modules", "node_modules/x", "a/node_modules/x"] {
-        assert!(globs.leave_out(path), "{path}");
+        assert!(globs.fit(path), "{path}");
     }
-    assert!(!globs.leave_out("my_node_modules"));
-    assert!(!globs.fit("a/node_modules"));
+    assert!(!globs.fit("my_node_modules"));
+    assert!(!Globs::new(&patterns).unwrap().fit("a/node_modules"));
+}
+
+#[test]
+fn a_pattern_that_would_grow_without_end_is_refused() {
+    for pattern in ["{a,b}".repeat(20), "{1..100000}".to_owned(), "{0..999}{0..1}".to_owned()] {
+        let said = Glob::new(&pattern).unwrap_err().to_string();
+        assert!(said.starts_with("Pattern too large: "), "{said}");
+    }
 }

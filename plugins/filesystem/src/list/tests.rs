@@ -104,10 +104,8 @@ fn a_tree_has_children_where_there_are_directories() {
             { "name": "sub", "type": "directory", "children": sub },
         ])
     );
-    let rest = said(
-        "directory_tree",
-        json!({ "path": ".", "excludePatterns": ["deep", "*.txt", "link", "**/.*"] }),
-    );
+    let rest =
+        said("directory_tree", json!({ "path": ".", "excludePatterns": ["deep", "*.txt", "link", "**/.*"] }));
     assert_eq!(
         rest,
         "[\n  {\n    \"name\": \"sub\",\n    \"type\": \"directory\",\n    \"children\": []\n  }\n]"

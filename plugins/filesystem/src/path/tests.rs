@@ -34,7 +34,8 @@ fn a_relative_path_starts_in_the_allowed_directory() {
 fn what_lies_outside_is_refused_and_the_allowed_directories_are_named() {
     let folder = Folder::new();
     let root = folder.path("");
-    let outside = |path: &str| format!("Access denied - path outside allowed directories: {path} not in {root}");
+    let outside =
+        |path: &str| format!("Access denied - path outside allowed directories: {path} not in {root}");
     assert_eq!(found("/etc/hostname"), outside("/etc/hostname"));
     assert_eq!(found(&format!("{root}/../x")), outside(&format!("{}/x", parent(&root))));
     assert_eq!(found(&format!("{root}x")), outside(&format!("{root}x")), "a name that begins alike");
