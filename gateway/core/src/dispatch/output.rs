@@ -18,7 +18,8 @@ const MAX_QUESTIONS: usize = 16;
 /// Checks a tool's answer against its output schema.
 ///
 /// A failed result carries no structured one: clients check it against the schema even then, and lose the message. A
-/// result without any text gets its structured part as text, for the clients and models that only read that.
+/// result without any content gets its structured part as text, for the clients and models that only read that; one
+/// with an image keeps what it has, because its structured part may well be the image again.
 pub(super) async fn tool(
     entry: &ToolEntry,
     outcome: Outcome<ToolResult>,
@@ -37,8 +38,7 @@ pub(super) async fn tool(
             CallError::BadOutput(format!("the structured result doesn't fit its schema: {misfit}"))
         })?;
     }
-    let has_text = result.content.iter().any(|block| matches!(block, Content::Text(_)));
-    if let Some(structured) = result.structured.as_ref().filter(|_| !has_text) {
+    if let Some(structured) = result.structured.as_ref().filter(|_| result.content.is_empty()) {
         result.content.push(Content::text(structured.get()));
     }
     if result.is_error {

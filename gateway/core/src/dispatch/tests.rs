@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::call::{Content, InputRequest, NeedInput, ResourceBody, ResourceContents};
+use crate::call::{Content, InputRequest, MediaContent, NeedInput, ResourceBody, ResourceContents};
 use crate::catalog::fake::{Fake, catalog, ready};
 use crate::config::ClientFeature;
 use crate::json::Json;
@@ -137,6 +137,16 @@ async fn a_structured_result_keeps_its_promise_and_its_text() {
 
     let with_text = ToolResult { content: vec![Content::text("one")], ..structured("[1]") };
     assert_eq!(run(with_text, None).await.unwrap().content, [Content::text("one")]);
+    let image = MediaContent {
+        data: vec![0],
+        mime_type: "image/png".to_owned(),
+        annotations: None,
+        meta: Vec::new(),
+        extra: Vec::new(),
+    };
+    let image = Content::Image(image);
+    let with_image = ToolResult { content: vec![image.clone()], ..structured(r#"{"t":"AA=="}"#) };
+    assert_eq!(run(with_image, Some(&schema)).await.unwrap().content, [image], "the same once more as text");
 
     for (result, part) in [
         (structured("{}"), "`t` is missing"),
