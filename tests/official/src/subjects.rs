@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::bench::Bench;
 use crate::difference::Difference;
 
+mod filesystem;
 mod memory;
 mod sequential_thinking;
 mod time;
@@ -25,4 +26,5 @@ pub(crate) struct Subject {
 }
 
 /// All, in the order of the page.
-pub(crate) const ALL: &[Subject] = &[memory::SUBJECT, sequential_thinking::SUBJECT, time::SUBJECT];
+pub(crate) const ALL: &[Subject] =
+    &[filesystem::SUBJECT, memory::SUBJECT, sequential_thinking::SUBJECT, time::SUBJECT];

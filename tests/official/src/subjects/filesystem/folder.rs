@@ -1,0 +1,189 @@
+//! A folder that a server works in: filled, emptied, and looked at.
+
+use std::fs::{self, File, FileTimes};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result};
+use serde_json::{Map, Value, json};
+
+/// When every file was changed last that the comparison writes: in the year 2001.
+const CHANGED: Duration = Duration::from_secs(1_000_000_000);
+
+/// A folder.
+#[derive(Debug, Clone)]
+pub(super) struct Folder(PathBuf);
+
+/// What is in it.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// Files and links to them, by relative path.
+    pub(super) files: Vec<String>,
+    /// Directories; the folder itself is the empty path.
+    pub(super) directories: Vec<String>,
+}
+
+impl Folder {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// A path in it; of nothing, its own.
+    pub(super) fn path(&self, below: &str) -> String {
+        let path = if below.is_empty() { self.0.clone() } else { self.0.join(below) };
+        path.display().to_string()
+    }
+
+    /// Takes out all that is in it.
+    pub(super) fn clear(&self) -> Result<()> {
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                fs::remove_dir_all(entry.path())?;
+            } else {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a file, with the directories above it.
+    pub(super) fn write(&self, below: &str, content: &[u8]) -> Result<()> {
+        let path = self.0.join(below);
+        fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
+        fs::write(&path, content)?;
+        let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + CHANGED);
+        File::options().write(true).open(&path)?.set_times(times)?;
+        Ok(())
+    }
+
+    /// Lets a file be executed.
+    pub(super) fn executable(&self, below: &str) -> Result<()> {
+        executable(&self.0.join(below))
+    }
+
+    /// Makes a directory, with those above it.
+    pub(super) fn directory(&self, below: &str) -> Result<()> {
+        Ok(fs::create_dir_all(self.0.join(below))?)
+    }
+
+    /// Makes a link, with the directories above it.
+    pub(super) fn link(&self, target: &str, below: &str) -> Result<()> {
+        let path = self.0.join(below);
+        fs::create_dir_all(path.parent().context("a link is in a folder")?)?;
+        link(Path::new(target), &path)
+    }
+
+    /// What a file holds.
+    pub(super) fn read(&self, below: &str) -> Result<Vec<u8>> {
+        Ok(fs::read(self.0.join(below))?)
+    }
+
+    /// What is in it, in the order of names.
+    pub(super) fn contents(&self) -> Result<Contents> {
+        let mut contents = Contents { files: Vec::new(), directories: vec![String::new()] };
+        walk(&self.0, "", &mut |below, path| {
+            if path.symlink_metadata()?.is_dir() {
+                contents.directories.push(below.to_owned());
+            } else {
+                contents.files.push(below.to_owned());
+            }
+            Ok(())
+        })?;
+        Ok(contents)
+    }
+
+    /// All that is in it, as it is compared: a text, other bytes in hexadecimal, where a link leads; and the permissions.
+    pub(super) fn snapshot(&self) -> Result<Value> {
+        let mut all = Map::new();
+        walk(&self.0, "", &mut |below, path| {
+            let found = path.symlink_metadata()?;
+            let seen = if found.is_symlink() {
+                json!({ "link": fs::read_link(path)?.display().to_string() })
+            } else if found.is_dir() {
+                json!({ "directory": permissions(&found) })
+            } else {
+                json!({ "file": content(&fs::read(path)?), "permissions": permissions(&found) })
+            };
+            all.insert(below.to_owned(), seen);
+            Ok(())
+        })?;
+        Ok(Value::Object(all))
+    }
+
+    /// Makes it hold what the other holds.
+    pub(super) fn become_like(&self, other: &Self) -> Result<()> {
+        self.clear()?;
+        walk(&other.0, "", &mut |below, path| {
+            let found = path.symlink_metadata()?;
+            if found.is_symlink() {
+                return self.link(&fs::read_link(path)?.display().to_string(), below);
+            } else if found.is_dir() {
+                return self.directory(below);
+            }
+            self.write(below, &fs::read(path)?)?;
+            let copy = File::options().write(true).open(self.0.join(below))?;
+            copy.set_permissions(found.permissions())?;
+            Ok(copy.set_times(FileTimes::new().set_modified(found.modified()?))?)
+        })
+    }
+}
+
+/// Calls `each` with the relative path and the path of everything below a folder, in the order of names.
+fn walk(folder: &Path, below: &str, each: &mut dyn FnMut(&str, &Path) -> Result<()>) -> Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.push(entry?.file_name());
+    }
+    names.sort();
+    for name in names {
+        let path = folder.join(&name);
+        let name = name.to_string_lossy();
+        let below = if below.is_empty() { name.into_owned() } else { format!("{below}/{name}") };
+        each(&below, &path)?;
+        if path.symlink_metadata()?.is_dir() {
+            walk(&path, &below, each)?;
+        }
+    }
+    Ok(())
+}
+
+/// A file's bytes: a text, or hexadecimal digits after `bytes `.
+fn content(bytes: &[u8]) -> String {
+    match str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().fold("bytes ".to_owned(), |text, byte| text + &format!("{byte:02x}")),
+    }
+}
+
+#[cfg(unix)]
+fn permissions(found: &fs::Metadata) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    format!("{:o}", found.permissions().mode() & 0o777)
+}
+
+#[cfg(unix)]
+fn executable(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
+}
+
+#[cfg(not(unix))]
+fn executable(_path: &Path) -> Result<()> {
+    anyhow::bail!("permissions are compared on Unix only")
+}
+
+#[cfg(not(unix))]
+fn permissions(found: &fs::Metadata) -> String {
+    if found.permissions().readonly() { "read".to_owned() } else { "write".to_owned() }
+}
+
+#[cfg(unix)]
+fn link(target: &Path, path: &Path) -> Result<()> {
+    Ok(std::os::unix::fs::symlink(target, path)?)
+}
+
+#[cfg(not(unix))]
+fn link(_target: &Path, _path: &Path) -> Result<()> {
+    anyhow::bail!("links are compared on Unix only")
+}
