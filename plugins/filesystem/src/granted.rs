@@ -69,7 +69,12 @@ impl Directory {
     pub(crate) fn writable(&self) -> Result<(), Fault> {
         match self.access {
             Access::ReadWrite => Ok(()),
-            Access::Read => Err(Fault::Denied(format!("`{}` may only be read, not changed", self.path))),
+            Access::Read => {
+                // Asking for something that is there already changes nothing; the gateway refuses it, too, and tells
+                // the operator which grant is missing.
+                let _ = std::fs::create_dir(format!("{}/.", self.path));
+                Err(Fault::Denied(format!("`{}` may only be read, not changed", self.path)))
+            }
         }
     }
 }

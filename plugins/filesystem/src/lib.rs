@@ -17,6 +17,8 @@ mod granted; // the directories
 mod info; // `get_file_info`
 mod list; // lists and trees
 mod mime; // media types
+#[cfg(target_family = "wasm")]
+mod nameless; // directories with names that aren't text
 mod path; // from a path to the file that it means
 mod read; // reading
 mod resource; // files as resources

@@ -1,6 +1,6 @@
 //! What is in directories: lists and trees.
 
-use std::fs;
+use std::{fs, io};
 
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
@@ -36,28 +36,34 @@ impl Kind {
     }
 }
 
-/// What WASI's library calls a name that isn't UTF-8.
-const ILLEGAL_SEQUENCE: i32 = 25;
-
 /// The entries of a directory, in the order of their names' bytes.
 pub(crate) fn entries(path: &str) -> Result<Vec<Entry>, Fault> {
+    let mut entries = read(path).map_err(Fault::system("scandir", path))?;
+    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(entries)
+}
+
+fn read(path: &str) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
-    for entry in fs::read_dir(path).map_err(Fault::system("scandir", path))? {
+    for entry in fs::read_dir(path)? {
         let entry = match entry {
             Ok(entry) => entry,
-            // A component has no word for such a name, so it could do nothing with the entry; the others it can.
-            Err(error) if cfg!(target_family = "wasm") && error.raw_os_error() == Some(ILLEGAL_SEQUENCE) => {
-                continue;
+            #[cfg(target_family = "wasm")]
+            Err(error) if error.raw_os_error() == Some(ILLEGAL_SEQUENCE) => {
+                return crate::nameless::others(path).map_err(|code| io::Error::other(code.message()));
             }
-            Err(error) => return Err(Fault::system("scandir", path)(error)),
+            Err(error) => return Err(error),
         };
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let kind = if is_dir { Kind::Directory } else { Kind::File };
         entries.push(Entry { name: entry.file_name().to_string_lossy().into_owned(), kind });
     }
-    entries.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(entries)
 }
+
+/// What WASI's library says of a name that isn't UTF-8.
+#[cfg(target_family = "wasm")]
+const ILLEGAL_SEQUENCE: i32 = 25;
 
 /// One line for each entry.
 pub(crate) fn plain(directory: &Located) -> Result<String, Fault> {

@@ -11,6 +11,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::fault::Fault;
 use crate::granted::{Directory, Granted};
+use crate::list;
 
 /// How many links one path may lead through; as many as Linux follows.
 const MOST_LINKS: usize = 40;
@@ -205,8 +206,8 @@ impl<'a> Walk<'a> {
         if part.is_ascii() {
             return Ok(None);
         }
-        let Ok(entries) = fs::read_dir(&self.here) else { return Ok(None) };
-        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let Ok(entries) = list::entries(&self.here) else { return Ok(None) };
+        let names = entries.into_iter().map(|entry| entry.name);
         let mut equal = names.filter(|name| name != part && name.nfc().eq(part.nfc()));
         match (equal.next(), equal.next()) {
             (Some(_), Some(_)) => Err(Fault::Other(format!("Ambiguous Unicode path component: {part}"))),
