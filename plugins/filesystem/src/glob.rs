@@ -13,6 +13,9 @@ mod part; // one part of a path
 /// How many alternatives the braces of a pattern may make.
 const MOST_ALTERNATIVES: usize = 1000;
 
+/// The longest pattern, in bytes: as long as the longest path.
+const LONGEST: usize = 4096;
+
 /// A pattern for whole paths.
 #[derive(Debug)]
 pub(crate) struct Glob {
@@ -28,7 +31,13 @@ impl Glob {
             // The library takes the latter for a comment.
             return Ok(Self { alternatives: Vec::new(), negated: false });
         }
-        let too_large = || Fault::Other(format!("Pattern too large: {pattern}"));
+        let too_large = || {
+            let beginning: String = pattern.chars().take(80).collect();
+            Fault::Other(format!("Pattern too large: {beginning}"))
+        };
+        if pattern.len() > LONGEST {
+            return Err(too_large());
+        }
         let texts = braces::expanded(positive, MOST_ALTERNATIVES).ok_or_else(too_large)?;
         let mut alternatives = Vec::new();
         for text in texts {

@@ -71,7 +71,9 @@ fn in_a_tree_a_plain_name_means_every_entry_of_that_name() {
 
 #[test]
 fn a_pattern_that_would_grow_without_end_is_refused() {
-    for pattern in ["{a,b}".repeat(20), "{1..100000}".to_owned(), "{0..999}{0..1}".to_owned()] {
+    let nested = "@(".repeat(2000) + &")".repeat(2000);
+    let long = "a".repeat(10_000);
+    for pattern in ["{a,b}".repeat(20), "{1..100000}".to_owned(), "{0..999}{0..1}".to_owned(), nested, long] {
         let said = Glob::new(&pattern).unwrap_err().to_string();
         assert!(said.starts_with("Pattern too large: "), "{said}");
     }
