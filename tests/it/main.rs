@@ -47,6 +47,8 @@ mod legacy_sse;
 mod load_cases;
 /// Several gateways on one `gateway.toml` at once.
 mod many_gateways;
+/// The plugin `memory`: one graph, whoever changes it.
+mod memory;
 /// What is counted.
 mod metrics;
 /// What is told of each call.
