@@ -23,7 +23,9 @@ pub(crate) fn explain(code: &ErrorCode, place: Place) -> HttpError {
         | E::ConnectionWriteTimeout
         | E::HttpResponseTimeout => HttpError::Timeout { origin },
         E::ConnectionLimitReached => HttpError::TooManyRequests { origin },
-        E::TlsProtocolError => HttpError::Tls { origin, reason: "no common way of TLS".to_owned() },
+        E::TlsProtocolError => {
+            HttpError::Tls { origin, reason: "it speaks no TLS, or none that the gateway knows".to_owned() }
+        }
         E::TlsCertificateError => HttpError::Tls {
             origin,
             reason: "nobody whom the machine trusts vouches for its certificate".to_owned(),

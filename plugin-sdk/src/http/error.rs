@@ -1,6 +1,9 @@
 //! Why a request got no answer, in words that say who can do what about it.
 
 use std::fmt;
+use std::net::Ipv4Addr;
+
+use url::{Host, Url};
 
 /// Why a request got no answer, or its answer couldn't be used.
 ///
@@ -125,8 +128,9 @@ impl fmt::Display for HttpError {
             Self::InvalidHeader { name, reason } => write!(f, "the header `{name}` can't be sent: {reason}"),
             Self::NotGranted { method, origin } => write!(
                 f,
-                "the plugin may send no {method} request to `{origin}`; `http = [\"{origin}\"]` below \
-                 `[plugins.<name>.allow]` in `gateway.toml` grants it"
+                "the plugin may send no {method} request to `{origin}`; `http = [{}]` below \
+                 `[plugins.<name>.allow]` in `gateway.toml` grants it",
+                grant(origin)
             ),
             Self::PrivateAddress { origin } => write!(
                 f,
@@ -166,3 +170,19 @@ impl fmt::Display for HttpError {
 }
 
 impl std::error::Error for HttpError {}
+
+/// The grant of an origin. An address that isn't public needs its network, too.
+fn grant(origin: &str) -> String {
+    let url = Url::parse(origin).ok();
+    let network = match url.as_ref().and_then(Url::host) {
+        Some(Host::Ipv4(ip)) if is_inner(ip) => format!("{ip}/32"),
+        Some(Host::Ipv6(ip)) if (ip.segments()[0] & 0xe000) != 0x2000 => format!("{ip}/128"),
+        Some(Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_)) | None => return format!("\"{origin}\""),
+    };
+    format!("{{ url = \"{origin}\", networks = [\"{network}\"] }}")
+}
+
+/// The addresses of this kind that people name; the gateway knows the others.
+fn is_inner(ip: Ipv4Addr) -> bool {
+    ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
+}
