@@ -53,7 +53,7 @@ struct Wanted {
     /// Which character of the page to begin with. Where a page was cut off, the answer says which one comes next.
     #[serde(default)]
     #[schemars(transform = without_format)]
-    start_index: usize,
+    start_index: u64,
     /// Whether to return the page as the server sent it, without making it readable.
     #[serde(default)]
     raw: bool,
@@ -75,7 +75,9 @@ impl Fetch {
             asks_robots: !settings.ignore_robots_txt,
         };
         let page = page::visit(&url, &visitor, args.raw.into()).map_err(failed)?;
-        let part = excerpt::of(&page.text, args.start_index, args.max_length, page.end_note.as_deref());
+        // No page is as long as a component's memory.
+        let start = usize::try_from(args.start_index).unwrap_or(usize::MAX);
+        let part = excerpt::of(&page.text, start, args.max_length, page.end_note.as_deref());
         Ok(format!("{}Contents of {url}:\n{part}", page.preface))
     }
 
@@ -90,9 +92,10 @@ impl Fetch {
         let visitor =
             Visitor { agent: settings.user_agent.as_deref().unwrap_or(BY_HAND), asks_robots: false };
         // A person asked for it and sees what comes, also why nothing does.
-        let page = Url::parse(&url).map_err(|error| format!("`{url}` is no URL: {error}")).and_then(|url| {
-            page::visit(&url, &visitor, page::Form::Readable).map_err(|error| error.to_string())
-        });
+        let page =
+            Url::parse(&url).map_err(|error| format!("Failed to fetch {url}: {error}")).and_then(|url| {
+                page::visit(&url, &visitor, page::Form::Readable).map_err(|error| error.to_string())
+            });
         Ok(match page {
             Ok(page) => format!("{}{}{}", page.preface, page.text, page.end_note.unwrap_or_default()),
             Err(reason) => reason,

@@ -70,6 +70,8 @@ fn long_pages_come_in_parts() {
     assert!(last.ends_with(":\n€"), "{last}");
     let none = call(&client, json!({ "url": "http://a.example", "start_index": 8000 }));
     assert!(none.ends_with(":\n<error>No more content available.</error>"), "{none}");
+    let far = call(&client, json!({ "url": "http://a.example", "start_index": 1_000_000_000_000_u64 }));
+    assert_eq!(far, none);
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn a_failure_says_what_can_be_done() {
     );
     assert!(failure(&missing, json!({ "url": "ftp://a.example/x" })).contains("neither with `http://`"));
     assert!(missing.call("fetch", json!({ "url": "nope" })).is_err());
-    assert_eq!(prompt(&missing, "nope"), "`nope` is no URL: relative URL without a base");
+    assert_eq!(prompt(&missing, "nope"), "Failed to fetch nope: relative URL without a base");
 }
 
 #[test]
