@@ -86,14 +86,14 @@ impl Fetch {
     fn fetch_prompt(
         &self,
         /// The URL of the page.
-        url: String,
+        url: &str,
     ) -> Result<String, ToolError> {
         let settings: Settings = config::typed()?;
         let visitor =
             Visitor { agent: settings.user_agent.as_deref().unwrap_or(BY_HAND), asks_robots: false };
         // A person asked for it and sees what comes, also why nothing does.
         let page =
-            Url::parse(&url).map_err(|error| format!("Failed to fetch {url}: {error}")).and_then(|url| {
+            Url::parse(url).map_err(|error| format!("Failed to fetch {url}: {error}")).and_then(|url| {
                 page::visit(&url, &visitor, page::Form::Readable).map_err(|error| error.to_string())
             });
         Ok(match page {

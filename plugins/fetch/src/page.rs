@@ -66,7 +66,7 @@ pub(crate) enum PageError {
     #[error("Failed to fetch {url}: {error}")]
     Failed {
         /// What was asked for.
-        url: Url,
+        url: String,
         /// Why there is none.
         error: HttpError,
     },
@@ -74,7 +74,7 @@ pub(crate) enum PageError {
     #[error("Failed to fetch {url} - status code {status}")]
     Status {
         /// What was asked for.
-        url: Url,
+        url: String,
         /// The status.
         status: u16,
     },
@@ -82,7 +82,7 @@ pub(crate) enum PageError {
     #[error("Failed to fetch {url} - it is {kind}, which is no text")]
     NoText {
         /// What was asked for.
-        url: Url,
+        url: String,
         /// What it is.
         kind: String,
     },
@@ -96,13 +96,13 @@ impl From<bool> for Form {
 
 /// Reads what is at `url`, or where that leads to.
 pub(crate) fn visit(url: &Url, visitor: &Visitor<'_>, form: Form) -> Result<Page, PageError> {
-    let failed = |error| PageError::Failed { url: url.clone(), error };
+    let failed = |error| PageError::Failed { url: url.to_string(), error };
     let response = follow(url, visitor)?;
     if response.status() >= 400 {
-        return Err(PageError::Status { url: url.clone(), status: response.status() });
+        return Err(PageError::Status { url: url.to_string(), status: response.status() });
     }
     let kind = response.header("content-type").unwrap_or_default().to_owned();
-    let no_text = |kind: &str| PageError::NoText { url: url.clone(), kind: kind.to_owned() };
+    let no_text = |kind: &str| PageError::NoText { url: url.to_string(), kind: kind.to_owned() };
     if !is_text(&kind) {
         return Err(no_text(&format!("`{kind}`")));
     }
@@ -123,7 +123,7 @@ pub(crate) fn visit(url: &Url, visitor: &Visitor<'_>, form: Form) -> Result<Page
 
 /// The answer at the end of all redirects.
 fn follow(start: &Url, visitor: &Visitor<'_>) -> Result<Response, PageError> {
-    let failed = |error| PageError::Failed { url: start.clone(), error };
+    let failed = |error| PageError::Failed { url: start.to_string(), error };
     let mut robots = Robots::new(visitor.agent);
     let mut url = start.clone();
     for _ in 0..=REDIRECTS {
