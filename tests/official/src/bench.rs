@@ -92,6 +92,16 @@ impl<'a> Bench<'a> {
         command
     }
 
+    /// The program `node`, for a server that starts it by name.
+    pub(crate) fn node_program(&self) -> &Path {
+        &self.options.node
+    }
+
+    /// The folder `node_modules` of the packages from npm.
+    pub(crate) fn modules(&self) -> &Path {
+        &self.options.modules
+    }
+
     /// The command of an official server from PyPI.
     pub(crate) fn python(&self, module: &str) -> Command {
         let mut command = Command::new(&self.options.python);

@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::bench::Bench;
 use crate::difference::Difference;
 
+mod fetch;
 mod filesystem;
 mod memory;
 mod sequential_thinking;
@@ -27,4 +28,4 @@ pub(crate) struct Subject {
 
 /// All, in the order of the page.
 pub(crate) const ALL: &[Subject] =
-    &[filesystem::SUBJECT, memory::SUBJECT, sequential_thinking::SUBJECT, time::SUBJECT];
+    &[fetch::SUBJECT, filesystem::SUBJECT, memory::SUBJECT, sequential_thinking::SUBJECT, time::SUBJECT];
