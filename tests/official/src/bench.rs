@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -18,7 +18,7 @@ use crate::server::Server;
 use crate::subjects::Subject;
 
 /// So many gaps of a check are printed; the others are counted.
-const SHOWN: usize = 10;
+const SHOWN: usize = 5;
 
 /// So much of a value is printed.
 const CUT: usize = 400;
@@ -117,8 +117,16 @@ impl<'a> Bench<'a> {
     pub(crate) fn start(&mut self, official: Command, rest: &str) -> Result<()> {
         self.servers = None;
         let plugin = self.subject.plugin;
-        let source = json!(self.options.plugins.join(format!("{plugin}.wasm")).display().to_string());
-        let text = format!("version = 1\n[plugins.{plugin}]\nsource = {source}\nprefix = \"\"\n{rest}");
+        let component = self.options.plugins.join(format!("{plugin}.wasm"));
+        ensure!(
+            component.is_file(),
+            "`{}` isn't there: run `cargo xtask build-plugins`",
+            component.display()
+        );
+        let source = json!(component.display().to_string());
+        let text = format!(
+            "version = 1\ngateway.require_all = true\n[plugins.{plugin}]\nsource = {source}\nprefix = \"\"\n{rest}"
+        );
         let config = self.folder().join("gateway.toml");
         fs::write(&config, text).with_context(|| format!("`{}` can't be written", config.display()))?;
         let mut gateway = Command::new(&self.options.gateway);
@@ -272,9 +280,13 @@ impl<'a> Bench<'a> {
         report::failed(self.subject.plugin, check, why);
     }
 
-    /// Fails for each meant difference that didn't occur: the list says what is, not what was.
+    /// Fails for each meant difference that didn't occur: the list says what is, not what was. Where something failed
+    /// before, nobody can tell.
     fn close(mut self) -> bool {
         self.servers = None;
+        if self.failed {
+            return false;
+        }
         let unmet: Vec<&str> = self
             .subject
             .differences
