@@ -71,3 +71,69 @@ fn pages_that_would_take_minutes_are_not_tried() {
         assert!(said.contains("more than 512 deep"), "{said}");
     }
 }
+
+const PARTS: [&str; 44] = [
+    "<div>",
+    "</div>",
+    "<p>",
+    "</p>",
+    "<a href='x'>",
+    "<a href='javascript:y()'>",
+    "</a>",
+    "<table>",
+    "<tr>",
+    "<td>",
+    "</table>",
+    "<ul>",
+    "<ol start=x>",
+    "<li>",
+    "</ul>",
+    "<b>",
+    "</i>",
+    "<h1>",
+    "</h3>",
+    "<pre>",
+    "<code>",
+    "</pre>",
+    "<img src=data:,>",
+    "<img srcset='a 1x, b'>",
+    "<br>",
+    "<template>",
+    "<svg>",
+    "<math><mi>",
+    "</svg>",
+    "<noscript>",
+    "<form>",
+    "<select><option>",
+    "<frameset>",
+    "<article>",
+    "<base href='http://['>",
+    "<body class=x>",
+    "<!-- ",
+    "-->",
+    "<script>",
+    "</script>",
+    "some words, and more words, to be read. ",
+    "ä€😀",
+    "&amp;&#0;&nosuch;",
+    "\0\r\n*_`|#",
+];
+
+#[test]
+fn any_soup_of_tags_can_be_read() {
+    let mut seed = 7_u64;
+    let mut next = |end: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % end
+    };
+    for _ in 0..400 {
+        let soup: String = (0..next(120)).map(|_| PARTS[next(PARTS.len())]).collect();
+        let _ = to_markdown(&soup, URL);
+    }
+    for url in ["https://a.example", "http://[::1]/", "https://xn--bcher-kva.example/ä?b#c"] {
+        assert!(
+            to_markdown(&page("<p><a href='//b.example/x'>x</a></p>"), url).contains("//b.example/x)"),
+            "{url}"
+        );
+    }
+}
