@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::Subject;
@@ -147,6 +147,9 @@ const WHOLE: &[&str] = &[
 const CHARSETS: &[&str] =
     &["latin1", "windows-1251", "shift-jis", "utf-8", "unsaid", "meta", "old-meta", "mark", "unsaid-latin1"];
 
+/// Pages that the official server would take minutes for, or all of the machine's memory.
+const SLOW: &[&str] = &["deep", "tables", "just-not-deep", "wide", "many", "angles", "long"];
+
 const RULES: &str = "# Rules\nUser-agent: other-bot\nDisallow: /\n\nUser-agent: *\nAllow: /private/open\nDisallow: /private\n\
                      Disallow: /*.json$\n";
 
@@ -169,6 +172,11 @@ fn check(bench: &mut Bench<'_>) -> Result<()> {
     bench.check("arguments that don't fit, and servers that aren't there", |bench| {
         odd_calls(open).iter().try_for_each(|arguments| tool(bench, arguments))?;
         ["nope", "http://127.0.0.1:1/"].iter().try_for_each(|url| prompt(bench, url))
+    });
+    bench.check("pages made to take long, asked of ours alone", |bench| {
+        SLOW.iter().try_for_each(|kind| ends(bench, &sites.open.url(&format!("/slow/{kind}"))))?;
+        ends(bench, &sites.tangled.url(&format!("/text?{}", "/a".repeat(500))))?;
+        tool(bench, &json!({ "url": sites.open.url("/text") }))
     });
     bench.generated("parts of pages", 0..3, |bench, random| {
         for _ in 0..15 {
@@ -204,6 +212,8 @@ struct Sites {
     forbidden: Site,
     /// 500.
     broken: Site,
+    /// Rules that take long to compare with.
+    tangled: Site,
 }
 
 impl Sites {
@@ -217,14 +227,15 @@ impl Sites {
             hidden: site(Page::status(401))?,
             forbidden: site(Page::status(403))?,
             broken: site(Page::status(500))?,
+            tangled: site(Page::of("text/plain", pages::slow_rules()))?,
         })
     }
 
     /// What the plugin needs to be granted.
     fn grants(&self) -> String {
-        let Self { open, ruled, closed, hidden, forbidden, broken } = self;
+        let Self { open, ruled, closed, hidden, forbidden, broken, tangled } = self;
         let grant = |site: &Site| format!("{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}", site.origin());
-        [open, ruled, closed, hidden, forbidden, broken].map(grant).join(", ")
+        [open, ruled, closed, hidden, forbidden, broken, tangled].map(grant).join(", ")
     }
 
     /// Pages whose sites have something to say of who reads them.
@@ -273,6 +284,16 @@ fn tool(bench: &mut Bench<'_>, arguments: &Value) -> Result<()> {
 
 fn prompt(bench: &mut Bench<'_>, url: &str) -> Result<()> {
     bench.ask("prompts/get", &json!({ "name": "fetch", "arguments": { "url": url } })).map(drop)
+}
+
+/// The plugin answers, with the page or with why there is none: it doesn't hang, and what serves goes on serving.
+fn ends(bench: &mut Bench<'_>, url: &str) -> Result<()> {
+    let params = json!({ "name": "fetch", "arguments": { "url": url } });
+    let answer = bench.ours("tools/call", &params)?;
+    if !answer.pointer("/content/0/text").is_some_and(Value::is_string) {
+        bail!("{url} was answered with {answer}");
+    }
+    Ok(())
 }
 
 /// Puts Markdown into its normal form; all other text stays as it is.

@@ -17,6 +17,9 @@ pub(super) fn page(path: &str) -> Page {
     if let Some(status) = path.strip_prefix("/status/").and_then(|status| status.parse().ok()) {
         return Page::status(status);
     }
+    if let Some(kind) = path.strip_prefix("/slow/") {
+        return Page::html(slow(kind));
+    }
     match path {
         "/" | "/private/page" | "/private/open/page" | "/behind-500" | "/behind-401" => {
             Page::html(article(7))
@@ -64,6 +67,25 @@ fn charset(name: &str) -> Page {
         "unsaid-latin1" => Page::of("text/plain", b"caf\xe9".to_vec()),
         _ => Page::status(404),
     }
+}
+
+/// Pages of megabytes that are made to take a reader's time or memory.
+fn slow(kind: &str) -> String {
+    match kind {
+        "deep" => "<div>".repeat(500_000),
+        "tables" => "<table><tr><td>".repeat(100_000),
+        "just-not-deep" => "<ul><li>".repeat(500),
+        "wide" => format!("<p {}>", (0..200_000).map(|n| format!("a{n}=b ")).collect::<String>()),
+        "many" => "<i>x</i>".repeat(600_000),
+        "angles" => "<".repeat(5_000_000),
+        _ => "<p>A paragraph that is long enough, with commas, to be text.</p>".repeat(70_000),
+    }
+}
+
+/// Rules that are made to take the time of whoever compares a URL with them.
+pub(super) fn slow_rules() -> String {
+    let pattern = "/*a".repeat(100);
+    format!("User-agent: *\n{}", format!("Disallow: {pattern}b\n").repeat(1500))
 }
 
 /// A long text of characters with one to four bytes.
