@@ -78,5 +78,7 @@ mod watching;
 /// What a service manager hears.
 #[cfg(unix)]
 mod systemd;
+/// What the zoo's tools come to.
+mod zoo;
 /// Plugins that are replaced again and again while clients call them.
 mod storm;

@@ -18,6 +18,7 @@ mod output; // results that are too big or not what they should be
 mod reach; // files, network, variables
 mod resources; // processor, memory, handles
 mod says; // logs, progress, standard streams
+mod wild; // calls of WASI that no library makes
 
 /// The plugin.
 #[derive(Debug, Default)]
@@ -127,7 +128,67 @@ impl Zoo {
         resources::recurse(1)
     }
 
+    /// Opens host resources and never gives them back: by default fifty. For what is left of a call: nothing.
+    #[tool]
+    fn leak_handles(&self, count: Option<u32>) -> String {
+        wild::leak_handles(count.unwrap_or(50))
+    }
+
+    /// Opens each granted folder again and again, and keeps what it opened. For the limit of open files.
+    #[tool]
+    fn many_files(&self, count: Option<u32>) -> String {
+        wild::many_files(count.unwrap_or(1_000_000))
+    }
+
+    /// Calls itself and the host without end, on the stack that the host shares. For the limit of the stack.
+    #[tool]
+    fn recurse_through_host(&self, ctx: &Context) -> u64 {
+        wild::recurse_through_host(ctx, 1)
+    }
+
+    /// Moves memory about in instructions that take long. For the limit of processor time.
+    #[tool]
+    fn copy_memory(&self) {
+        wild::copy_memory();
+    }
+
+    /// Asks without end for what is ready at once. For timers, which must go on beside it.
+    #[tool]
+    fn poll_without_end(&self) {
+        wild::poll_without_end();
+    }
+
+    /// Waits without end for a hundred things that are ready. For timers, which must go on beside it.
+    #[tool]
+    fn poll_crowds(&self) {
+        wild::poll_crowds();
+    }
+
+    /// Waits for nothing. For the host: it refuses.
+    #[tool]
+    fn poll_nothing(&self) -> String {
+        wild::poll_nothing()
+    }
+
+    /// Waits for times that have been, and looks at alarms that never come.
+    #[tool]
+    fn strange_alarms(&self) -> String {
+        wild::strange_alarms()
+    }
+
+    /// Waits for the last moment that a number can say. For the limit of time by the clock.
+    #[tool]
+    fn wait_for_the_end_of_time(&self) {
+        wild::wait_for_the_end_of_time();
+    }
+
     // --- ends that aren't results ---
+
+    /// Ends its program with handles open, a line unfinished and progress told.
+    #[tool]
+    fn exit_in_the_middle(&self) {
+        wild::exit_in_the_middle();
+    }
 
     /// Panics. The message belongs to the log, not to the caller.
     #[tool]
@@ -320,7 +381,37 @@ impl Zoo {
         says::print_json_rpc()
     }
 
+    /// Writes forged log lines, commands to a terminal and what is no UTF-8 to its streams. For the log.
+    #[tool]
+    fn print_bytes(&self) -> String {
+        wild::print_bytes()
+    }
+
+    /// Writes as many zeros as a number can say to its standard output.
+    #[tool]
+    fn write_zeros(&self) -> String {
+        wild::write_zeros()
+    }
+
+    /// Writes more to its standard output than it was told that it may.
+    #[tool]
+    fn write_unasked(&self) -> String {
+        wild::write_unasked()
+    }
+
     // --- ways out ---
+
+    /// Reads its standard input, which is the gateway's business: it is empty.
+    #[tool]
+    fn read_stdin(&self) -> String {
+        wild::read_stdin()
+    }
+
+    /// Reads, skips and copies as much of its standard input as a number can say.
+    #[tool]
+    fn read_hugely(&self) -> String {
+        wild::read_hugely()
+    }
 
     /// Returns the variables, arguments and folder that it sees. For grants: there are only those in `allow.env`.
     #[tool]
@@ -376,6 +467,36 @@ impl Zoo {
     #[tool]
     fn resolve_name(&self, name: &str) -> String {
         reach::resolve(name)
+    }
+
+    /// Listens at an address such as `127.0.0.1:0`. For grants: there is no network of that kind.
+    #[tool]
+    fn listen(&self, address: &str) -> String {
+        wild::listen(address)
+    }
+
+    /// Sends a datagram to an address. For grants: there is no network of that kind.
+    #[tool]
+    fn send_datagram(&self, address: &str) -> String {
+        wild::send_datagram(address)
+    }
+
+    /// Asks for sockets of all kinds, and for a name. For grants: there is no network of that kind.
+    #[tool]
+    fn sockets(&self) -> Vec<Content> {
+        wild::sockets().into_iter().map(Content::text).collect()
+    }
+
+    /// Opens a file in each granted folder with flags that nobody defined.
+    #[tool]
+    fn strange_flags(&self) -> String {
+        wild::strange_flags()
+    }
+
+    /// Asks for bytes that needn't be very random: by default 1 GiB. For what a single host call may give.
+    #[tool]
+    fn insecure_flood(&self, bytes: Option<u64>) -> String {
+        wild::insecure_flood(bytes.unwrap_or(1 << 30))
     }
 
     /// Asks for random bytes at once: by default 1 GiB. For what a single host call may give.

@@ -28,6 +28,8 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "write_without_end",
             "connect",
             "resolve_name",
+            "listen",
+            "send_datagram",
             "ask"
         ]
     );

@@ -1,0 +1,79 @@
+//! What goes wrong when the plugin is asked what it offers, as its setting `describes` says.
+
+use std::hint::black_box;
+
+use moongate_sdk::{Failure, Fault, Tool, config};
+
+/// The setting; none: all is well.
+fn mood() -> Option<String> {
+    config::get("describes").ok().flatten()
+}
+
+/// The resources, unless there is a mood: then there may be others like it, and URIs are for one of them only.
+pub(crate) fn unless_moody<T>(list: impl FnOnce() -> Vec<T>) -> Vec<T> {
+    if mood().is_some() { Vec::new() } else { list() }
+}
+
+/// What happens in `describe`.
+pub(crate) fn describes() {
+    match mood().as_deref() {
+        Some("panic") => panic!("{}", super::strange("panic in describe")),
+        #[expect(clippy::disallowed_methods, reason = "it is what this mood is for")]
+        Some("exit") => std::process::exit(0),
+        Some("spin") => loop {
+            black_box(());
+        },
+        Some("hang") => std::thread::sleep(std::time::Duration::MAX),
+        Some("recurse") => {
+            black_box(recurse(0));
+        }
+        Some("memory") => {
+            let mut taken = Vec::new();
+            loop {
+                taken.push(black_box(vec![1_u8; 1 << 20]));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[expect(unconditional_recursion, reason = "it is what this mood is for")]
+fn recurse(depth: u64) -> u64 {
+    let frame = black_box([depth; 16]);
+    recurse(black_box(depth + 1)) + frame[3]
+}
+
+/// The tools, or what is wrong with them.
+pub(crate) fn tools(mut tools: Vec<Tool>) -> Result<Vec<Tool>, Failure> {
+    let deep =
+        |levels: usize| format!(r#"{{"type":"object","x":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));
+    let own = |name: &str, schema: &str| Tool::new(name, "A tool.", schema);
+    match mood().as_deref() {
+        Some("many") => {
+            tools = (0..100_000).map(|at| own(&format!("t{at}"), r#"{"type":"object"}"#)).collect()
+        }
+        Some("huge description") => {
+            tools.push(Tool::new("huge", "x".repeat(32 << 20), r#"{"type":"object"}"#))
+        }
+        Some("long description") => {
+            tools.push(Tool::new("long", "x".repeat(1 << 20), r#"{"type":"object"}"#))
+        }
+        Some("deep schema") => tools.push(own("deep", &deep(100_000))),
+        Some("broken schema") => tools.push(own("broken", "{\"type\":\"object\"\n\"forged\"")),
+        Some("strange name") => tools.push(own(&super::strange("name"), r#"{"type":"object"}"#)),
+        Some("twice") => tools.push(own("log", r#"{"type":"object"}"#)),
+        Some("remote schema") => {
+            tools.push(own("remote", r#"{"type":"object","$ref":"http://127.0.0.1:1/schema.json"}"#));
+        }
+        Some("slow pattern") => tools.push(own(
+            "slow",
+            r#"{"type":"object","properties":{"word":{"type":"string","pattern":"^(a+)+$"}}}"#,
+        )),
+        Some("failure") => {
+            let message = super::strange("failure in a list");
+            return Err(Failure::Internal(Fault { message, at: None, data: None }));
+        }
+        _ => {}
+    }
+    Ok(tools)
+}
