@@ -17,6 +17,7 @@ mod error;
 mod events;
 mod exports;
 mod folder;
+mod fuzz;
 mod grants;
 mod imports;
 mod linker;
@@ -49,6 +50,8 @@ pub use self::compiler::compile_if_asked;
 pub use self::error::{HostError, LoadError, Unreadable};
 pub use self::events::{Inbox, Reported};
 pub use self::folder::FolderError;
+#[doc(hidden)]
+pub use self::fuzz::{Hear, fuzz_answer, fuzz_manifest};
 pub use self::plugin::WasmPlugin;
 pub use self::read::Candidate;
 

@@ -6,8 +6,9 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use moongate_core::json::Json;
+use moongate_core::json::{Json, parse_strict};
 use moongate_core::manifest::{Annotations, Entries, Icon, IconTheme, Role, is_reserved_key};
+use moongate_core::names::PluginId;
 
 use super::bindings::types;
 use super::text;
@@ -66,6 +67,13 @@ fn value(given: String) -> Result<Json, Bad> {
     Json::parse(given).map_err(|error| Bad(format!("it is no JSON: {error}")))
 }
 
+/// The same, where no object in it may name a key twice: what readers take for its value isn't up to them.
+fn strict(given: String) -> Result<Json, Bad> {
+    let json = value(given)?;
+    parse_strict(json.get()).map_err(|error| Bad(format!("it is no JSON: {error}")))?;
+    Ok(json)
+}
+
 /// Members that have no field: a key that a field covers would contradict it.
 fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, Bad> {
     let entries = entries(given).at("extra")?;
@@ -89,10 +97,11 @@ fn entries(given: Option<types::Entries>) -> Result<Entries, Bad> {
     // Hundreds of thousands fit into one answer: comparing each with all others would take minutes.
     let mut seen = HashSet::with_capacity(given.len());
     for (key, its) in given {
+        let key = text::block(key, text::MESSAGE);
         if !seen.insert(key.clone()) {
             return Err(Bad(format!("`{key}` stands there twice")));
         }
-        let its = value(text::json(its)).at(format_args!("`{key}`"))?;
+        let its = strict(text::json(its)).at(format_args!("`{key}`"))?;
         entries.push((key, its));
     }
     Ok(entries)
@@ -107,15 +116,24 @@ fn role(role: types::Role) -> Role {
 
 /// Icons that a host may fetch without harm. The others are left out: a plugin is no worse for its picture.
 fn icons(icons: Option<Vec<types::Icon>>) -> Result<Vec<Icon>, Bad> {
-    let safe = icons.unwrap_or_default().into_iter().filter(|icon| {
-        let is_safe = is_picture(&icon.src);
-        if !is_safe {
-            let src = text::line(&icon.src, 80);
-            tracing::warn!("an icon is left out: `{src}` is neither an `https:` nor a `data:` address");
-        }
-        is_safe
-    });
+    let safe = icons.unwrap_or_default().into_iter().filter(|icon| is_picture(&icon.src));
     safe.map(icon).collect::<Result<_, _>>().at("icon")
+}
+
+/// Tells the operator of icons that are left out: once for all that a plugin offers, because it may name a million.
+pub(super) fn tell_of_icons<'a>(
+    plugin: &PluginId,
+    icons: impl Iterator<Item = &'a Option<Vec<types::Icon>>>,
+) {
+    let mut left_out = icons.flatten().flatten().filter(|icon| !is_picture(&icon.src));
+    if let Some(first) = left_out.next() {
+        let (src, more) = (text::line(&first.src, 80), left_out.count());
+        let more = if more == 0 { String::new() } else { format!(", and so are {more} more") };
+        tracing::warn!(
+            %plugin,
+            "an icon is left out: `{src}` is neither an `https:` nor a `data:` address{more}"
+        );
+    }
 }
 
 /// Is it an `https:` or `data:` address of characters that URIs are made of?

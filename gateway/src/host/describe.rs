@@ -97,6 +97,12 @@ pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     let said = sandbox.ask_itself(Describe { asked: &asked }).await;
     let function = asked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let said = said.map_err(|error| LoadError::Describe { function, error })??;
+    let pictures = std::iter::once(&said.info.icons)
+        .chain(said.tools.iter().map(|tool| &tool.icons))
+        .chain(said.resources.iter().map(|resource| &resource.icons))
+        .chain(said.templates.iter().map(|template| &template.icons))
+        .chain(said.prompts.iter().map(|prompt| &prompt.icons));
+    conv::tell_of_icons(id, pictures);
     manifest(said, limits).map_err(|bad| LoadError::Manifest { reason: bad.to_string() })
 }
 

@@ -52,7 +52,7 @@ fn cut(mut text: String, most: usize) -> String {
 /// Numbers, order and white space stay as they were. A text that isn't JSON comes back as something that isn't
 /// JSON either.
 pub(super) fn json(text: String) -> String {
-    let escapes = ["\\u", "\\b", "\\f"].iter().any(|escape| text.contains(escape));
+    let escapes = ["\\u", "\\b", "\\f", "\\r"].iter().any(|escape| text.contains(escape));
     if !escapes && !text.contains(is_hidden) {
         return text;
     }
@@ -99,11 +99,11 @@ pub(super) fn depth(json: &str) -> usize {
 /// How long the escape at the start of `text` is, and whether it stands for a hidden character.
 fn escape(text: &str) -> (usize, bool) {
     match text.as_bytes().get(1) {
-        Some(b'b' | b'f') => (2, true),
+        Some(b'b' | b'f' | b'r') => (2, true),
         Some(b'u') => {
             let Some(first) = unit(text) else { return (1, false) };
             if !(0xd800..0xdc00).contains(&first) {
-                return (6, char::from_u32(first).is_some_and(|c| is_hidden(c) && c != '\r'));
+                return (6, char::from_u32(first).is_some_and(is_hidden));
             }
             let low = unit(&text[6..]).filter(|low| (0xdc00..0xe000).contains(low));
             let Some(low) = low else { return (6, false) };

@@ -9,7 +9,7 @@ use moongate_core::call::{
 use moongate_core::json::Json;
 
 use super::content::{contents, messages, resource_contents};
-use super::{At as _, Bad, description, extra, meta, value};
+use super::{At as _, Bad, description, extra, meta, strict, value};
 use crate::host::bindings::{completions, prompts, resources, tools, types};
 use crate::host::text;
 
@@ -147,5 +147,6 @@ fn sentence(message: String) -> String {
 /// Data of a failure: what isn't JSON, or nests too deep to be read, is passed on as a string, so that the failure
 /// itself isn't lost.
 fn lenient(data: &str) -> Json {
-    value(text::json(data.to_owned())).unwrap_or_else(|_| Json::string(data))
+    strict(text::json(data.to_owned()))
+        .unwrap_or_else(|_| Json::string(&text::block(data.to_owned(), usize::MAX)))
 }

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use moongate_core::json::Json;
 
 use super::members::Members;
-use super::{At as _, Bad, value};
+use super::{At as _, Bad, strict};
 use crate::host::bindings::types;
 
 /// What became of a block.
@@ -19,7 +19,7 @@ pub(super) enum Retyped {
 
 /// Reads a block.
 pub(super) fn retype(given: String) -> Result<Retyped, Bad> {
-    let json = value(given)?;
+    let json = strict(given)?;
     let mut members = Members::read(&json)?;
     let kind: String = members.need("type")?;
     let known = match kind.as_str() {

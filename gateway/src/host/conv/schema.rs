@@ -8,9 +8,15 @@ use serde_json::Value;
 use super::Bad;
 use crate::host::text;
 
-/// A schema of any root.
+/// A schema of any root. The two that are no objects are written as objects, which is what MCP wants.
 pub(super) fn any(given: String, limits: &Limits) -> Result<Json, Bad> {
-    read(given, limits).map(|(json, _)| json)
+    let (json, value) = read(given, limits)?;
+    let object = match value {
+        Value::Bool(true) => "{}",
+        Value::Bool(false) => r#"{"not":{}}"#,
+        _ => return Ok(json),
+    };
+    Ok(Json::parse(object).expect("it is JSON"))
 }
 
 /// A schema of arguments. Where its root names no type, `"type": "object"` is added.

@@ -22,6 +22,7 @@ fn strings_in_json_are_cleaned_raw_and_escaped() {
         (r#"{"a":1.50,"b":"x\ny"}"#, r#"{"a":1.50,"b":"x\ny"}"#),
         ("{\"a\":\"\u{202e}x\"}", r#"{"a":"x"}"#),
         (r#"{"a":"\u202ex\u001b\b\u000a"}"#, r#"{"a":"x\u000a"}"#),
+        (r#"{"a":"one\r\ntwo\u000d"}"#, r#"{"a":"one\ntwo"}"#),
         (r#"{"a":"\udb40\udc41\ud83d\ude00"}"#, r#"{"a":"\ud83d\ude00"}"#),
         (r#"{"a":"\\u202e"}"#, r#"{"a":"\\u202e"}"#),
         ("{\r\n\"a\":\"\\u202e\"}", "{\r\n\"a\":\"\"}"),
