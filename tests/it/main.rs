@@ -35,6 +35,8 @@ mod http_checks;
 mod input;
 /// Questions to the client, in 2026-07-28.
 mod input_stateless;
+/// Many calls, one in ten of them hostile.
+mod hostile;
 /// JSON-RPC's corners, on both transports and in every revision.
 mod json_rpc;
 /// Clients that use the same ids at once.

@@ -1,5 +1,5 @@
 //! `soak`: the tests and the judges over and over for a time, to find what fails once in a hundred runs; and what the
-//! tests repeat, such as reloads, many times more often.
+//! tests repeat, such as reloads and hostile calls, many times more often.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use crate::{build_plugins, judges, report, test};
 /// How long it goes on where nothing else is asked for.
 const DEFAULT: Duration = Duration::from_secs(30 * 60);
 
-/// So many times more often than in other runs is done what tests repeat: 1,000 reloads instead of 100.
+/// So many times more often than in other runs is done what tests repeat: 1,000 reloads instead of 100, 10,000 calls with
+/// hostile ones among them instead of 1,000.
 const ROUNDS: &str = "10";
 
 /// All of that ends within this, or it hangs.
@@ -43,7 +44,7 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
 
 /// The tests that repeat what they do.
 fn storms(project: &Project) -> Result<Tally> {
-    let tests = project.cargo(&["test", "--workspace", "--test", "it", "storm::"]);
+    let tests = project.cargo(&["test", "--workspace", "--test", "it", "--", "storm::", "hostile::"]);
     test::tally(tests.env("MOONGATE_ROUNDS", ROUNDS), LIMIT)
 }
 

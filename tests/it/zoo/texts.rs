@@ -49,9 +49,8 @@ const TOOLS: [&str; 12] = [
 ];
 
 /// Where the plugin says something that every client is told.
-const PLACES: [&str; 22] = [
+const PLACES: [&str; 21] = [
     "instructions",
-    "tool title",
     "tool description",
     "schema title",
     "argument",
@@ -73,6 +72,9 @@ const PLACES: [&str; 22] = [
     "broken",
     "custom",
 ];
+
+/// The same, since there are titles.
+const TITLES: [&str; 4] = ["tool title", "resource title", "template title", "prompt title"];
 
 /// Is it a character that shows nothing, turns text around, or commands a terminal? Breaks of lines and tabs stay.
 fn is_trap(c: char) -> bool {
@@ -196,18 +198,15 @@ fn what_clients_are_told_holds_no_hidden_characters_in_any_revision() {
             assert_clean(message, &mut Vec::new());
         }
         let all = client.heard.iter().map(Value::to_string).collect::<String>();
-        for place in PLACES {
+        let has_titles = revision >= "2025-06-18";
+        for place in PLACES.iter().chain(TITLES.iter().filter(|_| has_titles)) {
             assert!(
                 all.contains(&format!("{place} begins")),
                 "{revision}: nothing is heard of {place}: {all}"
             );
         }
-        let asks = revision >= "2025-06-18";
-        assert_eq!(
-            all.contains("question begins") && all.contains("label begins"),
-            asks,
-            "{revision}: {all}"
-        );
+        let is_asked = all.contains("question begins") && all.contains("label begins");
+        assert_eq!(is_asked, has_titles, "{revision}: {all}");
         let (_, status, log) = client.stdio.finish();
         assert!(status.success());
         log_is_clean(&log);
@@ -233,9 +232,9 @@ fn what_operators_are_told_holds_no_hidden_characters() {
         [&["check"][..], &["list"], &["list", "--format", "json"], &["call", "speaker_fail_internal"]]
     {
         let output = workspace.run(arguments);
-        for stream in [&output.stdout, &output.stderr] {
-            let said = String::from_utf8(stream.clone()).unwrap();
-            log_is_clean(&said);
+        let said = [output.stdout, output.stderr].map(|stream| String::from_utf8(stream).unwrap());
+        for line in said.iter().flat_map(|said| said.lines()) {
+            assert!(!line.contains(is_trap), "{arguments:?}: {line:?}");
         }
     }
     let http = Http::start(&workspace);
@@ -285,14 +284,6 @@ fn a_plugin_that_misbehaves_when_it_describes_itself_is_refused_alone_and_in_cle
     assert!(status.success(), "{log}");
     log_is_clean(&log);
     for (at, (mood, words)) in MOODS.iter().enumerate() {
-        println!(
-            "{mood}: {:?}",
-            log.lines()
-                .filter(|line| line.contains(&format!("plugins.m{at}]"))
-                    || line.contains(&format!("m{at}`"))
-                    || line.contains(&format!("plugin=m{at} ")))
-                .collect::<Vec<_>>()
-        );
         let is_there = tools.contains(&format!("\"m{at}_log\""));
         assert_eq!(is_there, words.is_none(), "{mood}: {log}");
         for word in words.iter().flat_map(|words| words.iter()) {

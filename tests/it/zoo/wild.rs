@@ -72,7 +72,6 @@ fn what_makes_no_sense_ends_one_call() {
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for (tool, words) in ENDED {
         let (failed, said) = outcome(&stdio.call(&format!("zoo_{tool}"), json!({})));
-        println!("{tool}: {failed} {said}");
         assert!(failed && said.contains("plugin `zoo`"), "{tool}: {said}");
         for word in *words {
             assert!(said.contains(word), "{tool}: `{word}` isn't in: {said}");
@@ -88,7 +87,6 @@ fn what_is_not_there_to_be_had_is_refused_and_the_call_goes_on() {
     for (tool, arguments, words) in REFUSED {
         let arguments = serde_json::from_str(arguments).unwrap();
         let (failed, said) = outcome(&stdio.call(&format!("zoo_{tool}"), arguments));
-        println!("{tool}: {failed} {said}");
         assert!(!failed, "{tool}: {said}");
         for word in *words {
             assert!(said.contains(word), "{tool}: `{word}` isn't in: {said}");

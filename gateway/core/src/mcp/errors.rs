@@ -279,7 +279,8 @@ fn capability_tree(names: &[String]) -> Value {
     for name in names {
         let path: Vec<&str> = match name.strip_prefix("extensions.") {
             Some(extension) => vec!["extensions", extension],
-            None => name.split('.').collect(),
+            // MCP's own go no deeper; a plugin's may be nothing but dots.
+            None => name.splitn(3, '.').collect(),
         };
         let mut at = &mut tree;
         for part in path {

@@ -346,3 +346,12 @@ fn a_client_that_tells_so_much_of_itself_that_many_like_it_would_fill_the_memory
     let error = hello(Value::Object(many), json!({ "name": "c", "version": "1" })).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (-32602, "`capabilities` is longer than 16384 bytes"));
 }
+
+#[test]
+fn a_capability_that_is_nothing_but_dots_nests_no_deeper_than_its_readers_go() {
+    let names = vec![".".repeat(256), "a.b.c.d".to_owned()];
+    let error = CallError::Refused(Failure::MissingCapability(names));
+    let lacks = DispatchError::Call { plugin: PluginId::new("p").unwrap(), error };
+    let told = told(&lacks, Asked::Other, Revision::V2026_07_28).to_string();
+    assert!(crate::json::parse_strict(&told).is_ok(), "{told}");
+}

@@ -49,7 +49,7 @@ const VALUES: [&str; 20] = [
     r#"{"type":"text","text":"\u202ex"}"#,
     r#"{"type":"resource_link","uri":"a:b","name":"\u001bx"}"#,
     r#"{"type":"image","data":"AA==","mimeType":"a/b"}"#,
-    r#"{"\u202ekey":"\u202evalue"}"#,
+    r#"{"\u202ekey":"\u202evalue","key":1}"#,
     "{",
     "",
     "\u{feff}1",
@@ -360,9 +360,10 @@ impl<'a> Wild<'a> {
         match self.below(5) {
             0 => types::Failure::InvalidParams(self.fault()),
             1 => types::Failure::NotFound(self.fault()),
-            2 => types::Failure::MissingCapability(
-                self.list(|wild| wild.one(&["sampling", "elicitation.url", "x"])),
-            ),
+            2 => types::Failure::MissingCapability(self.list(|wild| {
+                let names = ["sampling", "elicitation.url", "extensions.com.example/\u{202e}x"];
+                names[wild.below(names.len())].to_owned()
+            })),
             3 => types::Failure::Internal(self.fault()),
             _ => types::Failure::Custom(types::CustomFault {
                 code: [7, 0, -32601, -32700, -32002, i32::MAX, i32::MIN, 404][self.below(8)],

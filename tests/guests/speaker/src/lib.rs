@@ -147,7 +147,12 @@ impl Plugin for Speaker {
                 let message = strange("huge").repeat(5_000);
                 return Err(Failure::Internal(Fault { message, ..fault("huge") }));
             }
-            "lack" => return Err(Failure::MissingCapability(vec![strange("capability")])),
+            "lack" => {
+                return Err(Failure::MissingCapability(vec![format!(
+                    "extensions.com.example/{}",
+                    strange("capability")
+                )]));
+            }
             "ask" => return ask(ctx),
             _ => {}
         }
