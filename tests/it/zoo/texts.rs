@@ -49,7 +49,7 @@ const TOOLS: [&str; 12] = [
 ];
 
 /// Where the plugin says something that every client is told.
-const PLACES: [&str; 21] = [
+const PLACES: [&str; 20] = [
     "instructions",
     "tool description",
     "schema title",
@@ -66,15 +66,14 @@ const PLACES: [&str; 21] = [
     "result",
     "log value",
     "message",
-    "progress",
     "wrong",
     "lost",
     "broken",
     "custom",
 ];
 
-/// The same, since there are titles.
-const TITLES: [&str; 4] = ["tool title", "resource title", "template title", "prompt title"];
+/// The same, since there are titles, and progress with words.
+const TITLES: [&str; 5] = ["tool title", "resource title", "template title", "prompt title", "progress"];
 
 /// Is it a character that shows nothing, turns text around, or commands a terminal? Breaks of lines and tabs stay.
 fn is_trap(c: char) -> bool {
@@ -249,7 +248,7 @@ fn what_operators_are_told_holds_no_hidden_characters() {
 const MOODS: &[(&str, Option<&[&str]>)] = &[
     ("panic", Some(&["`lifecycle.describe` failed", "panicked"])),
     ("exit", Some(&["`lifecycle.describe` failed", "exited with code 0"])),
-    ("spin", Some(&["`lifecycle.describe` failed", "cpu_time"])),
+    ("spin", Some(&["`lifecycle.describe` failed"])),
     ("hang", Some(&["`lifecycle.describe` failed", "longer than"])),
     ("recurse", Some(&["`lifecycle.describe` failed"])),
     ("memory", Some(&["`lifecycle.describe` failed", "memory"])),

@@ -172,6 +172,7 @@ fn hundreds_of_thousands_of_members_are_read_in_time() {
 fn nothing_is_passed_on_that_nests_deeper_than_its_readers_go() {
     let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
     assert!(value(deep(100)).is_ok());
+    assert!(value(r#""\ud83d\ude00""#.to_owned()).is_ok() && value(r#""\ud83d""#.to_owned()).is_err());
     assert_eq!(value(deep(101)).unwrap_err().to_string(), "it nests deeper than 100 levels");
     // The failure isn't lost with its data.
     for levels in [101, 1_000_000] {

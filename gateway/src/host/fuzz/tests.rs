@@ -11,7 +11,7 @@ use super::*;
 const SEEDS: [u64; 4] = [1, 20_241_105, 0x9e37_79b9_7f4a_7c15, u64::MAX];
 
 /// So many plugins for each seed.
-const ROUNDS: usize = 100;
+const ROUNDS: usize = 40;
 
 /// Numbers from a seed (xorshift, Marsaglia 2003).
 struct Random(u64);
@@ -31,7 +31,7 @@ fn seeded(fuzz: fn(&[u8], &mut Hear<'_>)) -> usize {
     for seed in SEEDS {
         let mut random = Random(seed);
         for round in 0..ROUNDS {
-            let length = random.below(1 + round as u64 * 4);
+            let length = random.below(1 + round as u64 * 8);
             let bytes: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
             let judged = catch_unwind(AssertUnwindSafe(|| heard += judge(fuzz, &bytes)));
             assert!(judged.is_ok(), "seed {seed}, round {round}: {}", bytes.escape_ascii());
@@ -64,7 +64,7 @@ fn judge(fuzz: fn(&[u8], &mut Hear<'_>), bytes: &[u8]) -> usize {
 #[test]
 fn whatever_a_plugin_says_of_itself_lists_are_clean_and_fit_their_schemas() {
     let heard = seeded(fuzz_manifest);
-    assert!(heard > 100, "hardly any plugin could be used: {heard}");
+    assert!(heard > 50, "hardly any plugin could be used: {heard}");
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl<'a> Wild<'a> {
         let mut text = String::new();
         for _ in 0..=self.below(4) {
             match self.below(8) {
-                6 => text.push_str(&PIECES[self.below(PIECES.len())].repeat(1 + self.below(256) * 64)),
+                6 => text.push_str(&PIECES[self.below(PIECES.len())].repeat(1 + self.below(256) * 8)),
                 7 => {
                     let (raw, rest) = self.left.split_at(self.left.len().min(9));
                     self.left = rest;
