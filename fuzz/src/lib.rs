@@ -1,5 +1,5 @@
-//! What the fuzz targets have in common: each is one function of `moongate-core` that panics where something doesn't
-//! hold.
+//! What the fuzz targets have in common: each is one function of `moongate-core`, or of the host, that panics where
+//! something doesn't hold.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,6 +16,23 @@ macro_rules! target {
             $crate::replay($check)
         }
     };
+}
+
+/// Runs a function of the host and holds all that it says against the official schemas.
+#[cfg(feature = "host")]
+pub fn judged(fuzz: fn(&[u8], &mut moongate::host::Hear<'_>), bytes: &[u8]) {
+    use moongate_mcp_schema::{Conversation, Members};
+    let mut talks = std::collections::HashMap::new();
+    fuzz(bytes, &mut |revision, sent, received| {
+        let talk = talks.entry(revision).or_insert_with(|| Conversation::new().with(Members::Open));
+        match received {
+            None => talk.sent(sent),
+            Some(received) => {
+                let message = serde_json::from_slice(received).expect("a message is JSON");
+                talk.received(&message).unwrap_or_else(|misfit| panic!("{misfit}"));
+            }
+        }
+    });
 }
 
 /// Runs `check` over every file and every folder's files that the command line names.

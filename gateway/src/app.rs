@@ -22,6 +22,8 @@ use crate::transport::http::{BindError, Bound};
 use crate::transport::stdio;
 use crate::transport::stdio::fds::{Restore, Stdio};
 
+#[cfg(unix)]
+mod descriptors;
 mod operator;
 mod reload;
 mod service;
@@ -104,6 +106,8 @@ impl App {
     /// An address can't be listened on, there is no Wasm host, or a plugin can't be used where all of them have to be.
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
         let Options { http, admin, stdio, plugins } = options;
+        #[cfg(unix)]
+        descriptors::take_all();
         let bound = match http {
             Some(address) if config.http.is_open_to_strangers(address) => {
                 return Err(StartError::Open(address));

@@ -6,6 +6,7 @@
 
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -315,4 +316,35 @@ fn honest_calls_and_timers_go_on_beside_eight_guests_that_loop() {
     assert_eq!(http.admin().metric(instances), Some(8.0), "they loop to the end of time");
     drop(looping);
     until("nobody waits for them, so they are ended", || http.admin().metric(instances) == Some(0.0));
+}
+
+#[test]
+fn files_that_one_plugin_holds_open_keep_nobody_from_connecting() {
+    const HELD: u64 = 200;
+    let workspace = Workspace::new(
+        r#"
+        [http]
+        listen = "127.0.0.1:0"
+        [plugins.zoo]
+        source = "@zoo@"
+        allow.dirs = [{ host = "in", guest = "/in", mode = "ro" }]
+        [plugins.zoo.limits]
+        timeout = "1h"
+        concurrency = 8
+        [plugins.time]
+        source = "@time@"
+        "#,
+    );
+    workspace.write("in/a.txt", "hello");
+    // Started as most systems start a program, or with less.
+    let plain = workspace.command(&["serve"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -Sn 512; exec \"$0\" serve"]).arg(plain.get_program()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let http = Http::spawn(command);
+    let call = json!({ "name": "zoo_many_files", "arguments": { "count": HELD, "hold": true } });
+    let _holding: Vec<_> = (0..8).map(|_| begun(&http, "zoo_many_files", call.clone())).collect();
+    until("all of them are open", || Usage::of(http.pid()).descriptors > 8 * HELD);
+    let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
+    assert!(time["result"]["isError"].is_null(), "{time}");
 }

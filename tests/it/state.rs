@@ -111,3 +111,14 @@ fn looks_at_large_values_do_not_pile_up() {
     assert!(call("look_often", json!({ "key": "a", "count": 4 })).contains("limits.transfer"));
     assert!(call("look_often", json!({ "key": "none", "count": 501 })).contains("limits.handles"));
 }
+
+#[test]
+fn many_steps_of_one_call_add_up() {
+    let workspace = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for tool in ["keeper_add_often", "keeper_swap_often"] {
+        let call = json!({ "key": tool, "count": 100 });
+        assert_eq!(text(&stdio.call(tool, call.clone())), "100", "{tool}");
+        assert_eq!(text(&stdio.call(tool, call)), "200", "{tool}");
+    }
+}

@@ -3,6 +3,8 @@
 
 /// Every tool of the guests is called by a test, and no test calls one that isn't there.
 mod inventory;
+/// The promises of `SECURITY.md`.
+mod promises;
 /// Every text that a plugin can say, said in characters that nobody sees.
 mod texts;
 /// Calls of the system that no library makes.

@@ -18,6 +18,7 @@ use crate::report;
 mod alone;
 mod binaries;
 mod config;
+mod fairness;
 mod poll;
 mod reload;
 mod subject;
@@ -29,9 +30,10 @@ use binaries::{Binaries, Build};
 const HELP: &str = "\
 Measures the gateway and its peers in one run; prints tables in Markdown, then one line of JSON.
 
-Usage: cargo xtask bench [reload] [options]
+Usage: cargo xtask bench [reload | fairness] [options]
 
   reload          only what replacing a plugin costs
+  fairness        only what an honest plugin's calls notice of guests that loop
 
 Options:
   --rounds N      how often every subject is measured; the figures are medians (default: 3)
@@ -59,6 +61,8 @@ enum Part {
     All,
     /// What replacing a plugin costs.
     Reload,
+    /// What calls notice of guests that loop.
+    Fairness,
 }
 
 /// Whether the binaries are built first.
@@ -108,7 +112,12 @@ fn measure(binaries: &Binaries, scratch: &config::Scratch, options: &Options) ->
         figures["idle_plugin_kib"] = alone::idle_plugin(binaries, scratch)?;
         figures["binary_bytes"] = json!(alone::size(binaries)?);
     }
-    figures["reload"] = reload::all(binaries, scratch, options.rounds, options.time)?;
+    if matches!(options.part, Part::All | Part::Fairness) {
+        figures["fairness"] = fairness::all(binaries, scratch, options.rounds, options.time)?;
+    }
+    if matches!(options.part, Part::All | Part::Reload) {
+        figures["reload"] = reload::all(binaries, scratch, options.rounds, options.time)?;
+    }
     Ok(figures)
 }
 
@@ -139,6 +148,7 @@ fn read(rest: &[String]) -> Result<Options> {
         let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
         match word.as_str() {
             "reload" => options.part = Part::Reload,
+            "fairness" => options.part = Part::Fairness,
             "--rounds" => options.rounds = number(word, value()?)?,
             "--seconds" => {
                 let time = Duration::try_from_secs_f64(number(word, value()?)?);

@@ -36,8 +36,8 @@ Verbs:
   judges [name…]         real MCP clients against the built gateway; names: typescript, python, rust, inspector, official, conformance
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`
   tidy                   check the habits of files that no compiler checks
-  bench [options]        measure the gateway and its peers (release build); `bench reload`: only replacing a plugin
-  soak [--minutes N]     repeat the tests and judges for a time (default: 30 minutes), and reloads and kills more often
+  bench [options]        measure the gateway and its peers (release build); `bench reload`, `bench fairness`: only that
+  soak [--minutes N]     repeat the tests and judges for a time (default: 30 minutes), and reloads, kills and hostile calls more often
 
 Environment:
   MOONGATE_TOOLS_DIR     where the judges' packages are installed; default: `tools` in cargo's target folder

@@ -134,10 +134,10 @@ impl Zoo {
         wild::leak_handles(count.unwrap_or(50))
     }
 
-    /// Opens each granted folder again and again, and keeps what it opened. For the limit of open files.
+    /// Opens each granted folder again and again, and keeps what it opened, if it shall for ever. For open files.
     #[tool]
-    fn many_files(&self, count: Option<u32>) -> String {
-        wild::many_files(count.unwrap_or(1_000_000))
+    fn many_files(&self, count: Option<u32>, hold: Option<bool>) -> String {
+        wild::many_files(count.unwrap_or(1_000_000), hold.unwrap_or(false))
     }
 
     /// Calls itself and the host without end, on the stack that the host shares. For the limit of the stack.

@@ -163,8 +163,8 @@ pub(crate) fn leak_handles(count: u32) -> String {
     format!("leaked {count} handles")
 }
 
-/// Opens each granted folder again and again, and keeps what was opened.
-pub(crate) fn many_files(count: u32) -> String {
+/// Opens each granted folder again and again, and keeps what was opened: for ever, if it shall `hold` it.
+pub(crate) fn many_files(count: u32, hold: bool) -> String {
     let (mut opened, mut error) = (Vec::new(), None);
     for (folder, _) in preopens::get_directories() {
         for _ in 0..count {
@@ -176,6 +176,9 @@ pub(crate) fn many_files(count: u32) -> String {
                 }
             }
         }
+    }
+    while hold {
+        std::thread::sleep(std::time::Duration::from_secs(60));
     }
     format!("opened {} files, then {error:?}", opened.len())
 }

@@ -49,7 +49,7 @@ const TOOLS: [&str; 12] = [
 ];
 
 /// Where the plugin says something that every client is told.
-const PLACES: [&str; 20] = [
+const PLACES: [&str; 19] = [
     "instructions",
     "tool description",
     "schema title",
@@ -67,7 +67,6 @@ const PLACES: [&str; 20] = [
     "log value",
     "message",
     "wrong",
-    "lost",
     "broken",
     "custom",
 ];

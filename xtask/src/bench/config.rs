@@ -67,6 +67,17 @@ impl Scratch {
         self.write(&format!("{name}.toml"), &plugins)
     }
 
+    /// The tool `echo` under its own name, and beside it the zoo, whose calls may loop for as long as they like.
+    pub(super) fn fairness(&self, binaries: &Binaries) -> Result<PathBuf> {
+        let zoo = quoted(&binaries.dist.join("zoo.wasm"));
+        let plugins = format!(
+            "[plugins.honest]\nsource = {zoo}\nprefix = \"\"\ntools.allow = [\"echo\"]\n\n\
+             [plugins.zoo]\nsource = {zoo}\nuris = [\"zoo://\"]\n\n\
+             [plugins.zoo.limits]\ntimeout = \"1h\"\ncpu_time = \"1h\"\nconcurrency = 8\ncancel_grace = \"0s\"\n"
+        );
+        self.write("fairness.toml", &plugins)
+    }
+
     /// A file in the folder.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)

@@ -31,23 +31,7 @@ impl Poll {
 
     /// Calls a tool without arguments and gives back the whole answer.
     pub(super) fn call(&mut self, tool: &str) -> Result<String> {
-        let (address, revision) = (&self.address, Era::Stateless.revision());
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-            "name": tool,
-            "arguments": {},
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": revision,
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": { "name": "bench", "version": "1" },
-            },
-        } })
-        .to_string();
-        let text = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {revision}\r\n\
-             Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
+        let text = request(&self.address, tool);
         self.stream.get_mut().write_all(text.as_bytes())?;
         let mut length = None;
         let mut head = String::new();
@@ -72,4 +56,25 @@ impl Poll {
         }
         Ok(body)
     }
+}
+
+/// A call of a tool without arguments, as bytes on a connection to `address`.
+pub(super) fn request(address: &str, tool: &str) -> String {
+    let revision = Era::Stateless.revision();
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": tool,
+        "arguments": {},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": revision,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": { "name": "bench", "version": "1" },
+        },
+    } })
+    .to_string();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {revision}\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }

@@ -11,8 +11,23 @@ pub(super) fn markdown(figures: &Value) -> String {
         traffic(&mut out, entries);
         alone(&mut out, figures);
     }
+    fairness(&mut out, &figures["fairness"]);
     reload(&mut out, &figures["reload"]);
     out
+}
+
+/// What calls notice of guests that loop; nothing where it wasn't measured.
+fn fairness(out: &mut String, entries: &Value) {
+    let mut heading = "\n| an honest plugin beside | calls/s | p50 µs | p99 µs |\n|---|--:|--:|--:|\n";
+    for entry in entries.as_array().into_iter().flatten() {
+        out.push_str(std::mem::take(&mut heading));
+        let loops = match entry["loops"].as_u64() {
+            Some(1) => "1 looping guest".to_owned(),
+            count => format!("{} looping guests", count.unwrap_or_default()),
+        };
+        let figure = |key: &str| number(entry[key].as_f64(), 0);
+        row(out, &[loops, figure("calls_per_second"), figure("p50_us"), figure("p99_us")]);
+    }
 }
 
 fn traffic(out: &mut String, entries: &[Value]) {

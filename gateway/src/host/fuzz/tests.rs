@@ -1,7 +1,9 @@
 //! The fuzzers' functions over bytes from fixed seeds, the same on every machine, with the official schemas as judges.
 
 use std::collections::HashMap;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use moongate_mcp_schema::{Conversation, Members};
 
@@ -25,8 +27,13 @@ impl Random {
     }
 }
 
-/// Runs `fuzz` over bytes of many lengths: short ones make plugins that can be used.
-fn seeded(fuzz: fn(&[u8], &mut Hear<'_>)) -> usize {
+/// Runs `fuzz` over a corpus, and over bytes of many lengths: short ones make plugins that can be used. How much was
+/// heard of the latter.
+fn seeded(corpus: &str, fuzz: fn(&[u8], &mut Hear<'_>)) -> usize {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(corpus);
+    for file in fs::read_dir(corpus).unwrap().flatten() {
+        assert!(judge(fuzz, &fs::read(file.path()).unwrap()) > 0, "{file:?}");
+    }
     let mut heard = 0;
     for seed in SEEDS {
         let mut random = Random(seed);
@@ -63,12 +70,12 @@ fn judge(fuzz: fn(&[u8], &mut Hear<'_>), bytes: &[u8]) -> usize {
 
 #[test]
 fn whatever_a_plugin_says_of_itself_lists_are_clean_and_fit_their_schemas() {
-    let heard = seeded(fuzz_manifest);
+    let heard = seeded("manifest", fuzz_manifest);
     assert!(heard > 50, "hardly any plugin could be used: {heard}");
 }
 
 #[test]
 fn whatever_a_call_answers_it_is_one_clean_line_that_fits_its_schema() {
-    let heard = seeded(fuzz_answer);
+    let heard = seeded("answer", fuzz_answer);
     assert_eq!(heard, SEEDS.len() * ROUNDS * Revision::ALL.len() * (served::CALLS.len() + 1));
 }

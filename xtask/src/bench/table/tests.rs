@@ -55,3 +55,18 @@ fn what_replacing_a_plugin_costs_stands_in_tables_of_its_own() {
     );
     assert!(!tables.contains("the gateway alone"), "{tables}");
 }
+
+#[test]
+fn calls_beside_loops_stand_in_a_table_of_their_own() {
+    let figures = json!({"fairness": [
+        {"loops": 0, "calls_per_second": 5000.0, "p50_us": 180.0, "p99_us": 400.0},
+        {"loops": 1, "calls_per_second": 2500.0, "p50_us": 300.0, "p99_us": 5200.4},
+    ]});
+    let tables = markdown(&figures);
+    assert!(
+        tables.ends_with(
+            "| 0 looping guests | 5,000 | 180 | 400 |\n| 1 looping guest | 2,500 | 300 | 5,200 |\n"
+        ),
+        "{tables}"
+    );
+}
