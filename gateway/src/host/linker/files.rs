@@ -19,6 +19,7 @@ use self::quota::Exceeded;
 use self::streams::{Reader, Writer};
 use crate::host::store::State;
 
+mod permissions;
 mod quota;
 mod streams;
 
@@ -40,6 +41,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     types.func_wrap_async("[method]descriptor.set-size", |store, question| {
         Box::new(set_size(store, question))
     })?;
+    types.func_wrap_async("[method]descriptor.rename-at", |store, question| Box::new(rename(store, question)))?;
     types.func_wrap("[method]descriptor.read-via-stream", read_via_stream)?;
     types.func_wrap("[method]descriptor.write-via-stream", write_via_stream)?;
     types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
@@ -125,6 +127,15 @@ async fn set_size(
         return Ok(quota(exceeded));
     }
     answer(state.filesystem().set_size(file, size).await)
+}
+
+async fn rename(
+    mut store: StoreContextMut<'_, State>,
+    (dir, path, new_dir, new_path): (Resource<Descriptor>, String, Resource<Descriptor>, String),
+) -> Result<Answer<()>> {
+    let state = store.data_mut();
+    permissions::take_over(state, (&dir, &path), (&new_dir, &new_path)).await;
+    answer(state.filesystem().rename_at(dir, path, new_dir, new_path).await)
 }
 
 fn read_via_stream(
