@@ -18,6 +18,9 @@ mod conflicts;
 mod conversations;
 /// Which error is told when.
 mod errors;
+/// Files in granted directories.
+#[cfg(unix)]
+mod filesystem;
 /// The order of modules, and which of them may speak of which library.
 mod floors;
 /// Nothing reaches a guest that wasn't granted.
