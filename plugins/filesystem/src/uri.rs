@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 pub(crate) fn of(path: &str) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@[]|^".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"/-._!$&'()*+,;=:@".contains(&byte) {
             uri.push(char::from(byte));
         } else {
             let _infallible = write!(uri, "%{byte:02X}");
