@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use moongate::host::{HostOptions, WasmHost};
+use moongate::host::{HostOptions, OutgoingOptions, WasmHost};
 use moongate::metrics::Metrics;
 use moongate_core::call::{CallContext, Outcome};
 use moongate_core::catalog::{Catalog, Member};
@@ -52,8 +52,13 @@ fn main() -> Result<()> {
 
 async fn measure(source: PathBuf) -> Result<Value> {
     let cache = tempfile::tempdir()?;
-    let options =
-        HostOptions { cache: cache.path().join("code"), state: None, concurrency: CONCURRENCY, inbox: None };
+    let options = HostOptions {
+        cache: cache.path().join("code"),
+        state: None,
+        concurrency: CONCURRENCY,
+        inbox: None,
+        outgoing: OutgoingOptions::default(),
+    };
     let host = WasmHost::new(options)?;
     let dispatcher = dispatcher(&host, source).await?;
 

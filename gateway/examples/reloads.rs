@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use moongate::host::{HostOptions, WasmHost, compile_if_asked};
+use moongate::host::{HostOptions, OutgoingOptions, WasmHost, compile_if_asked};
 use moongate_core::catalog::Plugin as _;
 use moongate_core::config::PluginConfig;
 use moongate_core::names::PluginId;
@@ -60,7 +60,13 @@ async fn measure(source: &Path, often: usize) -> Result<Value> {
 }
 
 fn host(cache: PathBuf) -> Result<WasmHost> {
-    Ok(WasmHost::new(HostOptions { cache, state: None, concurrency: 64, inbox: None })?)
+    Ok(WasmHost::new(HostOptions {
+        cache,
+        state: None,
+        concurrency: 64,
+        inbox: None,
+        outgoing: OutgoingOptions::default(),
+    })?)
 }
 
 /// Reads, loads and lets go: how long it took until it could have served.

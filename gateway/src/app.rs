@@ -120,7 +120,8 @@ impl App {
             Some(address) => Some(Operator::start(address).await?),
             None => None,
         };
-        let supervisor = Arc::new(Supervisor::start(config.clone(), plugins).await?);
+        let own = [address, operator.as_ref().map(Operator::address)].into_iter().flatten();
+        let supervisor = Arc::new(Supervisor::start(config.clone(), plugins.listening_at(own)).await?);
         let metrics = Metrics::new(supervisor.catalog());
         let server = server(config, &supervisor, &metrics)?;
         let ending = Ending::default();

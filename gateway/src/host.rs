@@ -19,6 +19,7 @@ mod exports;
 mod folder;
 mod fuzz;
 mod grants;
+mod http;
 mod imports;
 mod linker;
 mod load;
@@ -43,6 +44,7 @@ use self::cache::Cache;
 use self::call::{Sandbox, Shared};
 use self::code::{Code, Generations};
 use self::engine::Ticker;
+use self::http::Outlet;
 use self::load::Loader;
 use self::state::Stores;
 
@@ -52,6 +54,7 @@ pub use self::events::{Inbox, Reported};
 pub use self::folder::FolderError;
 #[doc(hidden)]
 pub use self::fuzz::{Hear, fuzz_answer, fuzz_manifest};
+pub use self::http::{CaError, Options as OutgoingOptions};
 pub use self::plugin::WasmPlugin;
 pub use self::read::Candidate;
 
@@ -69,6 +72,8 @@ pub struct HostOptions {
     pub concurrency: u32,
     /// Where plugins' reports of changes go; none: nowhere.
     pub inbox: Option<Arc<Inbox>>,
+    /// How plugins' requests leave.
+    pub outgoing: OutgoingOptions,
 }
 
 /// The engine with everything that plugins share. One per process.
@@ -108,9 +113,9 @@ impl WasmHost {
     /// A cache that can't be used is no error: code is compiled at each start then.
     ///
     /// # Errors
-    /// The engine or its thread can't be started.
+    /// The engine or its thread can't be started, or a file of authorities can't be used.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
-        let HostOptions { cache, state, concurrency, inbox } = options;
+        let HostOptions { cache, state, concurrency, inbox, outgoing } = options;
         let failed = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         let engine = engine::engine(concurrency).map_err(failed)?;
         let linker = linker::linker(&engine).map_err(failed)?;
@@ -125,7 +130,8 @@ impl WasmHost {
             }
         };
         let loader = Loader { linker, cache, compiling: Arc::default() };
-        let shared = Shared { ticker, inbox, stores: Stores::new(state) };
+        let outlet = Outlet::new(outgoing)?;
+        let shared = Shared { ticker, inbox, stores: Stores::new(state), outlet };
         let (loader, shared) = (Arc::new(loader), Arc::new(shared));
         Ok(Self { loader, shared, generations: Generations::default(), cache_problem })
     }

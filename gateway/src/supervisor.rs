@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,7 +20,7 @@ use moongate_core::names::PluginId;
 use tokio::sync::{self, mpsc};
 use tokio::task::JoinHandle;
 
-use crate::host::{Gauges, HostError, HostOptions, Inbox, WasmHost};
+use crate::host::{Gauges, HostError, HostOptions, Inbox, OutgoingOptions, WasmHost};
 
 mod attend;
 mod backoff;
@@ -75,6 +76,7 @@ pub struct Options {
     watched: Option<Watched>,
     environment: Arc<dyn Environment + Send + Sync>,
     system: Arc<dyn System>,
+    own: Vec<SocketAddr>,
 }
 
 impl Default for Options {
@@ -101,7 +103,12 @@ impl Options {
     /// changed.
     #[must_use]
     pub fn once() -> Self {
-        Self { watched: None, environment: Arc::new(ProcessEnvironment), system: Arc::new(Native) }
+        Self {
+            watched: None,
+            environment: Arc::new(ProcessEnvironment),
+            system: Arc::new(Native),
+            own: Vec::new(),
+        }
     }
 
     /// For whoever serves: changes are taken, unless the configuration says otherwise. `files`: those that it was read
@@ -115,6 +122,12 @@ impl Options {
     #[must_use]
     pub fn environment(self, environment: impl Environment + Send + Sync + 'static) -> Self {
         Self { environment: Arc::new(environment), ..self }
+    }
+
+    /// Where this process listens: no request of a plugin goes there.
+    #[must_use]
+    pub fn listening_at(self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
+        Self { own: addresses.into_iter().collect(), ..self }
     }
 
     /// What files are watched with; the system that this runs on, if nothing else is said.
@@ -168,11 +181,12 @@ impl Supervisor {
     /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`], unless the
     /// configuration requires all of them.
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
-        let Options { watched, environment, system } = options;
+        let Options { watched, environment, system, own } = options;
         let inbox: Arc<Inbox> = Arc::default();
         let (cache, state, concurrency) = (config.cache.clone(), config.state.clone(), config.concurrency);
         let inboxed = Some(Arc::clone(&inbox));
-        let host = WasmHost::new(HostOptions { cache, state, concurrency, inbox: inboxed })?;
+        let outgoing = OutgoingOptions { own, ca_file: config.ca_file.clone() };
+        let host = WasmHost::new(HostOptions { cache, state, concurrency, inbox: inboxed, outgoing })?;
         let host = Arc::new(host);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
         let (gate, updates): (_, Arc<Updates>) = (Arc::new(Gate::new(concurrency)), Arc::default());

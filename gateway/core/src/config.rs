@@ -74,6 +74,8 @@ pub struct Config {
     pub cache: PathBuf,
     /// Where plugins' state is kept; none: in memory.
     pub state: Option<PathBuf>,
+    /// Whom plugins' requests trust beside those that the machine trusts: a file of certificates.
+    pub ca_file: Option<PathBuf>,
     /// How many calls run at once, of all plugins together.
     pub concurrency: u32,
     /// How many items a page of a list holds; none: all of them.

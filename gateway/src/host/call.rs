@@ -23,6 +23,7 @@ use super::engine::Ticker;
 use super::events::{Changes, Inbox};
 use super::exports::Exports;
 use super::grants::GrantError;
+use super::http::{Outlet, Sender};
 use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
 use super::state::{Access, Stores};
@@ -49,6 +50,7 @@ pub(super) struct Shared {
     /// Where plugins say what has changed.
     pub(super) inbox: Option<Arc<Inbox>>,
     pub(super) stores: Stores,
+    pub(super) outlet: Arc<Outlet>,
 }
 
 /// A component, ready to be instantiated, with what its instances may do.
@@ -59,6 +61,7 @@ pub(super) struct Sandbox {
     pub(super) access: Access,
     /// What the operator was told that it wants and isn't granted.
     pub(super) told: Arc<Told>,
+    pub(super) sender: Arc<Sender>,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -74,15 +77,20 @@ enum End<T> {
 impl Sandbox {
     pub(super) fn new(config: Arc<PluginConfig>, code: Arc<Code>, shared: Arc<Shared>) -> Self {
         let access = shared.stores.of(&config);
-        Self { config, code: Lease::new(code), access, told: Arc::default(), shared }
+        let sender = Sender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
+        Self { config, code: Lease::new(code), access, told: Arc::default(), sender, shared }
     }
 
     /// The same code under another table.
     pub(super) fn under(&self, config: Arc<PluginConfig>) -> Self {
-        let Self { config: before, code, access: _, told, shared } = self;
-        let told = if Arc::ptr_eq(before, &config) { Arc::clone(told) } else { Arc::default() };
+        let Self { config: before, code, access: _, told, sender, shared } = self;
+        let (told, sender) = if Arc::ptr_eq(before, &config) {
+            (Arc::clone(told), Arc::clone(sender))
+        } else {
+            (Arc::default(), sender.under(Arc::clone(&config)))
+        };
         let access = shared.stores.of(&config);
-        Self { access, config, code: code.another(), told, shared: Arc::clone(shared) }
+        Self { access, config, code: code.another(), told, sender, shared: Arc::clone(shared) }
     }
 
     /// Makes an instance, asks it for somebody, and drops it.
@@ -127,6 +135,7 @@ impl Sandbox {
             changes,
             memory: Memory::new(self.access.clone()),
             told: Arc::clone(&self.told),
+            sender: Arc::clone(&self.sender),
             peak: Arc::clone(&code.peak),
         };
         let mut store = store::store(code.pre.engine(), &self.config, context, time, &meter, reached)

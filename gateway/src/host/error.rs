@@ -6,6 +6,7 @@ use bytesize::ByteSize;
 use moongate_core::call::CallError;
 use moongate_core::names::Digest;
 
+use super::http::CaError;
 use super::text;
 
 /// Why there is no host.
@@ -17,6 +18,9 @@ pub enum HostError {
     /// The thread that advances the engine's clock can't be started.
     #[error("the thread of the Wasm engine's clock can't be started")]
     Ticker(#[source] std::io::Error),
+    /// The file of authorities that plugins' requests trust can't be used.
+    #[error(transparent)]
+    Authorities(#[from] CaError),
 }
 
 /// Why a file can't be read. Reads on after its path.
@@ -303,9 +307,6 @@ fn absent_hint(path: &Path) -> String {
 
 /// What to do about imports that nobody offers.
 fn imports_hint(imports: &[String]) -> String {
-    if imports.iter().any(|name| name.starts_with("wasi:http/")) {
-        return "plugins have no outgoing HTTP here yet; build it without".to_owned();
-    }
     if imports.iter().any(|name| name.starts_with("wasi:") && name.contains("@0.3")) {
         return "build it for wasm32-wasip2".to_owned();
     }

@@ -12,6 +12,7 @@ use super::bindings::{
     cancellation, changes, config_store, kv_atomics, kv_store, log, progress, request, types,
 };
 use super::error::{LoadError, list};
+use super::http::linker as http;
 use super::store::State;
 use super::text;
 
@@ -50,7 +51,7 @@ const CONTRACT: [(&str, &[&str]); 6] = [
 const EXPORTS: [&str; 6] = ["lifecycle", "tools", "resources", "prompts", "completions", "types"];
 
 /// WASI's interfaces in version 0.2.
-const WASI: [&str; 27] = [
+const WASI: [&str; 29] = [
     "wasi:cli/environment",
     "wasi:cli/exit",
     "wasi:cli/stderr",
@@ -65,6 +66,8 @@ const WASI: [&str; 27] = [
     "wasi:clocks/wall-clock",
     "wasi:filesystem/preopens",
     "wasi:filesystem/types",
+    "wasi:http/outgoing-handler",
+    "wasi:http/types",
     "wasi:io/error",
     "wasi:io/poll",
     "wasi:io/streams",
@@ -93,6 +96,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     files::add_to_linker(&mut linker)?;
+    http::add_to_linker(&mut linker)?;
     types::add_to_linker::<State, Own>(&mut linker, |state| state)?;
     request::add_to_linker::<State, Own>(&mut linker, |state| state)?;
     cancellation::add_to_linker::<State, Own>(&mut linker, |state| state)?;

@@ -12,10 +12,12 @@ use moongate_core::config::{Limits, PluginConfig};
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::engine;
 use super::events::Changes;
 use super::grants::{self, GrantError};
+use super::http::{self, Outgoing, Sender};
 use super::imports::Reports;
 use super::imports::stores::Memory;
 use super::linker::files::Quota;
@@ -26,6 +28,8 @@ use super::uses::{Told, Uses};
 /// The host's side of one call.
 pub(super) struct State {
     wasi: WasiCtx,
+    http: WasiHttpCtx,
+    outgoing: Outgoing,
     pub(super) table: ResourceTable,
     pub(super) budget: Budget,
     pub(super) config: Arc<PluginConfig>,
@@ -44,6 +48,12 @@ pub(super) struct State {
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.outgoing, table: &mut self.table, ctx: &mut self.http }
     }
 }
 
@@ -68,6 +78,7 @@ pub(super) struct Reached {
     pub(super) changes: Changes,
     pub(super) memory: Memory,
     pub(super) told: Arc<Told>,
+    pub(super) sender: Arc<Sender>,
     /// The most memory that a call has had, in bytes.
     pub(super) peak: Arc<AtomicU64>,
 }
@@ -82,12 +93,16 @@ pub(super) fn store(
     reached: Reached,
 ) -> Result<Store<State>, StoreError> {
     let limits = &config.limits;
-    let Reached { changes, memory, told, peak } = reached;
+    let Reached { changes, memory, told, sender, peak } = reached;
     let output = Output::new(config.id.clone(), limits.output.as_u64());
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
     let uses = Uses::new(config.id.clone(), context.ledger.clone(), told);
+    let mut http = WasiHttpCtx::new();
+    http.set_field_size_limit(http::FIELDS);
     let state = State {
+        http,
+        outgoing: Outgoing::new(sender, uses.clone()),
         wasi: grants::context(&config.allow, &output)?,
         table,
         budget: Budget::new(limits, peak),

@@ -11,14 +11,20 @@ use std::sync::Arc;
 use moongate_core::config::PluginConfig;
 use moongate_core::names::PluginId;
 
-use super::{Gauges, HostOptions, LoadError, WASMTIME_VERSION, WasmHost, WasmPlugin};
+use super::{Gauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
 
 pub(crate) use guest::{Guest, component};
 
 /// A host whose cache is a folder of its own.
 pub(super) fn host(cache: &Path) -> WasmHost {
-    WasmHost::new(HostOptions { cache: cache.join("cache"), state: None, concurrency: 4, inbox: None })
-        .unwrap()
+    WasmHost::new(HostOptions {
+        cache: cache.join("cache"),
+        state: None,
+        concurrency: 4,
+        inbox: None,
+        outgoing: OutgoingOptions::default(),
+    })
+    .unwrap()
 }
 
 /// A plugin's table with the usual limits, for a component of these bytes.
@@ -62,8 +68,13 @@ fn the_version_that_is_told_is_the_one_that_is_pinned() {
 #[tokio::test]
 async fn without_room_for_a_pool_plugins_serve_all_the_same() {
     let dir = tempfile::TempDir::new().unwrap();
-    let options =
-        HostOptions { cache: dir.path().join("cache"), state: None, concurrency: 10_000_000, inbox: None };
+    let options = HostOptions {
+        cache: dir.path().join("cache"),
+        state: None,
+        concurrency: 10_000_000,
+        inbox: None,
+        outgoing: OutgoingOptions::default(),
+    };
     let host = WasmHost::new(options).unwrap();
     assert!(host.loader.linker.engine().pooling_allocator_metrics().is_none());
     let plugin = load(&host, dir.path(), &Guest::default(), |_| {}).await;

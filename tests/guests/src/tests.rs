@@ -30,6 +30,13 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "resolve_name",
             "listen",
             "send_datagram",
+            "http_request",
+            "http_many",
+            "http_at_once",
+            "http_upload",
+            "http_lie",
+            "http_header",
+            "http_and_hang",
             "ask"
         ]
     );

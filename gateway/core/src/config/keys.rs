@@ -65,6 +65,12 @@ pub static GATEWAY: &[Key] = &[
          machine. Gateways that name the same directory share it. `MOONGATE_STATE_DIR` goes before it; without either \
          state is kept in memory and is lost when the gateway ends. Stores of plugins that are no longer there stay in it.",
     ),
+    key(
+        "ca_file",
+        Kind::Text("a path"),
+        "A file with certificates of authorities, in PEM: plugins' requests by `https` trust them beside those that \
+         the machine trusts.",
+    ),
     optional(
         "watch",
         Kind::Boolean,

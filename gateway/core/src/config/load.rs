@@ -173,6 +173,7 @@ impl Reading<'_> {
             stop_grace: self.duration(&gateway, "stop_grace", STOP_GRACE),
             cache: self.cache(&gateway),
             state: self.state(&gateway),
+            ca_file: self.ca_file(&gateway),
             concurrency: self.integer(&gateway, "concurrency", CONCURRENCY),
             page_size: self.page_size(&gateway),
             sealing_key: self.sealing_key(&gateway),

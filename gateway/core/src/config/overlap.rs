@@ -103,6 +103,10 @@ fn guarded(config: &Config) -> Vec<Guarded> {
         guard("the configuration".to_owned(), &config.file, Look::Forbidden),
         guard("the cache of compiled code".to_owned(), &config.cache, Look::Harmless),
     ];
+    if let Some(file) = &config.ca_file {
+        // Whoever can change it decides whom other plugins' requests trust.
+        all.push(guard("the file of authorities".to_owned(), file, Look::Harmless));
+    }
     if let Some(state) = &config.state {
         all.push(guard("the plugins' state".to_owned(), state, Look::Forbidden));
     }

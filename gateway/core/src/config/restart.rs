@@ -21,6 +21,7 @@ impl Config {
             stop_grace: _,
             cache,
             state,
+            ca_file,
             concurrency,
             page_size,
             sealing_key,
@@ -33,6 +34,7 @@ impl Config {
             ("gateway.sealing_key", *sealing_key != new.sealing_key),
             ("gateway.cache", *cache != new.cache),
             ("gateway.state", *state != new.state),
+            ("gateway.ca_file", *ca_file != new.ca_file),
         ]
         .to_vec();
         keys.extend(http.changed(&new.http));

@@ -71,6 +71,7 @@ fn a_whole_file_comes_to_what_it_says() {
         stop_grace,
         cache,
         state,
+        ca_file,
         concurrency,
         page_size,
         sealing_key,
@@ -83,6 +84,7 @@ fn a_whole_file_comes_to_what_it_says() {
     assert_eq!(file, ui().join("gateway.toml"));
     assert_eq!(cache, ui().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
+    assert_eq!(ca_file, Some(ui().join("files/ca.pem")));
     assert_eq!(page_size.map(NonZeroU32::get), Some(50));
     assert_eq!(sealing_key.unwrap().expose(), "fedcba9876543210fedcba9876543210");
     assert_eq!(secret_files, [ui().join("files/secret.txt")]);

@@ -103,13 +103,13 @@ async fn functions_of_a_newer_gateway_are_named() {
 #[tokio::test]
 async fn foreign_imports_are_named() {
     let foreign = wat(r#"(component
-            (import "wasi:http/outgoing-handler@0.2.0" (instance))
+            (import "wasi:http/incoming-handler@0.2.0" (instance))
             (import "wasi:keyvalue/store@0.2.0-draft" (instance))
             (import "wasi:cli/environment@0.3.0" (instance))
             (import "help" (func)))"#);
     assert_eq!(
         message(&foreign).await,
-        "it imports `wasi:http/outgoing-handler@0.2.0`, `wasi:keyvalue/store@0.2.0-draft`, \
+        "it imports `wasi:http/incoming-handler@0.2.0`, `wasi:keyvalue/store@0.2.0-draft`, \
          `wasi:cli/environment@0.3.0`, `help`, which this gateway doesn't offer"
     );
 }

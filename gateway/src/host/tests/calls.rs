@@ -11,7 +11,7 @@ use moongate_core::names::{Principal, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load, load_file};
-use crate::host::{HostOptions, Inbox, WasmHost, WasmPlugin};
+use crate::host::{HostOptions, Inbox, OutgoingOptions, WasmHost, WasmPlugin};
 
 async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
     let context = Arc::new(CallContext::internal(Principal::Local));
@@ -249,7 +249,13 @@ async fn a_guest_that_watches_for_it_may_end_by_itself() {
     let dir = TempDir::new().unwrap();
     let inbox: Arc<Inbox> = Arc::default();
     let cache = dir.path().join("cache");
-    let options = HostOptions { cache, state: None, concurrency: 1, inbox: Some(Arc::clone(&inbox)) };
+    let options = HostOptions {
+        cache,
+        state: None,
+        concurrency: 1,
+        inbox: Some(Arc::clone(&inbox)),
+        outgoing: OutgoingOptions::default(),
+    };
     let host = WasmHost::new(options).unwrap();
     let guest = Guest {
         world: "import moongate:plugin/request@0.1.0; import moongate:plugin/changes@0.1.0;",

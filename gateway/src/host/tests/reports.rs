@@ -11,7 +11,7 @@ use moongate_core::names::{Principal, ResourceUri, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, load};
-use crate::host::{HostOptions, Inbox, Reported, WasmHost};
+use crate::host::{HostOptions, Inbox, OutgoingOptions, Reported, WasmHost};
 
 /// Remembers what it was told.
 #[derive(Debug, Default)]
@@ -39,7 +39,13 @@ async fn called(
     let dir = TempDir::new().unwrap();
     let inbox: Arc<Inbox> = Arc::default();
     let cache = dir.path().join("cache");
-    let options = HostOptions { cache, state: None, concurrency: 1, inbox: Some(Arc::clone(&inbox)) };
+    let options = HostOptions {
+        cache,
+        state: None,
+        concurrency: 1,
+        inbox: Some(Arc::clone(&inbox)),
+        outgoing: OutgoingOptions::default(),
+    };
     let host = WasmHost::new(options).unwrap();
     let plugin = load(&host, dir.path(), &guest, change).await;
     let heard = Arc::new(Heard::default());
@@ -164,7 +170,13 @@ async fn what_a_plugin_says_of_changes_while_it_describes_itself_is_no_news() {
     let dir = TempDir::new().unwrap();
     let inbox: Arc<Inbox> = Arc::default();
     let cache = dir.path().join("cache");
-    let options = HostOptions { cache, state: None, concurrency: 1, inbox: Some(Arc::clone(&inbox)) };
+    let options = HostOptions {
+        cache,
+        state: None,
+        concurrency: 1,
+        inbox: Some(Arc::clone(&inbox)),
+        outgoing: OutgoingOptions::default(),
+    };
     let host = WasmHost::new(options).unwrap();
     let guest = Guest {
         world: "import moongate:plugin/changes@0.1.0;",

@@ -29,6 +29,11 @@ const CHANGES: &[(&str, &str, bool)] = &[
     ("gateway.sealing_key", "{ env = 'TOKEN' }", true),
     ("gateway.cache", "'elsewhere'", true),
     ("gateway.state", "'elsewhere'", true),
+    (
+        "gateway.ca_file",
+        concat!("'", env!("CARGO_MANIFEST_DIR"), "/../../tests/ui/config/files/ca.pem'"),
+        true,
+    ),
     ("gateway.watch", "false", false),
     ("gateway.poll", "'9s'", false),
     ("gateway.wider_grants", "'wait'", false),

@@ -1,0 +1,152 @@
+//! Requests of plugins: `wasi:http/outgoing-handler` with a sender of our own.
+//!
+//! Each request is [checked](check) against the grants as a whole, its host is resolved once, addresses that aren't
+//! public are dropped unless a grant holds them, and it goes to exactly what was checked. Redirects come back to the
+//! guest, whose next request is checked anew. There are no proxies, no cookies and no decompression. Connections are
+//! kept for later calls of the same plugin under the same table, and for nobody else.
+//!
+//! [`Outlet`] is what all plugins share, [`Sender`] belongs to one plugin under one table, [`Outgoing`] to one call.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use http::{HeaderName, Request, Response};
+use moongate_core::config::PluginConfig;
+use tokio_rustls::rustls::ClientConfig;
+use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
+
+use super::uses::Uses;
+
+mod body;
+mod budget;
+mod check;
+mod connect;
+mod failure;
+pub(super) mod linker;
+mod own;
+mod pool;
+mod resolve;
+mod send;
+mod tls;
+
+use budget::Budget;
+use own::Own;
+use pool::Pool;
+use resolve::{Resolver, System};
+use tls::Roots;
+
+pub use tls::CaError;
+
+/// The most that the headers of one request may take: names, values, and what keeping them costs, in bytes.
+pub(super) const FIELDS: usize = 32 << 10;
+
+/// How much a guest may write at once to a request's body, in bytes. Two such pieces wait for the network.
+const CHUNK: usize = 16 << 10;
+
+/// How plugins' requests leave the gateway.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where the gateway itself listens: no request of a plugin goes there, whatever is granted.
+    pub own: Vec<SocketAddr>,
+    /// A file with certificates of authorities to trust beside those of the machine, in PEM.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// What all plugins' requests share.
+pub(super) struct Outlet {
+    resolver: Arc<dyn Resolver>,
+    own: Own,
+    roots: Roots,
+}
+
+impl Outlet {
+    /// # Errors
+    /// The file of authorities can't be used.
+    pub(super) fn new(options: Options) -> Result<Arc<Self>, CaError> {
+        Self::resolving(options, Arc::new(System::default()))
+    }
+
+    fn resolving(options: Options, resolver: Arc<dyn Resolver>) -> Result<Arc<Self>, CaError> {
+        let Options { own, ca_file } = options;
+        let roots = Roots::new(ca_file.as_deref())?;
+        Ok(Arc::new(Self { resolver, own: Own::new(own), roots }))
+    }
+}
+
+/// Sends the requests of one plugin under one table, and keeps its connections.
+pub(super) struct Sender {
+    outlet: Arc<Outlet>,
+    config: Arc<PluginConfig>,
+    pool: Arc<Pool>,
+    tls: OnceLock<Arc<ClientConfig>>,
+    /// Whose certificates the operator was told of.
+    told: tls::Told,
+}
+
+impl Sender {
+    pub(super) fn new(outlet: Arc<Outlet>, config: Arc<PluginConfig>) -> Arc<Self> {
+        let (pool, tls, told) = (Arc::default(), OnceLock::new(), tls::Told::default());
+        Arc::new(Self { outlet, config, pool, tls, told })
+    }
+
+    /// The same under another table: no connection goes with it.
+    pub(super) fn under(&self, config: Arc<PluginConfig>) -> Arc<Self> {
+        Self::new(Arc::clone(&self.outlet), config)
+    }
+}
+
+/// One call's requests.
+pub(super) struct Outgoing {
+    sender: Arc<Sender>,
+    budget: Arc<Budget>,
+    uses: Uses,
+}
+
+impl Outgoing {
+    pub(super) fn new(sender: Arc<Sender>, uses: Uses) -> Self {
+        let budget = Budget::new(&sender.config.limits);
+        Self { sender, budget, uses }
+    }
+}
+
+/// How a request fares, as the bindings want it: the answer, and what is left to do beside it, which is nothing.
+type Answering = Box<dyn Future<Output = Result<(Response<WasiBody>, Beside), Error>> + Send>;
+type Beside = Box<dyn Future<Output = Result<(), Error>> + Send>;
+
+impl WasiHttpHooks for Outgoing {
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::new(is_forbidden)
+    }
+
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Beside,
+    ) -> Answering {
+        // Counted here and not in the task, so that a guest can't have more begun than it may.
+        let ticket = match self.budget.begin() {
+            Ok(ticket) => ticket,
+            Err(refused) => return Box::new(async move { Err(refused) }),
+        };
+        let (sender, uses) = (Arc::clone(&self.sender), self.uses.clone());
+        Box::new(async move {
+            let answer = sender.send(request, options.unwrap_or_default(), ticket, &uses).await?;
+            Ok((answer, Box::new(async { Ok(()) }) as Beside))
+        })
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        CHUNK
+    }
+}
+
+/// Headers that only the gateway sets: how a message is framed, where it goes, and what holds for one connection.
+fn is_forbidden(name: &HeaderName) -> bool {
+    const MORE: [HeaderName; 2] = [http::header::TE, http::header::TRAILER];
+    wasmtime_wasi_http::DEFAULT_FORBIDDEN_HEADERS.contains(name) || MORE.contains(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! How much one call may send and receive, and how many requests it may make: counted over all of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use moongate_core::config::Limits;
+use wasmtime_wasi_http::Error;
+
+/// What is left of a call's limits.
+#[derive(Debug)]
+pub(super) struct Budget {
+    requests: AtomicU32,
+    at_once: AtomicU32,
+    sent: Bytes,
+    received: Bytes,
+}
+
+/// A count of bytes with its end.
+#[derive(Debug)]
+struct Bytes {
+    left: AtomicU64,
+    limit: u64,
+}
+
+/// One request of the call, as long as it runs: until its answer was read or given up.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    budget: Arc<Budget>,
+}
+
+impl Budget {
+    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            requests: AtomicU32::new(limits.requests),
+            at_once: AtomicU32::new(limits.requests_at_once),
+            sent: Bytes::new(limits.sent.as_u64()),
+            received: Bytes::new(limits.received.as_u64()),
+        })
+    }
+
+    /// Begins one more request.
+    ///
+    /// # Errors
+    /// The call has made all that it may, or too many of them run.
+    pub(super) fn begin(self: &Arc<Self>) -> Result<Ticket, Error> {
+        let one_less = |count: &AtomicU32| {
+            count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+        };
+        if !one_less(&self.at_once) {
+            return Err(Error::ConnectionLimitReached);
+        }
+        let ticket = Ticket { budget: Arc::clone(self) };
+        if one_less(&self.requests) { Ok(ticket) } else { Err(Error::ConnectionLimitReached) }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.budget.at_once.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Ticket {
+    /// Counts bytes of a request's body.
+    ///
+    /// # Errors
+    /// They are more than the call may send.
+    pub(super) fn sends(&self, bytes: usize) -> Result<(), Error> {
+        let Bytes { limit, .. } = self.budget.sent;
+        if self.budget.sent.take(bytes) { Ok(()) } else { Err(Error::HttpRequestBodySize(Some(limit))) }
+    }
+
+    /// Counts bytes of an answer's body.
+    ///
+    /// # Errors
+    /// They are more than the call may receive.
+    pub(super) fn receives(&self, bytes: usize) -> Result<(), Error> {
+        let Bytes { limit, .. } = self.budget.received;
+        if self.budget.received.take(bytes) { Ok(()) } else { Err(Error::HttpResponseBodySize(Some(limit))) }
+    }
+}
+
+impl Bytes {
+    fn new(limit: u64) -> Self {
+        Self { left: AtomicU64::new(limit), limit }
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let bytes = bytes as u64;
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+}

@@ -1,0 +1,73 @@
+//! What went wrong, in the words of `wasi:http`.
+
+use std::error::Error as _;
+use std::io;
+
+use tokio_rustls::rustls;
+use wasmtime_wasi_http::Error;
+use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode;
+
+/// A request that got no answer.
+pub(super) fn of_request(error: &hyper::Error) -> Error {
+    if error.is_parse_too_large() {
+        return Error::HttpResponseHeaderSectionSize(None);
+    }
+    if error.is_parse() || error.is_user() {
+        return Error::HttpProtocolError;
+    }
+    if error.is_incomplete_message() {
+        return Error::HttpResponseIncomplete;
+    }
+    Error::ConnectionTerminated
+}
+
+/// An answer that broke off.
+pub(super) fn of_answer(error: &hyper::Error) -> Error {
+    if error.is_incomplete_message() {
+        return Error::HttpResponseIncomplete;
+    }
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    match cause.map(io::Error::kind) {
+        Some(io::ErrorKind::UnexpectedEof) => Error::HttpResponseIncomplete,
+        Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => Error::HttpProtocolError,
+        Some(_) => Error::ConnectionTerminated,
+        None if error.is_parse() => Error::HttpProtocolError,
+        None => Error::ConnectionTerminated,
+    }
+}
+
+/// No connection.
+pub(super) fn of_connecting(error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,
+        io::ErrorKind::TimedOut => Error::ConnectionTimeout,
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Error::DestinationIpUnroutable,
+        _ => Error::DestinationUnavailable,
+    }
+}
+
+/// No TLS.
+pub(super) fn of_tls(error: &rustls::Error) -> Error {
+    match error {
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+            Error::TlsCertificateError
+        }
+        rustls::Error::AlertReceived(alert) => Error::TlsAlertReceived {
+            alert_id: Some(u8::from(*alert)),
+            alert_message: Some(format!("{alert:?}")),
+        },
+        _ => Error::TlsProtocolError,
+    }
+}
+
+/// The code of an error that a body was read to; the bindings know only those of requests.
+pub(super) fn code(error: &Error) -> ErrorCode {
+    match error {
+        Error::HttpResponseBodySize(size) => ErrorCode::HttpResponseBodySize(*size),
+        Error::HttpResponseIncomplete => ErrorCode::HttpResponseIncomplete,
+        Error::ConnectionReadTimeout => ErrorCode::ConnectionReadTimeout,
+        Error::ConnectionTerminated => ErrorCode::ConnectionTerminated,
+        Error::HttpProtocolError => ErrorCode::HttpProtocolError,
+        other => ErrorCode::InternalError(Some(other.to_string())),
+    }
+}

@@ -1,0 +1,247 @@
+//! The sender against a resolver that answers what a test says, and servers on loopback addresses.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, Empty};
+use moongate_core::config::{PluginConfig, from_text};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
+use wasmtime_wasi_http::Error;
+
+use super::resolve::Lookup;
+use super::*;
+
+/// Answers what it was given, the last answer again and again.
+#[derive(Default)]
+struct Fake {
+    answers: Mutex<VecDeque<Vec<IpAddr>>>,
+    asked: AtomicUsize,
+}
+
+impl Fake {
+    fn answering<'a>(answers: impl IntoIterator<Item = &'a [&'a str]>) -> Arc<Self> {
+        let read = |answer: &[&str]| answer.iter().map(|address| address.parse().unwrap()).collect();
+        let answers = Mutex::new(answers.into_iter().map(read).collect());
+        Arc::new(Self { answers, asked: AtomicUsize::new(0) })
+    }
+}
+
+impl Resolver for Fake {
+    fn resolve<'a>(&'a self, _: &'a str) -> Lookup<'a> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut answers = self.answers.lock().unwrap();
+        let answer = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
+        Box::pin(async move { answer.ok_or_else(|| io::Error::other("nothing is known")) })
+    }
+}
+
+fn table(allow: &str) -> Arc<PluginConfig> {
+    let text = format!("version = 1\n[plugins.x]\nsource = 'x.wasm'\n[plugins.x.allow]\n{allow}\n");
+    let variables = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
+    let loaded = from_text(Path::new("/nowhere/gateway.toml"), text, &variables);
+    Arc::clone(&loaded.config.unwrap_or_else(|| panic!("{allow}: {:?}", loaded.problems)).plugins[0])
+}
+
+fn sender(allow: &str, own: &[SocketAddr], resolver: Arc<Fake>) -> Arc<Sender> {
+    let options = Options { own: own.to_vec(), ca_file: None };
+    Sender::new(Outlet::resolving(options, resolver).unwrap(), table(allow))
+}
+
+/// Sends one request without a body and reads its answer.
+async fn get(sender: &Sender, url: &str) -> Result<String, Error> {
+    let nothing = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
+    let request = Request::get(url).body(nothing).unwrap();
+    let ticket = Budget::new(&sender.config.limits).begin()?;
+    let uses = Uses::new(sender.config.id.clone(), None, Arc::default());
+    let answer = sender.send(request, RequestOptions::default(), ticket, &uses).await?;
+    let body = answer.into_body().collect().await?.to_bytes();
+    Ok(String::from_utf8(body.to_vec()).unwrap())
+}
+
+/// Says `hello` to every request; closes each connection after so many.
+struct Server {
+    address: SocketAddr,
+    connections: Arc<AtomicUsize>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Server {
+    async fn start(address: &str, closes_after: usize) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&connections);
+        let task = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                counted.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(async move {
+                    let mut head = Vec::new();
+                    for _ in 0..closes_after {
+                        head.clear();
+                        while !head.ends_with(b"\r\n\r\n") {
+                            if stream.read_buf(&mut head).await.unwrap_or(0) == 0 {
+                                return;
+                            }
+                        }
+                        let said = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+                        stream.write_all(said).await.unwrap();
+                    }
+                });
+            }
+        });
+        Self { address, connections, _task: AbortOnDropHandle::new(task) }
+    }
+
+    fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_leads_to_addresses_that_are_not_public_is_refused() {
+    for address in [
+        "127.0.0.1",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254",
+        "::127.0.0.1",
+        "64:ff9b::7f00:1",
+        "64:ff9b::a9fe:a9fe",
+        "2002:7f00:1::",
+        "2001:0:7f00:1::",
+        "fe80::1",
+        "fec0::1",
+        "fd00:ec2::254",
+        "ff02::1",
+    ] {
+        let sender = sender("http = ['http://*']", &[], Fake::answering([&[address][..]]));
+        let refused = get(&sender, "http://innocent.example/").await;
+        assert!(matches!(refused, Err(Error::DestinationIpProhibited)), "{address}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked() {
+    let server = Server::start("127.0.0.1:0", 1).await;
+    let other = Server::start(&format!("127.0.0.2:{}", server.port()), 1).await;
+    let resolver = Fake::answering([&["127.0.0.1"][..], &["127.0.0.2"]]);
+    let grant = format!("http = [{{ url = 'http://*:{}', networks = ['127.0.0.1/32'] }}]", server.port());
+    let sender = sender(&grant, &[], Arc::clone(&resolver));
+    let url = format!("http://rebinding.example:{}/", server.port());
+    assert_eq!(get(&sender, &url).await.unwrap(), "hello");
+    assert_eq!(resolver.asked.load(Ordering::Relaxed), 1);
+    assert!(matches!(get(&sender, &url).await, Err(Error::DestinationIpProhibited)));
+    assert_eq!((server.connections(), other.connections()), (1, 0));
+}
+
+#[tokio::test]
+async fn only_those_addresses_of_a_name_are_used_that_are_allowed() {
+    let server = Server::start("127.0.0.1:0", 1).await;
+    let grant = format!("http = [{{ url = 'http://*:{}', networks = ['127.0.0.0/30'] }}]", server.port());
+    // Nobody listens at the second.
+    let resolver = Fake::answering([&["10.0.0.1", "127.0.0.3", "127.0.0.1"][..]]);
+    let sender = sender(&grant, &[], resolver);
+    assert_eq!(get(&sender, &format!("http://several.example:{}/", server.port())).await.unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn the_gateway_itself_is_never_reached() {
+    let server = Server::start("127.0.0.1:0", 1).await;
+    let port = server.port();
+    let grants = format!(
+        "http = [{{ url = 'http://*:{port}', networks = ['0.0.0.0/0', '::/0'] }}, \
+         {{ url = 'http://127.0.0.1:{port}', networks = ['127.0.0.0/8'] }}]"
+    );
+    let everywhere = SocketAddr::from(([0, 0, 0, 0], port));
+    for own in [server.address, everywhere] {
+        for address in ["127.0.0.1", "::ffff:127.0.0.1", "0.0.0.0", "::"] {
+            let sender = sender(&grants, &[own], Fake::answering([&[address][..]]));
+            let refused = get(&sender, &format!("http://gateway.example:{port}/")).await;
+            assert!(matches!(refused, Err(Error::DestinationIpProhibited)), "{own} {address}: {refused:?}");
+        }
+        let sender = sender(&grants, &[own], Fake::answering([]));
+        let refused = get(&sender, &format!("http://127.0.0.1:{port}/")).await;
+        assert!(matches!(refused, Err(Error::DestinationIpProhibited)), "{own}: {refused:?}");
+    }
+    assert_eq!(server.connections(), 0);
+    // Another listener on the same machine is no concern of the gateway.
+    let other = SocketAddr::from(([0, 0, 0, 0], port ^ 1));
+    let sender = sender(&grants, &[other], Fake::answering([]));
+    assert_eq!(get(&sender, &format!("http://127.0.0.1:{port}/")).await.unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn a_kept_connection_serves_only_requests_that_may_go_where_it_leads() {
+    let server = Server::start("127.0.0.1:0", 9).await;
+    let port = server.port();
+    let grants = format!(
+        "http = [{{ url = 'http://a.example:{port}/in', networks = ['127.0.0.0/8'] }}, 'http://a.example:{port}/out']"
+    );
+    let sender = sender(&grants, &[], Fake::answering([&["127.0.0.1"][..]]));
+    let url = |path: &str| format!("http://a.example:{port}{path}");
+    assert_eq!(get(&sender, &url("/in")).await.unwrap(), "hello");
+    assert_eq!(get(&sender, &url("/in/side")).await.unwrap(), "hello");
+    assert!(matches!(get(&sender, &url("/out")).await, Err(Error::DestinationIpProhibited)));
+    assert!(matches!(get(&sender, &url("/inside")).await, Err(Error::HttpRequestDenied)));
+    assert_eq!(server.connections(), 1);
+    // Under another table nothing is shared, not even where it says the same.
+    assert_eq!(get(&sender.under(table(&grants)), &url("/in")).await.unwrap(), "hello");
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_that_its_server_closed_is_replaced() {
+    let server = Server::start("127.0.0.1:0", 2).await;
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let sender = sender(
+        &format!("http = [{{ url = '{url}', networks = ['127.0.0.1/32'] }}]"),
+        &[],
+        Fake::answering([]),
+    );
+    for _ in 0..6 {
+        assert_eq!(get(&sender, &url).await.unwrap(), "hello");
+    }
+    assert_eq!(server.connections(), 3);
+}
+
+#[tokio::test]
+async fn connections_that_nobody_uses_are_closed() {
+    let server = Server::start("127.0.0.1:0", 9).await;
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let sender = sender(
+        &format!("http = [{{ url = '{url}', networks = ['127.0.0.1/32'] }}]"),
+        &[],
+        Fake::answering([]),
+    );
+    assert_eq!(get(&sender, &url).await.unwrap(), "hello");
+    assert_eq!(sender.pool.waiting(), 1);
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(31)).await;
+    while sender.pool.waiting() > 0 {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::resume();
+    assert_eq!(get(&sender, &url).await.unwrap(), "hello");
+    assert_eq!(server.connections(), 2);
+}

@@ -1,0 +1,244 @@
+//! Requests over HTTP, through WASI's bindings as they are: with whatever a library would correct or refuse.
+
+use std::fmt::Debug;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wasip2::http::outgoing_handler;
+use wasip2::http::types::{
+    ErrorCode, Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, Method, OutgoingBody,
+    OutgoingRequest, RequestOptions, Scheme, http_error_code,
+};
+use wasip2::io::streams::StreamError;
+
+/// How much is written or read at once.
+const PIECE: usize = 8 << 10;
+
+/// A request.
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+pub(crate) struct Asked {
+    /// Where to: cut at `://` and at the next `/`, and passed on as it is.
+    pub(crate) url: String,
+    /// The method; GET if nothing else is said.
+    #[serde(default)]
+    pub(crate) method: Option<String>,
+    /// Headers, such as `accept: text/plain`.
+    #[serde(default)]
+    pub(crate) headers: Vec<String>,
+    /// The body; without it the request has none.
+    #[serde(default)]
+    pub(crate) body: Option<String>,
+    /// How long connecting may take, in milliseconds.
+    #[serde(default)]
+    pub(crate) connect_ms: Option<u64>,
+    /// How long the first byte may take, in milliseconds.
+    #[serde(default)]
+    pub(crate) first_byte_ms: Option<u64>,
+    /// How long may pass between bytes, in milliseconds.
+    #[serde(default)]
+    pub(crate) between_bytes_ms: Option<u64>,
+}
+
+/// What came back.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Answered {
+    /// Why nothing came, or not all of it.
+    refused: Option<String>,
+    status: Option<u16>,
+    /// Headers, one a line.
+    headers: Vec<String>,
+    /// How many bytes of the body were read.
+    read: usize,
+    /// The first of them.
+    body: String,
+}
+
+fn told(error: impl Debug) -> String {
+    format!("{error:?}").trim_start_matches("ErrorCode::").to_owned()
+}
+
+/// Sends a request and reads its answer.
+pub(crate) fn request(asked: &Asked) -> Answered {
+    match begin(asked).and_then(|future| wait(&future)) {
+        Ok(response) => read(&response),
+        Err(refused) => Answered { refused: Some(refused), ..Answered::default() },
+    }
+}
+
+/// Sends a request without waiting for its answer.
+pub(crate) fn begin(asked: &Asked) -> Result<FutureIncomingResponse, String> {
+    let headers = Fields::new();
+    for header in &asked.headers {
+        let (name, value) = header.split_once(": ").unwrap_or((header, ""));
+        headers.append(name, value.as_bytes()).map_err(told)?;
+    }
+    let (request, body) = prepare(asked, headers, asked.body.is_some())?;
+    let future = outgoing_handler::handle(request, Some(options(asked))).map_err(told)?;
+    if let Some(body) = body {
+        upload(body, asked.body.clone().unwrap_or_default().as_bytes())?;
+    }
+    Ok(future)
+}
+
+/// A request that isn't sent yet.
+fn prepare(
+    asked: &Asked,
+    headers: Fields,
+    with_body: bool,
+) -> Result<(OutgoingRequest, Option<OutgoingBody>), String> {
+    let request = OutgoingRequest::new(headers);
+    let (scheme, rest) = asked.url.split_once("://").unwrap_or(("https", &asked.url));
+    let scheme = match scheme {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
+        other => Scheme::Other(other.to_owned()),
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let method = match asked.method.as_deref() {
+        None | Some("GET") => Method::Get,
+        Some("POST") => Method::Post,
+        Some(other) => Method::Other(other.to_owned()),
+    };
+    let refused = |what: &str| format!("the {what} can't be set");
+    request.set_scheme(Some(&scheme)).map_err(|()| refused("scheme"))?;
+    request.set_authority(Some(authority)).map_err(|()| refused("authority"))?;
+    request.set_path_with_query(Some(path)).map_err(|()| refused("path"))?;
+    request.set_method(&method).map_err(|()| refused("method"))?;
+    let body = if with_body { Some(request.body().map_err(|()| refused("body"))?) } else { None };
+    Ok((request, body))
+}
+
+fn options(asked: &Asked) -> RequestOptions {
+    let options = RequestOptions::new();
+    let nanoseconds = |milliseconds: u64| milliseconds * 1_000_000;
+    let _ = options.set_connect_timeout(asked.connect_ms.map(nanoseconds));
+    let _ = options.set_first_byte_timeout(asked.first_byte_ms.map(nanoseconds));
+    let _ = options.set_between_bytes_timeout(asked.between_bytes_ms.map(nanoseconds));
+    options
+}
+
+fn upload(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
+    let stream = body.write().map_err(|()| "the body can't be written".to_owned())?;
+    for piece in bytes.chunks(4 << 10) {
+        stream.blocking_write_and_flush(piece).map_err(told)?;
+    }
+    drop(stream);
+    OutgoingBody::finish(body, None).map_err(told)
+}
+
+/// Waits for the head of an answer.
+pub(crate) fn wait(future: &FutureIncomingResponse) -> Result<IncomingResponse, String> {
+    loop {
+        match future.get() {
+            Some(Ok(answer)) => return answer.map_err(told),
+            Some(Err(())) => return Err("the answer was taken before".to_owned()),
+            None => future.subscribe().block(),
+        }
+    }
+}
+
+/// Reads an answer to its end.
+fn read(response: &IncomingResponse) -> Answered {
+    let entries = response.headers().entries();
+    let mut answered = Answered {
+        status: Some(response.status()),
+        headers: entries
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value)))
+            .collect(),
+        ..Answered::default()
+    };
+    let Ok(body) = response.consume() else { return answered };
+    let mut kept = Vec::new();
+    match body.stream() {
+        Ok(stream) => loop {
+            match stream.blocking_read(PIECE as u64) {
+                Ok(piece) => {
+                    answered.read += piece.len();
+                    kept.extend_from_slice(&piece[..piece.len().min(PIECE - kept.len().min(PIECE))]);
+                }
+                Err(StreamError::Closed) => break,
+                Err(StreamError::LastOperationFailed(error)) => {
+                    let code: Option<ErrorCode> = http_error_code(&error);
+                    answered.refused = Some(code.map_or_else(|| error.to_debug_string(), told));
+                    break;
+                }
+            }
+        },
+        Err(()) => answered.refused = Some("the body can't be read".to_owned()),
+    }
+    drop(IncomingBody::finish(body));
+    answered.body = String::from_utf8_lossy(&kept).into_owned();
+    answered
+}
+
+/// Sends requests one after the other until one is refused.
+pub(crate) fn many(url: &str, count: u32) -> String {
+    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    for done in 0..count {
+        if let Answered { refused: Some(refused), .. } = request(&asked) {
+            return format!("{done} answered, then refused: {refused}");
+        }
+    }
+    format!("{count} answered")
+}
+
+/// Begins requests without reading their answers until one is refused.
+pub(crate) fn at_once(url: &str, count: u32) -> String {
+    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    let mut open = Vec::new();
+    for _ in 0..count {
+        let begun = begin(&asked).and_then(|future| Ok((wait(&future)?, future)));
+        match begun {
+            Ok(answer) => open.push(answer),
+            Err(refused) => return format!("{} open, then refused: {refused}", open.len()),
+        }
+    }
+    format!("{} open", open.len())
+}
+
+/// Posts a body of a size, and tells how much was taken.
+pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
+    let asked = Asked { url: url.to_owned(), method: Some("POST".to_owned()), ..Asked::default() };
+    let sent = || -> Result<String, String> {
+        let (request, body) = prepare(&asked, Fields::new(), true)?;
+        let future = outgoing_handler::handle(request, None).map_err(told)?;
+        let body = body.ok_or("there is no body")?;
+        let written = upload(body, &vec![b'x'; bytes]);
+        let answer = wait(&future);
+        let status = answer.map_err(|refused| format!("refused: {refused}"))?.status();
+        Ok(format!("{status}, {}", written.map_or_else(|error| error, |()| "all written".to_owned())))
+    };
+    sent().unwrap_or_else(|refused| refused)
+}
+
+/// Posts fewer or more bytes than the header says.
+pub(crate) fn lie(url: &str, said: &str, body: &str) -> String {
+    let asked = Asked { url: url.to_owned(), method: Some("POST".to_owned()), ..Asked::default() };
+    let sent = || -> Result<u16, String> {
+        let headers = Fields::new();
+        headers.append("content-length", said.as_bytes()).map_err(told)?;
+        let (request, written) = prepare(&asked, headers, true)?;
+        let future = outgoing_handler::handle(request, None).map_err(told)?;
+        let uploaded = written.map_or(Ok(()), |written| upload(written, body.as_bytes()));
+        let status = wait(&future)?.status();
+        uploaded.map(|()| status)
+    };
+    sent().map_or_else(|refused| format!("refused: {refused}"), |status| status.to_string())
+}
+
+/// Adds a header of its own making to a list.
+pub(crate) fn header(name: &str, value: &str) -> String {
+    let added = Fields::new().append(name, value.as_bytes());
+    added.map_or_else(|error| format!("refused: {error:?}"), |()| "taken".to_owned())
+}
+
+/// Adds headers without end; how many were taken.
+pub(crate) fn headers_flood() -> u32 {
+    let headers = Fields::new();
+    let mut taken = 0;
+    while headers.append(&format!("x-{taken}"), &[b'x'; 1000]).is_ok() {
+        taken += 1;
+    }
+    taken
+}

@@ -1,0 +1,328 @@
+//! A web server that plugins send requests to: in the clear or by TLS, and with ways to behave badly.
+//!
+//! What it answers is in the path: `/hello`, `/echo` (the request as it came), `/bytes/N`, `/redirect?URL`; and
+//! `/hang`, `/stall`, `/flood`, `/heads` (a head without end), `/many-headers`, `/short`, `/cut`, `/upgrade`, `/early` (an
+//! answer before the body was read), `/leave` (closes the connection after an answer that says nothing of it).
+
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rustls::crypto::ring;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::until;
+
+/// The server. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Remote {
+    address: SocketAddr,
+    state: Arc<State>,
+    /// The certificate of its authority.
+    authority: Option<String>,
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The number of its connection; the first is 1.
+    pub connection: usize,
+    /// Its first line and headers.
+    pub head: String,
+    /// Its body, whatever it was framed by.
+    pub body: String,
+}
+
+impl Seen {
+    /// A header's value.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// Its first line.
+    #[must_use]
+    pub fn line(&self) -> &str {
+        self.head.lines().next().unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    connections: AtomicUsize,
+    open: AtomicUsize,
+    seen: Mutex<Vec<Seen>>,
+    ended: AtomicBool,
+}
+
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+impl Remote {
+    /// Serves in the clear.
+    ///
+    /// # Panics
+    /// There is no free port.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::serve("127.0.0.1:0", None, None)
+    }
+
+    /// Serves in the clear at an address such as `[::1]:0`.
+    ///
+    /// # Panics
+    /// It can't be listened on.
+    #[must_use]
+    pub fn at(address: &str) -> Self {
+        Self::serve(address, None, None)
+    }
+
+    /// Serves by TLS, under these names, with a certificate of an authority of its own.
+    ///
+    /// # Panics
+    /// There is no free port.
+    #[must_use]
+    pub fn secure(names: &[&str]) -> Self {
+        let mut authority = CertificateParams::new([]).expect("no names");
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let key = KeyPair::generate().expect("a key");
+        let certificate = authority.self_signed(&key).expect("a certificate");
+        let issuer = Issuer::new(authority, key);
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let own_key = KeyPair::generate().expect("a key");
+        let own = CertificateParams::new(names).expect("names").signed_by(&own_key, &issuer);
+        let chain = vec![own.expect("a certificate").der().clone()];
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own_key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .expect("a key for the certificate");
+        Self::serve("127.0.0.1:0", Some(Arc::new(config)), Some(certificate.pem()))
+    }
+
+    fn serve(address: &str, tls: Option<Arc<ServerConfig>>, authority: Option<String>) -> Self {
+        let listener = TcpListener::bind(address).expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let state = Arc::<State>::default();
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if shared.ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let _ = stream.set_nodelay(true);
+                let (state, tls) = (Arc::clone(&shared), tls.clone());
+                let number = state.connections.fetch_add(1, Ordering::SeqCst) + 1;
+                state.open.fetch_add(1, Ordering::SeqCst);
+                thread::spawn(move || {
+                    let _ = converse(&state, number, wrapped(stream, tls));
+                    state.open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self { address, state, authority }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address of something on it.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.origin())
+    }
+
+    /// Its scheme, host and port.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        let scheme = if self.authority.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// The certificate of its authority, in PEM.
+    ///
+    /// # Panics
+    /// It serves in the clear.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        self.authority.as_deref().expect("it serves by TLS")
+    }
+
+    /// How many connections there have been.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
+    }
+
+    /// Waits until so many connections are open.
+    ///
+    /// # Panics
+    /// There never are.
+    #[track_caller]
+    pub fn until_open(&self, count: usize) {
+        until(&format!("{count} open connections"), || self.state.open.load(Ordering::SeqCst) == count);
+    }
+
+    /// The requests that came.
+    ///
+    /// # Panics
+    /// Never, unless a connection did.
+    #[must_use]
+    pub fn seen(&self) -> Vec<Seen> {
+        self.state.seen.lock().expect("no connection panics while it holds this").clone()
+    }
+
+    /// The request that came last.
+    ///
+    /// # Panics
+    /// None came.
+    #[must_use]
+    #[track_caller]
+    pub fn last(&self) -> Seen {
+        self.seen().pop().expect("a request came")
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.state.ended.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn wrapped(stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Box<dyn Stream> {
+    match tls {
+        None => Box::new(stream),
+        Some(config) => {
+            let connection = ServerConnection::new(config).expect("a configuration");
+            Box::new(StreamOwned::new(connection, stream))
+        }
+    }
+}
+
+/// Answers one request after the other.
+fn converse(state: &State, connection: usize, stream: Box<dyn Stream>) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let Some(head) = head(&mut stream)? else { return Ok(()) };
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let is_read = path != "/early";
+        let body = if is_read { body(&mut stream, &head)? } else { Vec::new() };
+        let seen = Seen { connection, head, body: String::from_utf8_lossy(&body).into_owned() };
+        state.seen.lock().expect("no connection panics while it holds this").push(seen.clone());
+        if !answer(&mut stream, &path, &seen)? {
+            return Ok(());
+        }
+    }
+}
+
+fn head(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<Option<String>> {
+    let mut head = String::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        if line == "\r\n" {
+            return Ok(Some(head));
+        }
+        head.push_str(&line);
+    }
+}
+
+fn body(stream: &mut BufReader<Box<dyn Stream>>, head: &str) -> io::Result<Vec<u8>> {
+    let head = head.to_ascii_lowercase();
+    let mut body = Vec::new();
+    if head.contains("transfer-encoding: chunked") {
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line)?;
+            let size = usize::from_str_radix(line.trim(), 16).map_err(io::Error::other)?;
+            let mut piece = vec![0; size + 2];
+            stream.read_exact(&mut piece)?;
+            body.extend_from_slice(&piece[..size]);
+            if size == 0 {
+                return Ok(body);
+            }
+        }
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    body.resize(length.unwrap_or(0), 0);
+    stream.read_exact(&mut body)?;
+    Ok(body)
+}
+
+/// Answers; does the connection go on?
+fn answer(stream: &mut BufReader<Box<dyn Stream>>, path: &str, seen: &Seen) -> io::Result<bool> {
+    let (name, rest) = path.split_once('?').unwrap_or((path, ""));
+    let is_head = seen.line().starts_with("HEAD ");
+    let mut whole = |status: &str, headers: &str, body: &[u8]| {
+        let out = stream.get_mut();
+        write!(out, "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len())?;
+        if !is_head {
+            out.write_all(body)?;
+        }
+        out.flush().map(|()| true)
+    };
+    match name {
+        "/echo" => whole("200 OK", "", format!("{}\r\n{}", seen.head, seen.body).as_bytes()),
+        "/redirect" => whole("302 Found", &format!("Location: {rest}\r\n"), b""),
+        "/early" => whole("413 Content Too Large", "", b"too much"),
+        "/leave" => whole("200 OK", "", b"hello").map(|_| false),
+        "/many-headers" => {
+            let headers: String = (0..1_000).map(|at| format!("X-{at}: x\r\n")).collect();
+            whole("200 OK", &headers, b"hello")
+        }
+        "/hang" => silent(stream),
+        "/stall" => {
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")?;
+            stream.get_mut().flush()?;
+            silent(stream)
+        }
+        "/short" => {
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")?;
+            stream.get_mut().flush().map(|()| false)
+        }
+        "/cut" => stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Le").map(|()| false),
+        "/upgrade" => {
+            let head = b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n";
+            stream.get_mut().write_all(head)?;
+            silent(stream)
+        }
+        "/flood" => {
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+            endless(stream, &format!("4000\r\n{}\r\n", "x".repeat(0x4000)))
+        }
+        "/heads" => {
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\n")?;
+            endless(stream, &format!("X-More: {}\r\n", "x".repeat(1_000)))
+        }
+        name => match name.strip_prefix("/bytes/").and_then(|count| count.parse().ok()) {
+            Some(count) => whole("200 OK", "", &vec![b'x'; count]),
+            None => whole("200 OK", "X-Remote: yes\r\n", b"hello"),
+        },
+    }
+}
+
+/// Says nothing more, until the other side has gone.
+fn silent(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<bool> {
+    io::copy(stream, &mut io::sink()).map(|_| false)
+}
+
+fn endless(stream: &mut BufReader<Box<dyn Stream>>, piece: &str) -> io::Result<bool> {
+    loop {
+        stream.get_mut().write_all(piece.as_bytes())?;
+    }
+}
