@@ -66,6 +66,8 @@ mod reload;
 mod sdk;
 /// What plugins keep from one process to the next.
 mod lasting_state;
+/// Where plugins' requests go.
+mod outgoing;
 /// What plugins keep from one call to the next.
 mod state;
 /// 2026-07-28.

@@ -85,7 +85,13 @@ impl Stdio {
     /// Starts the gateway and shakes hands in `revision`.
     #[must_use]
     pub fn greeted(workspace: &Workspace, revision: &str) -> Self {
-        let mut client = Self::start(workspace);
+        Self::greeted_by(workspace.command(&["serve", "--stdio"]), revision)
+    }
+
+    /// Starts the gateway with a command that serves over stdio, and shakes hands in `revision`.
+    #[must_use]
+    pub fn greeted_by(command: Command, revision: &str) -> Self {
+        let mut client = Self::spawn(command);
         let answer = client.ask("initialize", hello(revision));
         assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));

@@ -170,7 +170,7 @@ async fn the_gateway_itself_is_never_reached() {
     let server = Server::start("127.0.0.1:0", 1).await;
     let port = server.port();
     let grants = format!(
-        "http = [{{ url = 'http://*:{port}', networks = ['0.0.0.0/0', '::/0'] }}, \
+        "http = [{{ url = 'http://*:{port}', networks = ['127.0.0.0/8', '0.0.0.0/8', '::/8'] }}, \
          {{ url = 'http://127.0.0.1:{port}', networks = ['127.0.0.0/8'] }}]"
     );
     let everywhere = SocketAddr::from(([0, 0, 0, 0], port));

@@ -1,0 +1,556 @@
+//! Where plugins' requests go, and where not: against web servers on loopback addresses, which no plugin reaches
+//! without a grant of their network.
+
+use std::process::Command;
+
+use moongate_tests::{Http, Remote, Stdio, Workspace, text, until};
+use serde_json::{Value, json};
+
+/// The zoo with what it is granted.
+fn zoo(allow: &str) -> Workspace {
+    Workspace::new(&format!("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"))
+}
+
+/// A grant of everything on a server.
+fn all_of(remote: &Remote) -> String {
+    format!("http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]", remote.origin())
+}
+
+/// What the zoo got.
+#[track_caller]
+fn request(stdio: &mut Stdio, request: Value) -> Value {
+    let answer = stdio.call("zoo_http_request", json!({ "request": request }));
+    let got = answer["result"]["structuredContent"].clone();
+    assert!(got.is_object(), "{answer}");
+    got
+}
+
+#[track_caller]
+fn get(stdio: &mut Stdio, url: &str) -> Value {
+    request(stdio, json!({ "url": url }))
+}
+
+/// Why the zoo got nothing.
+#[track_caller]
+fn refused(stdio: &mut Stdio, url: &str) -> String {
+    let got = get(stdio, url);
+    got["refused"].as_str().unwrap_or_else(|| panic!("{url}: {got}")).to_owned()
+}
+
+#[test]
+fn a_granted_request_is_answered() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let got = get(&mut stdio, &remote.url("/hello?a=b"));
+    assert_eq!((&got["status"], &got["body"], &got["refused"]), (&json!(200), &json!("hello"), &Value::Null));
+    assert!(got["headers"].as_array().unwrap().contains(&json!("x-remote: yes")), "{got}");
+    let post = json!({
+        "url": remote.url("/echo"), "method": "POST", "headers": ["x-mine: 1"], "body": "a body",
+    });
+    let got = request(&mut stdio, post);
+    let said = got["body"].as_str().unwrap();
+    assert!(said.starts_with("POST /echo HTTP/1.1\r\n") && said.ends_with("\r\na body"), "{said}");
+    assert_eq!(remote.last().header("host"), Some(remote.address().to_string().as_str()));
+    // Nothing is added by which the plugin or the gateway could be told.
+    let seen = &remote.seen()[0];
+    assert_eq!(
+        seen.head.lines().collect::<Vec<_>>(),
+        ["GET /hello?a=b HTTP/1.1", &format!("host: {}", remote.address()),]
+    );
+}
+
+#[test]
+fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
+    let remote = Remote::start();
+    let workspace = Workspace::with_plugin("zoo");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for _ in 0..2 {
+        assert_eq!(refused(&mut stdio, &remote.url("/hello?secret=1")), "HttpRequestDenied");
+        assert_eq!(refused(&mut stdio, "https://example.com/"), "HttpRequestDenied");
+    }
+    let (_, _, log) = stdio.finish();
+    let said: Vec<_> = log.lines().filter(|line| line.contains("isn't granted")).collect();
+    let [own, example] = said.as_slice() else { panic!("{log}") };
+    let line = format!("http = [{{ url = \"{}\", networks = [\"127.0.0.1/32\"] }}]", remote.origin());
+    assert!(own.contains(&line) && !own.contains("secret"), "{own}");
+    assert!(example.contains("`http = [\"https://example.com\"]` in `[plugins.zoo.allow]`"), "{example}");
+    assert_eq!(remote.connections(), 0);
+}
+
+#[test]
+fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
+    let (remote, other) = (Remote::start(), Remote::start());
+    let port = remote.address().port();
+    let workspace = zoo(&format!(
+        "http = [\
+           {{ url = \"http://127.0.0.1:{port}/read\", methods = [\"get\"], networks = [\"127.0.0.0/8\"] }},\
+           {{ url = \"http://127.0.0.1:{port}/write\", methods = [\"POST\"], networks = [\"127.0.0.0/8\"] }},\
+           {{ url = \"http://127.0.0.1:{}/any\", networks = [\"10.0.0.0/8\", \"127.0.0.1/32\"] }}]",
+        other.address().port(),
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut status = |method: &str, url: &str| {
+        let got = request(&mut stdio, json!({ "url": url, "method": method }));
+        got["refused"].as_str().map_or_else(|| got["status"].to_string(), str::to_owned)
+    };
+    for (method, path) in [("GET", "/read"), ("GET", "/read/more?x"), ("POST", "/write"), ("get", "/read")] {
+        assert_eq!(status(method, &remote.url(path)), "200", "{method} {path}");
+    }
+    // What was compared is what is sent.
+    assert_eq!(remote.last().line(), "GET /read HTTP/1.1");
+    assert_eq!(status("GET", &remote.url("/write/../read/x")), "200");
+    assert_eq!(remote.last().line(), "GET /read/x HTTP/1.1");
+    for (method, path) in [
+        ("POST", "/read"),
+        ("GET", "/write"),
+        ("DELETE", "/read"),
+        ("GET", "/"),
+        ("GET", "/reading"),
+        ("GET", "/read/../write"),
+        ("GET", "/read/%2e%2e/write"),
+        ("GET", "/read%2f..%2fwrite"),
+        ("GET", "/any"),
+    ] {
+        assert_eq!(status(method, &remote.url(path)), "HttpRequestDenied", "{method} {path}");
+    }
+    assert_eq!(status("GET", &other.url("/any")), "200");
+    assert_eq!(status("GET", &other.url("/read")), "HttpRequestDenied");
+    assert_eq!(status("GET", &remote.url("/read").replace("http:", "https:")), "HttpRequestDenied");
+    for method in ["CONNECT", "TRACE", "track"] {
+        assert_eq!(status(method, &other.url("/any")), "HttpRequestMethodInvalid", "{method}");
+    }
+    assert_eq!(remote.seen().len(), 5);
+}
+
+#[test]
+fn addresses_in_odd_spellings_are_what_they_are() {
+    let remote = Remote::start();
+    let port = remote.address().port();
+    // Granted by name, which covers no address; and by another address.
+    let workspace = zoo(&format!(
+        "http = [\"http://*:{port}\", \"https://*\", \"http://*\", {{ url = \"http://127.0.0.9:{port}\", networks = [\"127.0.0.9/32\"] }}]"
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "127.0.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "017700000001",
+        "127.0.0.1.",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[0:0:0:0:0:ffff:127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "0",
+        "0.0.0.0",
+        "[::]",
+        "169.254.169.254",
+        "0xa9fea9fe",
+        "[fe80::1]",
+        "10.0.0.1",
+        "[::ffff:a9fe:a9fe]",
+        "%31%32%37.0.0.1",
+    ] {
+        let got = request(&mut stdio, json!({ "url": format!("http://{host}:{port}/hello") }));
+        assert_eq!(got["status"], Value::Null, "{host}: {got}");
+        let refused = got["refused"].as_str().unwrap();
+        let known = ["HttpRequestDenied", "HttpRequestUriInvalid", "the authority can't be set"];
+        assert!(known.contains(&refused), "{host}: {refused}");
+    }
+    for host in ["localhost", "LOCALHOST", "localhost.", "LocalHost."] {
+        let url = format!("http://{host}:{port}/hello");
+        assert_eq!(refused(&mut stdio, &url), "DestinationIpProhibited", "{host}");
+    }
+    for authority in
+        ["user@localhost", "user:password@localhost", "127.0.0.9@localhost", "localhost:80@127.0.0.9"]
+    {
+        let got = request(&mut stdio, json!({ "url": format!("http://{authority}:{port}/hello") }));
+        assert_eq!(got["refused"], "HttpRequestUriInvalid", "{authority}: {got}");
+    }
+    for url in ["ftp://localhost/", "file:///etc/passwd", "gopher://localhost/", "http:///hello", "http://"] {
+        let got = request(&mut stdio, json!({ "url": url }));
+        assert!(got["refused"].is_string(), "{url}: {got}");
+    }
+    assert_eq!(remote.connections(), 0);
+    let (_, _, log) = stdio.finish();
+    assert!(
+        log.contains("at 127.0.0.1, which isn't public") || log.contains("at ::1, which isn't public"),
+        "{log}"
+    );
+}
+
+#[test]
+fn redirects_are_the_plugins_own_and_checked_anew() {
+    let (remote, inner) = (Remote::start(), Remote::start());
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for target in [inner.url("/hello"), "http://169.254.169.254/latest/meta-data/".to_owned()] {
+        let got = get(&mut stdio, &remote.url(&format!("/redirect?{target}")));
+        assert_eq!(got["status"], 302, "{got}");
+        assert!(got["headers"].as_array().unwrap().contains(&json!(format!("location: {target}"))), "{got}");
+        assert_eq!(refused(&mut stdio, &target), "HttpRequestDenied");
+    }
+    assert_eq!((remote.connections(), inner.connections()), (1, 0));
+}
+
+#[test]
+fn the_gateways_own_listeners_are_never_reached() {
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
+    );
+    let http = Http::start(&workspace);
+    let admin = http.admin().address();
+    let mut grants = Vec::new();
+    for address in [http.address(), admin] {
+        grants.push(format!("{{ url = \"http://{address}\", networks = [\"127.0.0.0/8\"] }}"));
+        grants.push(format!(
+            "{{ url = \"http://localhost:{}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}",
+            address.port()
+        ));
+    }
+    let text = std::fs::read_to_string(workspace.config()).unwrap();
+    let granted = format!("[plugins.zoo.allow]\nhttp = [{}]\n[http]", grants.join(", "));
+    workspace.write("gateway.toml", text.replace("[http]", &granted));
+    for address in [http.address(), admin] {
+        for host in [address.ip().to_string(), "localhost".to_owned()] {
+            let url = format!("http://{host}:{}/", address.port());
+            let mut got = Value::Null;
+            until("the new grants hold", || {
+                got = http.call("zoo_http_request", json!({ "request": { "url": url } }));
+                got["result"]["structuredContent"]["refused"] != "HttpRequestDenied"
+            });
+            assert_eq!(
+                got["result"]["structuredContent"]["refused"], "DestinationIpProhibited",
+                "{url}: {got}"
+            );
+        }
+    }
+    http.logged("where this gateway listens, which can't be granted");
+}
+
+/// A table for two plugins that are the zoo.
+fn two(remote: &Remote) -> Workspace {
+    let one = |name: &str, uris: &str| {
+        format!("[plugins.{name}]\nsource = \"@zoo@\"\n{uris}[plugins.{name}.allow]\n{}\n", all_of(remote))
+    };
+    Workspace::new(&format!("{}{}", one("one", "uris = [\"zoo://\"]\n"), one("two", "")))
+}
+
+#[test]
+fn connections_are_used_again_by_the_same_plugin_and_no_other() {
+    let remote = Remote::start();
+    let workspace = two(&remote);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut get = |plugin: &str, path: &str| {
+        let asked = json!({ "request": { "url": remote.url(path) } });
+        let got = stdio.call(&format!("{plugin}_http_request"), asked);
+        assert_eq!(got["result"]["structuredContent"]["status"], 200, "{got}");
+    };
+    get("one", "/hello");
+    get("one", "/hello");
+    get("one", "/bytes/100000");
+    assert_eq!(remote.connections(), 1);
+    get("two", "/hello");
+    get("two", "/hello");
+    get("one", "/hello");
+    assert_eq!(remote.connections(), 2);
+    let connections: Vec<_> = remote.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!(connections, [1, 1, 1, 2, 2, 1]);
+    // A server that closes without a word is met once more, on a new connection.
+    get("two", "/leave");
+    get("two", "/hello");
+}
+
+#[test]
+fn a_grant_that_is_taken_away_holds_for_no_request_more() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let http = Http::start(&workspace);
+    let get = || {
+        let got = http.call("zoo_http_request", json!({ "request": { "url": remote.url("/hello") } }));
+        got["result"]["structuredContent"].clone()
+    };
+    assert_eq!(get()["status"], 200);
+    assert_eq!(get()["status"], 200);
+    remote.until_open(1);
+    let text = std::fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", text.replace(&all_of(&remote), ""));
+    remote.until_open(0); // the kept connection goes with the table
+    let got = get();
+    assert_eq!(got["refused"], "HttpRequestDenied", "{got}");
+    assert_eq!(remote.seen().len(), 2);
+}
+
+#[test]
+fn limits_of_requests_are_errors_that_the_plugin_can_read() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!(
+        "{}\n[plugins.zoo.limits]\nrequests = 5\nrequests_at_once = 3\nsent = \"64KiB\"\nreceived = \"1MiB\"\n\
+         request_timeout = \"1s\"",
+        all_of(&remote)
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut said =
+        |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
+    let many = said("http_many", json!({ "url": remote.url("/hello") }));
+    assert_eq!(many, "5 answered, then refused: ConnectionLimitReached");
+    let at_once = said("http_at_once", json!({ "url": remote.url("/stall") }));
+    assert_eq!(at_once, "3 open, then refused: ConnectionLimitReached");
+    // What isn't granted counts as well: each attempt is work for the gateway.
+    let many = said("http_many", json!({ "url": "http://10.0.0.1/" }));
+    assert_eq!(many, "0 answered, then refused: HttpRequestDenied");
+    let all = said("http_upload", json!({ "url": remote.url("/echo"), "bytes": 65536 }));
+    assert_eq!(all, "200, all written");
+    let more = said("http_upload", json!({ "url": remote.url("/echo"), "bytes": 65537 }));
+    assert_eq!(more, "refused: HttpRequestBodySize(Some(65536))");
+    let all = get(&mut stdio, &remote.url("/bytes/1048576"));
+    assert_eq!((&all["refused"], &all["read"]), (&Value::Null, &json!(1_048_576)));
+    for path in ["/bytes/1048577", "/flood"] {
+        let more = get(&mut stdio, &remote.url(path));
+        assert_eq!(more["refused"], "HttpResponseBodySize(Some(1048576))", "{path}");
+        assert!(more["read"].as_u64().unwrap() <= 1_048_576, "{path}");
+    }
+    let silent = get(&mut stdio, &remote.url("/hang"));
+    assert_eq!(silent["refused"], "HttpResponseTimeout");
+    let silent = get(&mut stdio, &remote.url("/stall"));
+    assert_eq!((&silent["refused"], &silent["read"]), (&json!("ConnectionReadTimeout"), &json!(1)));
+}
+
+#[test]
+fn a_plugin_may_ask_for_less_time_than_it_has() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!(
+        "{}\n[plugins.zoo.limits]\ntimeout = \"1h\"\nrequest_timeout = \"1h\"",
+        all_of(&remote)
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for milliseconds in [0, 50] {
+        let got = request(&mut stdio, json!({ "url": remote.url("/hang"), "first_byte_ms": milliseconds }));
+        assert!(
+            ["HttpResponseTimeout", "ConnectionTimeout"].contains(&got["refused"].as_str().unwrap()),
+            "{got}"
+        );
+        let got =
+            request(&mut stdio, json!({ "url": remote.url("/stall"), "between_bytes_ms": milliseconds }));
+        assert_eq!(got["refused"], "ConnectionReadTimeout", "{got}");
+    }
+    remote.until_open(0);
+}
+
+#[test]
+fn servers_that_misbehave_are_errors_and_hold_up_nobody() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for (path, error) in [
+        ("/heads", "HttpResponseHeaderSectionSize(None)"),
+        ("/many-headers", "HttpResponseHeaderSectionSize(None)"),
+        ("/short", "HttpResponseIncomplete"),
+        ("/cut", "HttpResponseIncomplete"),
+        ("/upgrade", "HttpUpgradeFailed"),
+    ] {
+        assert_eq!(refused(&mut stdio, &remote.url(path)), error, "{path}");
+        remote.until_open(0);
+    }
+    let early = stdio.call("zoo_http_upload", json!({ "url": remote.url("/early"), "bytes": 1_000_000 }));
+    assert!(text(&early).starts_with("413"), "{early}");
+    assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
+    let gone = { Remote::start().url("/hello") };
+    assert_eq!(refused(&mut stdio, &gone), "HttpRequestDenied");
+}
+
+#[test]
+fn nobody_listening_is_an_error_of_its_own() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let workspace =
+        zoo(&format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}, \"http://*.invalid\"]"));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!(refused(&mut stdio, &url), "ConnectionRefused");
+    assert!(refused(&mut stdio, "http://nowhere.invalid/").starts_with("DnsError"));
+}
+
+#[test]
+fn when_a_call_ends_its_requests_end() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!("{}\n[plugins.zoo.limits]\ntimeout = \"1s\"", all_of(&remote)));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for path in ["/hang", "/stall", "/flood"] {
+        let answer = stdio.call("zoo_http_and_hang", json!({ "url": remote.url(path) }));
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        remote.until_open(0);
+    }
+    let answer = stdio.call("zoo_http_request", json!({ "request": { "url": remote.url("/hang") } }));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    remote.until_open(0);
+    assert_eq!(remote.connections(), 4);
+}
+
+#[test]
+fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut header = |name: &str, value: &str| {
+        text(&stdio.call("zoo_http_header", json!({ "name": name, "value": value }))).to_owned()
+    };
+    for name in [
+        "host",
+        "Host",
+        "connection",
+        "transfer-encoding",
+        "upgrade",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "http2-settings",
+    ] {
+        assert_eq!(header(name, "x"), "refused: HeaderError::Forbidden", "{name}");
+    }
+    for (name, value) in [
+        ("x", "a\r\nhost: other"),
+        ("x", "a\nb"),
+        ("x", "a\0b"),
+        ("x y", "a"),
+        ("x:", "a"),
+        ("", "a"),
+        ("x\r\ny", "a"),
+        ("content-length", "+5"),
+        ("content-length", "5, 5"),
+    ] {
+        assert_eq!(header(name, value), "refused: HeaderError::InvalidSyntax", "{name}: {value}");
+    }
+    for path in ["/a b", "/a\r\nx: y", "/a HTTP/1.1\r\nhost: other\r\n\r\nGET /b"] {
+        let got = request(&mut stdio, json!({ "url": remote.url(path) }));
+        assert!(got["refused"].is_string(), "{path:?}: {got}");
+    }
+    for (length, body, said) in
+        [("5", "hello", "200"), ("5", "hello, more", "refused: "), ("50", "hello", "refused: ")]
+    {
+        let lie = json!({ "url": remote.url("/echo"), "length": length, "body": body });
+        let answer = stdio.call("zoo_http_lie", lie);
+        assert!(text(&answer).starts_with(said), "{length} {body}: {answer}");
+    }
+    assert!(remote.seen().iter().all(|seen| seen.body == "hello"), "{:?}", remote.seen());
+    let flood = stdio.call("zoo_http_headers_flood", json!({}));
+    assert_eq!(flood["result"]["isError"], true, "{flood}");
+}
+
+/// The zoo with a server by TLS whose authority the gateway trusts.
+fn trusting(remote: &Remote, allow: &str) -> Workspace {
+    let workspace = Workspace::new(&format!(
+        "[gateway]\nca_file = \"authority.pem\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"
+    ));
+    workspace.write("authority.pem", remote.authority());
+    workspace
+}
+
+#[test]
+fn an_authority_of_ones_own_is_trusted_by_its_file_and_a_wrong_certificate_is_not() {
+    let remote = Remote::secure(&["127.0.0.1"]);
+    let workspace = trusting(&remote, &all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let got = get(&mut stdio, &remote.url("/hello"));
+    assert_eq!(got["body"], "hello", "{got}");
+    assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
+    assert_eq!(remote.connections(), 1);
+    // The same authority, for another name; and another authority.
+    let misnamed = Remote::secure(&["elsewhere.example"]);
+    let workspace = trusting(&misnamed, &all_of(&misnamed));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
+    assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
+    let (_, _, log) = stdio.finish();
+    let told = format!("{} isn't who it says it is", misnamed.origin());
+    assert_eq!(log.matches(&told).count(), 1, "{log}");
+    let workspace = trusting(&misnamed, &all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!(refused(&mut stdio, &remote.url("/hello")), "TlsCertificateError");
+    assert!(misnamed.seen().is_empty() && remote.seen().len() == 2);
+    // A server that speaks no TLS.
+    let clear = Remote::start();
+    let url = clear.origin().replace("http:", "https:");
+    let allow = format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}]");
+    let workspace = trusting(&remote, &allow);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let said = refused(&mut stdio, &url);
+    assert!(["TlsProtocolError", "ConnectionTerminated"].contains(&said.as_str()), "{said}");
+}
+
+#[test]
+fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
+    const SECRET: &str = "a-token-that-nobody-else-knows";
+    let (remote, clear) = (Remote::secure(&["127.0.0.1", "localhost"]), Remote::start());
+    let local = remote.origin().replace("127.0.0.1", "localhost");
+    let workspace = trusting(
+        &remote,
+        &format!(
+            "http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}, {{ url = \"{local}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}, \
+         {{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]\n\
+         credentials = [{{ origin = \"{}\", headers = {{ authorization = {{ file = \"token\", prefix = \"Bearer \" }} }} }}]",
+            remote.origin(),
+            clear.origin(),
+            remote.origin(),
+        ),
+    );
+    workspace.write("token", format!("{SECRET}\n"));
+    let mut command = workspace.command(&["serve", "--stdio"]);
+    command.env("MOONGATE_LOG", "trace");
+    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let asked = |url: String| json!({ "url": url, "headers": ["authorization: mine", "Authorization: too"] });
+    let got = request(&mut stdio, asked(remote.url("/hello")));
+    assert_eq!(got["status"], 200, "{got}");
+    assert!(!got.to_string().contains(SECRET), "{got}");
+    let head = remote.last().head;
+    assert!(head.contains(&format!("authorization: Bearer {SECRET}\r\n")), "{head}");
+    assert!(!head.contains("mine") && !head.contains("too"), "{head}");
+    // Another name for the same server is another origin, and a server in the clear is none.
+    for url in [format!("{local}/hello"), clear.url("/hello")] {
+        let got = request(&mut stdio, asked(url.clone()));
+        assert_eq!(got["status"], 200, "{url}: {got}");
+    }
+    for seen in [remote.last(), clear.last()] {
+        assert!(seen.head.contains("authorization: mine\r\n") && !seen.head.contains(SECRET), "{seen:?}");
+    }
+    let (_, _, log) = stdio.finish();
+    assert!(!log.contains(SECRET), "{log}");
+}
+
+#[test]
+fn proxies_of_the_machine_are_not_used() {
+    let (remote, proxy) = (Remote::start(), Remote::start());
+    let workspace = zoo(&all_of(&remote));
+    let mut command: Command = workspace.command(&["serve", "--stdio"]);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        command.env(name, proxy.origin());
+    }
+    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
+    assert_eq!((remote.connections(), proxy.connections()), (1, 0));
+}
+
+#[test]
+fn without_authorities_the_operator_is_told_once() {
+    let workspace = zoo("http = [{ url = \"https://127.0.0.1:9\", networks = [\"127.0.0.0/8\"] }]");
+    let remote = Remote::secure(&["127.0.0.1"]);
+    let text = std::fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", text.replace("https://127.0.0.1:9", &remote.origin()));
+    workspace.write("nothing.pem", "");
+    let mut command = workspace.command(&["serve", "--stdio"]);
+    command.env("SSL_CERT_FILE", workspace.path().join("nothing.pem"));
+    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    for _ in 0..2 {
+        assert_eq!(refused(&mut stdio, &remote.url("/hello")), "ConfigurationError");
+    }
+    let (_, _, log) = stdio.finish();
+    assert_eq!(log.matches("no certificates of authorities").count(), 1, "{log}");
+}
