@@ -18,7 +18,7 @@ use outlet::Outlet;
 
 /// What is logged where nobody says otherwise. wasmtime and its compiler say a lot; what watches files warns of each
 /// folder that is removed, which is no trouble.
-const DEFAULT: &str = "info,wasmtime=warn,cranelift=warn,notify=error";
+const DEFAULT: &str = "info,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error";
 
 /// How a log line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,12 +50,14 @@ impl Verbosity {
     fn filter(self) -> &'static str {
         match self {
             Self::Quiet => "error",
-            Self::Low => "warn,notify=error",
+            Self::Low => "warn,notify=error,wasmtime_wasi_http=error",
             Self::Normal => DEFAULT,
             Self::Verbose => {
-                "info,moongate=debug,moongate_core=debug,plugin=debug,wasmtime=warn,cranelift=warn,notify=error"
+                "info,moongate=debug,moongate_core=debug,plugin=debug,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error"
             }
-            Self::Debugging => "debug,moongate=trace,moongate_core=trace,plugin=trace,cranelift=info",
+            Self::Debugging => {
+                "debug,moongate=trace,moongate_core=trace,plugin=trace,cranelift=info,wasmtime_wasi_http=error"
+            }
         }
     }
 }

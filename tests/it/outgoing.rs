@@ -6,6 +6,11 @@ use std::process::Command;
 use moongate_tests::{Http, Remote, Stdio, Workspace, text, until};
 use serde_json::{Value, json};
 
+/// How much, how long, how many; and what servers do wrong.
+mod limits;
+/// TLS, and what is added to requests.
+mod tls;
+
 /// The zoo with what it is granted.
 fn zoo(allow: &str) -> Workspace {
     Workspace::new(&format!("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"))
@@ -288,112 +293,6 @@ fn a_grant_that_is_taken_away_holds_for_no_request_more() {
 }
 
 #[test]
-fn limits_of_requests_are_errors_that_the_plugin_can_read() {
-    let remote = Remote::start();
-    let workspace = zoo(&format!(
-        "{}\n[plugins.zoo.limits]\nrequests = 5\nrequests_at_once = 3\nsent = \"64KiB\"\nreceived = \"1MiB\"\n\
-         request_timeout = \"1s\"",
-        all_of(&remote)
-    ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let mut said =
-        |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
-    let many = said("http_many", json!({ "url": remote.url("/hello") }));
-    assert_eq!(many, "5 answered, then refused: ConnectionLimitReached");
-    let at_once = said("http_at_once", json!({ "url": remote.url("/stall") }));
-    assert_eq!(at_once, "3 open, then refused: ConnectionLimitReached");
-    // What isn't granted counts as well: each attempt is work for the gateway.
-    let many = said("http_many", json!({ "url": "http://10.0.0.1/" }));
-    assert_eq!(many, "0 answered, then refused: HttpRequestDenied");
-    let all = said("http_upload", json!({ "url": remote.url("/echo"), "bytes": 65536 }));
-    assert_eq!(all, "200, all written");
-    let more = said("http_upload", json!({ "url": remote.url("/echo"), "bytes": 65537 }));
-    assert_eq!(more, "refused: HttpRequestBodySize(Some(65536))");
-    let all = get(&mut stdio, &remote.url("/bytes/1048576"));
-    assert_eq!((&all["refused"], &all["read"]), (&Value::Null, &json!(1_048_576)));
-    for path in ["/bytes/1048577", "/flood"] {
-        let more = get(&mut stdio, &remote.url(path));
-        assert_eq!(more["refused"], "HttpResponseBodySize(Some(1048576))", "{path}");
-        assert!(more["read"].as_u64().unwrap() <= 1_048_576, "{path}");
-    }
-    let silent = get(&mut stdio, &remote.url("/hang"));
-    assert_eq!(silent["refused"], "HttpResponseTimeout");
-    let silent = get(&mut stdio, &remote.url("/stall"));
-    assert_eq!((&silent["refused"], &silent["read"]), (&json!("ConnectionReadTimeout"), &json!(1)));
-}
-
-#[test]
-fn a_plugin_may_ask_for_less_time_than_it_has() {
-    let remote = Remote::start();
-    let workspace = zoo(&format!(
-        "{}\n[plugins.zoo.limits]\ntimeout = \"1h\"\nrequest_timeout = \"1h\"",
-        all_of(&remote)
-    ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    for milliseconds in [0, 50] {
-        let got = request(&mut stdio, json!({ "url": remote.url("/hang"), "first_byte_ms": milliseconds }));
-        assert!(
-            ["HttpResponseTimeout", "ConnectionTimeout"].contains(&got["refused"].as_str().unwrap()),
-            "{got}"
-        );
-        let got =
-            request(&mut stdio, json!({ "url": remote.url("/stall"), "between_bytes_ms": milliseconds }));
-        assert_eq!(got["refused"], "ConnectionReadTimeout", "{got}");
-    }
-    remote.until_open(0);
-}
-
-#[test]
-fn servers_that_misbehave_are_errors_and_hold_up_nobody() {
-    let remote = Remote::start();
-    let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    for (path, error) in [
-        ("/heads", "HttpResponseHeaderSectionSize(None)"),
-        ("/many-headers", "HttpResponseHeaderSectionSize(None)"),
-        ("/short", "HttpResponseIncomplete"),
-        ("/cut", "HttpResponseIncomplete"),
-        ("/upgrade", "HttpUpgradeFailed"),
-    ] {
-        assert_eq!(refused(&mut stdio, &remote.url(path)), error, "{path}");
-        remote.until_open(0);
-    }
-    let early = stdio.call("zoo_http_upload", json!({ "url": remote.url("/early"), "bytes": 1_000_000 }));
-    assert!(text(&early).starts_with("413"), "{early}");
-    assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
-    let gone = { Remote::start().url("/hello") };
-    assert_eq!(refused(&mut stdio, &gone), "HttpRequestDenied");
-}
-
-#[test]
-fn nobody_listening_is_an_error_of_its_own() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
-    let workspace =
-        zoo(&format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}, \"http://*.invalid\"]"));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    assert_eq!(refused(&mut stdio, &url), "ConnectionRefused");
-    assert!(refused(&mut stdio, "http://nowhere.invalid/").starts_with("DnsError"));
-}
-
-#[test]
-fn when_a_call_ends_its_requests_end() {
-    let remote = Remote::start();
-    let workspace = zoo(&format!("{}\n[plugins.zoo.limits]\ntimeout = \"1s\"", all_of(&remote)));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    for path in ["/hang", "/stall", "/flood"] {
-        let answer = stdio.call("zoo_http_and_hang", json!({ "url": remote.url(path) }));
-        assert_eq!(answer["result"]["isError"], true, "{answer}");
-        remote.until_open(0);
-    }
-    let answer = stdio.call("zoo_http_request", json!({ "request": { "url": remote.url("/hang") } }));
-    assert_eq!(answer["result"]["isError"], true, "{answer}");
-    remote.until_open(0);
-    assert_eq!(remote.connections(), 4);
-}
-
-#[test]
 fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
     let remote = Remote::start();
     let workspace = zoo(&all_of(&remote));
@@ -445,86 +344,6 @@ fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
     assert_eq!(flood["result"]["isError"], true, "{flood}");
 }
 
-/// The zoo with a server by TLS whose authority the gateway trusts.
-fn trusting(remote: &Remote, allow: &str) -> Workspace {
-    let workspace = Workspace::new(&format!(
-        "[gateway]\nca_file = \"authority.pem\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"
-    ));
-    workspace.write("authority.pem", remote.authority());
-    workspace
-}
-
-#[test]
-fn an_authority_of_ones_own_is_trusted_by_its_file_and_a_wrong_certificate_is_not() {
-    let remote = Remote::secure(&["127.0.0.1"]);
-    let workspace = trusting(&remote, &all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let got = get(&mut stdio, &remote.url("/hello"));
-    assert_eq!(got["body"], "hello", "{got}");
-    assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
-    assert_eq!(remote.connections(), 1);
-    // The same authority, for another name; and another authority.
-    let misnamed = Remote::secure(&["elsewhere.example"]);
-    let workspace = trusting(&misnamed, &all_of(&misnamed));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
-    assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
-    let (_, _, log) = stdio.finish();
-    let told = format!("{} isn't who it says it is", misnamed.origin());
-    assert_eq!(log.matches(&told).count(), 1, "{log}");
-    let workspace = trusting(&misnamed, &all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    assert_eq!(refused(&mut stdio, &remote.url("/hello")), "TlsCertificateError");
-    assert!(misnamed.seen().is_empty() && remote.seen().len() == 2);
-    // A server that speaks no TLS.
-    let clear = Remote::start();
-    let url = clear.origin().replace("http:", "https:");
-    let allow = format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}]");
-    let workspace = trusting(&remote, &allow);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let said = refused(&mut stdio, &url);
-    assert!(["TlsProtocolError", "ConnectionTerminated"].contains(&said.as_str()), "{said}");
-}
-
-#[test]
-fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
-    const SECRET: &str = "a-token-that-nobody-else-knows";
-    let (remote, clear) = (Remote::secure(&["127.0.0.1", "localhost"]), Remote::start());
-    let local = remote.origin().replace("127.0.0.1", "localhost");
-    let workspace = trusting(
-        &remote,
-        &format!(
-            "http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}, {{ url = \"{local}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}, \
-         {{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]\n\
-         credentials = [{{ origin = \"{}\", headers = {{ authorization = {{ file = \"token\", prefix = \"Bearer \" }} }} }}]",
-            remote.origin(),
-            clear.origin(),
-            remote.origin(),
-        ),
-    );
-    workspace.write("token", format!("{SECRET}\n"));
-    let mut command = workspace.command(&["serve", "--stdio"]);
-    command.env("MOONGATE_LOG", "trace");
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
-    let asked = |url: String| json!({ "url": url, "headers": ["authorization: mine", "Authorization: too"] });
-    let got = request(&mut stdio, asked(remote.url("/hello")));
-    assert_eq!(got["status"], 200, "{got}");
-    assert!(!got.to_string().contains(SECRET), "{got}");
-    let head = remote.last().head;
-    assert!(head.contains(&format!("authorization: Bearer {SECRET}\r\n")), "{head}");
-    assert!(!head.contains("mine") && !head.contains("too"), "{head}");
-    // Another name for the same server is another origin, and a server in the clear is none.
-    for url in [format!("{local}/hello"), clear.url("/hello")] {
-        let got = request(&mut stdio, asked(url.clone()));
-        assert_eq!(got["status"], 200, "{url}: {got}");
-    }
-    for seen in [remote.last(), clear.last()] {
-        assert!(seen.head.contains("authorization: mine\r\n") && !seen.head.contains(SECRET), "{seen:?}");
-    }
-    let (_, _, log) = stdio.finish();
-    assert!(!log.contains(SECRET), "{log}");
-}
-
 #[test]
 fn proxies_of_the_machine_are_not_used() {
     let (remote, proxy) = (Remote::start(), Remote::start());
@@ -536,21 +355,4 @@ fn proxies_of_the_machine_are_not_used() {
     let mut stdio = Stdio::greeted_by(command, "2025-11-25");
     assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
     assert_eq!((remote.connections(), proxy.connections()), (1, 0));
-}
-
-#[test]
-fn without_authorities_the_operator_is_told_once() {
-    let workspace = zoo("http = [{ url = \"https://127.0.0.1:9\", networks = [\"127.0.0.0/8\"] }]");
-    let remote = Remote::secure(&["127.0.0.1"]);
-    let text = std::fs::read_to_string(workspace.config()).unwrap();
-    workspace.write("gateway.toml", text.replace("https://127.0.0.1:9", &remote.origin()));
-    workspace.write("nothing.pem", "");
-    let mut command = workspace.command(&["serve", "--stdio"]);
-    command.env("SSL_CERT_FILE", workspace.path().join("nothing.pem"));
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
-    for _ in 0..2 {
-        assert_eq!(refused(&mut stdio, &remote.url("/hello")), "ConfigurationError");
-    }
-    let (_, _, log) = stdio.finish();
-    assert_eq!(log.matches("no certificates of authorities").count(), 1, "{log}");
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::{HeaderName, Request, Response};
 use moongate_core::config::PluginConfig;
+use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ClientConfig;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -64,7 +65,7 @@ impl Outlet {
     /// # Errors
     /// The file of authorities can't be used.
     pub(super) fn new(options: Options) -> Result<Arc<Self>, CaError> {
-        Self::resolving(options, Arc::new(System::default()))
+        Self::resolving(options, Arc::new(System))
     }
 
     fn resolving(options: Options, resolver: Arc<dyn Resolver>) -> Result<Arc<Self>, CaError> {
@@ -79,6 +80,7 @@ pub(super) struct Sender {
     outlet: Arc<Outlet>,
     config: Arc<PluginConfig>,
     pool: Arc<Pool>,
+    lookups: Arc<Semaphore>,
     tls: OnceLock<Arc<ClientConfig>>,
     /// Whose certificates the operator was told of.
     told: tls::Told,
@@ -87,7 +89,8 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(outlet: Arc<Outlet>, config: Arc<PluginConfig>) -> Arc<Self> {
         let (pool, tls, told) = (Arc::default(), OnceLock::new(), tls::Told::default());
-        Arc::new(Self { outlet, config, pool, tls, told })
+        let lookups = Arc::new(Semaphore::new(resolve::AT_ONCE));
+        Arc::new(Self { outlet, config, pool, lookups, tls, told })
     }
 
     /// The same under another table: no connection goes with it.

@@ -12,7 +12,7 @@ use moongate_core::config::HttpOrigin;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::budget::Ticket;
+use super::budget::{Budget, Ticket};
 use super::failure;
 use super::pool::{Connection, Pool};
 
@@ -38,13 +38,13 @@ impl Progress {
 /// The body of a request.
 pub(super) struct Upload {
     body: WasiBody,
-    ticket: Arc<Ticket>,
+    budget: Arc<Budget>,
     progress: Arc<Progress>,
 }
 
 impl Upload {
-    pub(super) fn new(body: WasiBody, ticket: Arc<Ticket>) -> Self {
-        Self { body, ticket, progress: Arc::default() }
+    pub(super) fn new(body: WasiBody, budget: Arc<Budget>) -> Self {
+        Self { body, budget, progress: Arc::default() }
     }
 
     pub(super) fn progress(&self) -> Arc<Progress> {
@@ -69,7 +69,7 @@ impl Body for Upload {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(data) = frame.data_ref()
-            && let Err(error) = self.ticket.sends(data.len())
+            && let Err(error) = self.budget.sends(data.len())
         {
             self.progress.too_much.store(true, Ordering::Release);
             return Poll::Ready(Some(Err(error)));
@@ -89,7 +89,7 @@ impl Body for Upload {
 /// The body of an answer, with the connection that it comes from. Dropping it before its end closes the connection.
 pub(super) struct Download {
     body: Incoming,
-    ticket: Arc<Ticket>,
+    ticket: Ticket,
     /// How long it may take until something comes.
     patience: Duration,
     /// Runs while the guest waits.
@@ -107,7 +107,7 @@ pub(super) struct Source {
 }
 
 impl Download {
-    pub(super) fn new(body: Incoming, ticket: Arc<Ticket>, patience: Duration, source: Source) -> Self {
+    pub(super) fn new(body: Incoming, ticket: Ticket, patience: Duration, source: Source) -> Self {
         let mut download = Self { body, ticket, patience, waiting: None, source: Some(source) };
         if download.body.is_end_stream() {
             download.keep_connection();
@@ -151,7 +151,7 @@ impl Body for Download {
             Poll::Ready(Some(Ok(frame))) => {
                 self.waiting = None;
                 let length = frame.data_ref().map_or(0, Bytes::len);
-                match self.ticket.receives(length) {
+                match self.ticket.budget().receives(length) {
                     Ok(()) => Poll::Ready(Some(Ok(frame))),
                     Err(error) => self.fail(error),
                 }

@@ -61,13 +61,20 @@ impl Drop for Ticket {
 }
 
 impl Ticket {
+    /// What is left of the call's limits. A body on its way holds this and not the ticket: it may be the last to hear
+    /// that its request has ended.
+    pub(super) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+}
+
+impl Budget {
     /// Counts bytes of a request's body.
     ///
     /// # Errors
     /// They are more than the call may send.
     pub(super) fn sends(&self, bytes: usize) -> Result<(), Error> {
-        let Bytes { limit, .. } = self.budget.sent;
-        if self.budget.sent.take(bytes) { Ok(()) } else { Err(Error::HttpRequestBodySize(Some(limit))) }
+        if self.sent.take(bytes) { Ok(()) } else { Err(Error::HttpRequestBodySize(Some(self.sent.limit))) }
     }
 
     /// Counts bytes of an answer's body.
@@ -75,8 +82,8 @@ impl Ticket {
     /// # Errors
     /// They are more than the call may receive.
     pub(super) fn receives(&self, bytes: usize) -> Result<(), Error> {
-        let Bytes { limit, .. } = self.budget.received;
-        if self.budget.received.take(bytes) { Ok(()) } else { Err(Error::HttpResponseBodySize(Some(limit))) }
+        let limit = self.received.limit;
+        if self.received.take(bytes) { Ok(()) } else { Err(Error::HttpResponseBodySize(Some(limit))) }
     }
 }
 

@@ -68,7 +68,9 @@ impl Sender {
             tracing::debug!("`{name}` has no address: {error}");
             Error::DnsError { rcode: None, info_code: None }
         };
-        let found = self.outlet.resolver.resolve(name).await.map_err(no_address)?;
+        let turn = Arc::clone(&self.lookups).acquire_owned().await;
+        let turn = turn.map_err(|error| no_address(io::Error::other(error)))?;
+        let found = self.outlet.resolver.resolve(name, turn).await.map_err(no_address)?;
         if found.is_empty() {
             return Err(no_address(io::Error::other("the resolver knows none")));
         }

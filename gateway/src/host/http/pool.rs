@@ -60,8 +60,11 @@ impl Pool {
         }
         let mut idle = self.lock();
         let all: usize = idle.waiting.values().map(Vec::len).sum();
+        if all >= ALL {
+            return;
+        }
         let waiting = idle.waiting.entry(origin.clone()).or_default();
-        if all >= ALL || waiting.len() >= EACH {
+        if waiting.len() >= EACH {
             return;
         }
         let until = Instant::now() + IDLE;

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::body::{Download, Progress, Source, Upload};
-use super::budget::Ticket;
+use super::budget::{Budget, Ticket};
 use super::check::{Permit, Refusal, check};
 use super::pool::Connection;
 use super::{Sender, failure, is_forbidden};
@@ -67,11 +67,10 @@ impl Sender {
             }
         })?;
         let times = Times::new(options, self.config.limits.request_timeout);
-        let ticket = Arc::new(ticket);
-        let upload = Upload::new(body, Arc::clone(&ticket));
+        let upload = Upload::new(body, Arc::clone(ticket.budget()));
         let uploaded = upload.progress();
         let request = self.request(&permit, head.headers, upload, uses)?;
-        let exchanged = self.exchange(&permit, request, times, &ticket, uses).await;
+        let exchanged = self.exchange(&permit, request, times, ticket.budget(), uses).await;
         let (answer, connection, sent) = exchanged.map_err(|error| {
             let most = self.config.limits.sent.as_u64();
             if uploaded.was_too_much() { Error::HttpRequestBodySize(Some(most)) } else { error }
@@ -128,7 +127,7 @@ impl Sender {
         permit: &Permit<'_>,
         mut request: Request<Upload>,
         times: Times,
-        ticket: &Arc<Ticket>,
+        budget: &Arc<Budget>,
         uses: &Uses,
     ) -> Result<(Response<Incoming>, Connection, Arc<Progress>), Error> {
         loop {
@@ -147,7 +146,7 @@ impl Sender {
                 uses.used(|| format!("http {}", grant.written));
             }
             // A server may close a connection that waited just as the request goes out on it.
-            let mut again = is_kept.then(|| repeatable(&request, ticket)).flatten();
+            let mut again = is_kept.then(|| repeatable(&request, budget)).flatten();
             let sent = request.body().progress();
             let answer = timeout_at(times.head, connection.sender.try_send_request(request)).await;
             match answer.map_err(|_| Error::HttpResponseTimeout)? {
@@ -170,13 +169,13 @@ impl Sender {
 }
 
 /// The same request once more, where sending it twice does no harm: one that only reads, and has no body.
-fn repeatable(request: &Request<Upload>, ticket: &Arc<Ticket>) -> Option<Request<Upload>> {
+fn repeatable(request: &Request<Upload>, budget: &Arc<Budget>) -> Option<Request<Upload>> {
     let only_reads = [Method::GET, Method::HEAD].contains(request.method());
     if !only_reads || !request.body().is_end_stream() || request.headers().contains_key(CONTENT_LENGTH) {
         return None;
     }
     let nothing = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
-    let mut same = Request::new(Upload::new(nothing, Arc::clone(ticket)));
+    let mut same = Request::new(Upload::new(nothing, Arc::clone(budget)));
     *same.method_mut() = request.method().clone();
     *same.uri_mut() = request.uri().clone();
     *same.headers_mut() = request.headers().clone();

@@ -13,6 +13,7 @@ use http_body_util::{BodyExt as _, Empty};
 use moongate_core::config::{PluginConfig, from_text};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::AbortOnDropHandle;
 use wasmtime_wasi_http::Error;
 
@@ -35,7 +36,7 @@ impl Fake {
 }
 
 impl Resolver for Fake {
-    fn resolve<'a>(&'a self, _: &'a str) -> Lookup<'a> {
+    fn resolve<'a>(&'a self, _: &'a str, _: OwnedSemaphorePermit) -> Lookup<'a> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let mut answers = self.answers.lock().unwrap();
         let answer = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };

@@ -1,0 +1,148 @@
+//! How much, how long, how many; and servers that misbehave. Each refusal is an error that the plugin reads.
+
+use moongate_tests::{Remote, Stdio, Usage, text};
+use serde_json::{Value, json};
+
+use super::{all_of, get, refused, request, zoo};
+
+#[test]
+fn limits_of_requests_are_errors_that_the_plugin_can_read() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!(
+        "{}\n[plugins.zoo.limits]\nrequests = 5\nrequests_at_once = 3\nsent = \"64KiB\"\nreceived = \"1MiB\"\n\
+         request_timeout = \"1s\"",
+        all_of(&remote)
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut said =
+        |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
+    let many = said("http_many", json!({ "url": remote.url("/hello") }));
+    assert_eq!(many, "5 answered, then refused: ConnectionLimitReached");
+    let at_once = said("http_at_once", json!({ "url": remote.url("/stall") }));
+    assert_eq!(at_once, "3 open, then refused: ConnectionLimitReached");
+    let all = said("http_upload", json!({ "url": remote.url("/echo"), "bytes": 65536 }));
+    assert_eq!(all, "200, all written");
+    let more = said("http_upload", json!({ "url": remote.url("/echo"), "bytes": 65537 }));
+    assert_eq!(more, "refused: HttpRequestBodySize(Some(65536))");
+    let all = get(&mut stdio, &remote.url("/bytes/1048576"));
+    assert_eq!((&all["refused"], &all["read"]), (&Value::Null, &json!(1_048_576)));
+    for path in ["/bytes/1048577", "/flood"] {
+        let more = get(&mut stdio, &remote.url(path));
+        assert_eq!(more["refused"], "HttpResponseBodySize(Some(1048576))", "{path}");
+        assert!(more["read"].as_u64().unwrap() <= 1_048_576, "{path}");
+    }
+    let silent = get(&mut stdio, &remote.url("/hang"));
+    assert_eq!(silent["refused"], "HttpResponseTimeout");
+    let silent = get(&mut stdio, &remote.url("/stall"));
+    assert_eq!((&silent["refused"], &silent["read"]), (&json!("ConnectionReadTimeout"), &json!(1)));
+}
+
+#[test]
+fn a_plugin_may_ask_for_less_time_than_it_has() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!(
+        "{}\n[plugins.zoo.limits]\ntimeout = \"1h\"\nrequest_timeout = \"1h\"",
+        all_of(&remote)
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for milliseconds in [0, 50] {
+        let got = request(&mut stdio, json!({ "url": remote.url("/hang"), "first_byte_ms": milliseconds }));
+        assert!(
+            ["HttpResponseTimeout", "ConnectionTimeout"].contains(&got["refused"].as_str().unwrap()),
+            "{got}"
+        );
+        let got =
+            request(&mut stdio, json!({ "url": remote.url("/stall"), "between_bytes_ms": milliseconds }));
+        assert_eq!(got["refused"], "ConnectionReadTimeout", "{got}");
+    }
+    remote.until_open(0);
+}
+
+#[test]
+fn servers_that_misbehave_are_errors_and_hold_up_nobody() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for (path, error) in [
+        ("/heads", "HttpResponseHeaderSectionSize(None)"),
+        ("/many-headers", "HttpResponseHeaderSectionSize(None)"),
+        ("/short", "HttpResponseIncomplete"),
+        ("/cut", "HttpResponseIncomplete"),
+        ("/upgrade", "HttpUpgradeFailed"),
+    ] {
+        assert_eq!(refused(&mut stdio, &remote.url(path)), error, "{path}");
+        remote.until_open(0);
+    }
+    let early = stdio.call("zoo_http_upload", json!({ "url": remote.url("/early"), "bytes": 1_000_000 }));
+    assert!(text(&early).starts_with("413"), "{early}");
+    assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
+    let gone = { Remote::start().url("/hello") };
+    assert_eq!(refused(&mut stdio, &gone), "HttpRequestDenied");
+}
+
+#[test]
+fn nobody_listening_is_an_error_of_its_own() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let workspace =
+        zoo(&format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}, \"http://*.invalid\"]"));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!(refused(&mut stdio, &url), "ConnectionRefused");
+    assert!(refused(&mut stdio, "http://nowhere.invalid/").starts_with("DnsError"));
+}
+
+#[test]
+fn when_a_call_ends_its_requests_end() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!("{}\n[plugins.zoo.limits]\ntimeout = \"1s\"", all_of(&remote)));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for path in ["/hang", "/stall", "/flood"] {
+        let answer = stdio.call("zoo_http_and_hang", json!({ "url": remote.url(path) }));
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        remote.until_open(0);
+    }
+    let answer = stdio.call("zoo_http_request", json!({ "request": { "url": remote.url("/hang") } }));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    remote.until_open(0);
+    assert_eq!(remote.connections(), 4);
+}
+
+#[test]
+fn when_nobody_waits_for_a_call_any_more_its_requests_end() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!("{}\n[plugins.zoo.limits]\ntimeout = \"1h\"", all_of(&remote)));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for (id, path) in [(70, "/hang"), (71, "/stall"), (72, "/flood")] {
+        let arguments = json!({ "url": remote.url(path) });
+        let call = json!({ "name": "zoo_http_and_hang", "arguments": arguments });
+        stdio.send(&moongate_tests::request(id, "tools/call", call));
+        remote.until_open(1);
+        let cancel = json!({ "requestId": id });
+        stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
+        remote.until_open(0);
+    }
+}
+
+#[test]
+fn many_calls_that_give_their_requests_up_leave_no_connection_behind() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut calls = |rounds: u64| {
+        for id in 0..rounds {
+            for (tool, path) in
+                [("http_at_once", "/stall"), ("http_at_once", "/flood"), ("http_upload", "/early")]
+            {
+                let arguments = json!({ "url": remote.url(path) });
+                let answer = stdio.call(&format!("zoo_{tool}"), arguments);
+                assert!(answer["result"]["content"].is_array(), "{id} {tool}: {answer}");
+            }
+        }
+        remote.until_open(0);
+        Usage::of(stdio.pid()).descriptors
+    };
+    let before = calls(2);
+    let after = calls(20);
+    assert!(after <= before + 2, "{before} descriptors became {after}");
+}
