@@ -160,7 +160,7 @@ impl Served {
             Era::Handshake => {
                 let params =
                     json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
-                request(0, "initialize", params)
+                request(0, "initialize", &params)
             }
             Era::Stateless => stateless(0, revision, "server/discover", json!({})),
         };
@@ -168,7 +168,7 @@ impl Served {
         for (id, method) in (1..).zip(methods) {
             let params = params(method);
             let message = match revision.era() {
-                Era::Handshake => request(id, method, params),
+                Era::Handshake => request(id, method, &params),
                 Era::Stateless => stateless(id, revision, method, params),
             };
             self.line(&connection, revision, &message, hear);
@@ -213,7 +213,7 @@ fn params(method: &str) -> Value {
     }
 }
 
-fn request(id: u64, method: &str, params: Value) -> Value {
+fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
@@ -225,5 +225,5 @@ fn stateless(id: u64, revision: Revision, method: &str, mut params: Value) -> Va
         },
         "io.modelcontextprotocol/clientInfo": { "name": "fuzz", "version": "1" },
     });
-    request(id, method, params)
+    request(id, method, &params)
 }

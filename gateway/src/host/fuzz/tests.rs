@@ -39,7 +39,7 @@ fn seeded(corpus: &str, fuzz: fn(&[u8], &mut Hear<'_>)) -> usize {
         let mut random = Random(seed);
         for round in 0..ROUNDS {
             let length = random.below(1 + round as u64 * 8);
-            let bytes: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+            let bytes: Vec<u8> = (0..length).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
             let judged = catch_unwind(AssertUnwindSafe(|| heard += judge(fuzz, &bytes)));
             assert!(judged.is_ok(), "seed {seed}, round {round}: {}", bytes.escape_ascii());
         }
