@@ -94,3 +94,24 @@ fn check_names_grants_that_nothing_uses_and_wishes_that_nothing_grants() {
     let output = fitting.run(&["check"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
+
+#[test]
+fn a_call_says_which_grants_it_used_and_which_it_lacked() {
+    let without = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n");
+    let call = ["call", "keeper_get", "key=a", "--explain"];
+    let output = without.run(&call);
+    let told = said(&output.stderr);
+    assert!(
+        told.contains("lacked\n") && told.contains("[plugins.keeper.allow]\n  state = true\n"),
+        "{output:?}"
+    );
+    let with =
+        Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n");
+    let output = with.run(&call);
+    assert!(output.status.success() && said(&output.stderr).contains("used\n  state\n"), "{output:?}");
+    let explained = document(&with, &["call", "keeper_get", "key=a", "--explain", "--format", "json"]);
+    assert_eq!(explained["grants"]["used"][0], "state", "{explained}");
+    assert_eq!(explained["grants"]["lacked"], serde_json::json!([]), "{explained}");
+    let plain = document(&with, &["call", "keeper_get", "key=a", "--format", "json"]);
+    assert!(plain.get("grants").is_none(), "{plain}");
+}
