@@ -11,7 +11,7 @@ struct Nothing;
 impl Environment for Nothing {
     fn variable(&self, name: &str) -> Result<String, std::env::VarError> {
         match name {
-            "HOME" => Ok("/home/someone".to_owned()),
+            "HOME" => Ok("/nobody".to_owned()),
             "LANG" => Ok("C".to_owned()),
             _ => Err(std::env::VarError::NotPresent),
         }
