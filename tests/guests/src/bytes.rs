@@ -17,7 +17,8 @@ const PIECE: usize = 64 << 10;
 pub(crate) const READING: [&str; 6] = ["file", "descriptor", "stream", "skip", "splice", "folder"];
 
 /// The ways to write.
-pub(crate) const WRITING: [&str; 6] = ["file", "append", "descriptor", "stream", "zeros", "size"];
+pub(crate) const WRITING: [&str; 8] =
+    ["file", "append", "descriptor", "stream", "zeros", "size", "files", "folders"];
 
 /// How it went on until it was refused.
 struct Course {
@@ -103,6 +104,16 @@ pub(crate) fn write(path: &str, way: &str) -> String {
             let file = OpenOptions::new().append(true).create(true).open(path);
             file.and_then(|mut file| file.write_all(&piece)).map_err(said).map(whole)
         }),
+        "files" | "folders" => {
+            let mut made = 0;
+            again(|| {
+                made += 1;
+                let path = format!("{path}{made}");
+                let new =
+                    if way == "files" { File::create(path).map(drop) } else { std::fs::create_dir(path) };
+                new.map(|()| 1).map_err(said)
+            })
+        }
         "size" => {
             let mut size = 0;
             again(|| {

@@ -85,6 +85,20 @@ fn what_a_call_writes_to_files_ends_in_every_way() {
 }
 
 #[test]
+fn what_is_made_counts_though_nothing_is_in_it() {
+    let workspace = workspace();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for way in ["files", "folders"] {
+        let path = format!("/in/folder/{way}-");
+        let answer = stdio.call("zoo_write_without_end", json!({ "path": path, "way": way }));
+        let (made, ended) = course(text(&answer));
+        assert!(ended.to_lowercase().contains("quota"), "{way}: {answer}");
+        assert_eq!(made, (1 << 20) / 4096, "{way}");
+        all_is_well(&mut stdio);
+    }
+}
+
+#[test]
 fn a_file_of_exactly_as_much_as_may_be_read_is_read() {
     let workspace = workspace();
     workspace.write("in/exact.txt", "y".repeat(1 << 20));

@@ -25,8 +25,11 @@ mod streams;
 
 pub(in crate::host) use self::quota::Quota;
 
-/// What a name in a directory counts beside its own bytes.
+/// What a name in a directory counts beside its own bytes, when it is read.
 const ENTRY: u64 = 32;
+
+/// What a new file, directory or link counts, however little is in it: about what it takes on the disk.
+const MADE: u64 = 4 << 10;
 
 type Question = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
 type Answer<T> = (std::result::Result<T, ErrorCode>,);
@@ -42,6 +45,13 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         Box::new(set_size(store, question))
     })?;
     types.func_wrap_async("[method]descriptor.rename-at", |store, question| Box::new(rename(store, question)))?;
+    types.func_wrap_async("[method]descriptor.create-directory-at", |store, question| {
+        Box::new(create_directory(store, question))
+    })?;
+    types.func_wrap_async("[method]descriptor.symlink-at", |store, question| {
+        Box::new(symlink(store, question))
+    })?;
+    types.func_wrap_async("[method]descriptor.link-at", |store, question| Box::new(link(store, question)))?;
     types.func_wrap("[method]descriptor.read-via-stream", read_via_stream)?;
     types.func_wrap("[method]descriptor.write-via-stream", write_via_stream)?;
     types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
@@ -70,20 +80,65 @@ async fn open(
     mut store: StoreContextMut<'_, State>,
     (dir, path_flags, path, open_flags, flags): Question,
 ) -> Result<Answer<Resource<Descriptor>>> {
-    let mut files = store.data_mut().filesystem();
+    let state = store.data_mut();
     let again = Resource::new_borrow(dir.rep());
     // What isn't there may be made; any other reason not to look at it is also one not to open it.
-    if let Ok(found) = files.stat_at(again, path_flags, path.clone()).await {
-        match found.type_ {
+    match state.filesystem().stat_at(again, path_flags, path.clone()).await {
+        Ok(found) => match found.type_ {
             DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => {}
             DescriptorType::Fifo
             | DescriptorType::BlockDevice
             | DescriptorType::CharacterDevice
             | DescriptorType::Socket
             | DescriptorType::Unknown => return Ok((Err(ErrorCode::NotPermitted),)),
+        },
+        Err(_) if open_flags.contains(OpenFlags::CREATE) => {
+            if let Err(exceeded) = state.files.write(MADE) {
+                return Ok(quota(exceeded));
+            }
         }
+        Err(_) => {}
     }
-    answer(files.open_at(dir, path_flags, path, open_flags, flags).await)
+    answer(state.filesystem().open_at(dir, path_flags, path, open_flags, flags).await)
+}
+
+async fn create_directory(
+    mut store: StoreContextMut<'_, State>,
+    (dir, path): (Resource<Descriptor>, String),
+) -> Result<Answer<()>> {
+    let state = store.data_mut();
+    if let Err(exceeded) = state.files.write(MADE) {
+        return Ok(quota(exceeded));
+    }
+    answer(state.filesystem().create_directory_at(dir, path).await)
+}
+
+async fn symlink(
+    mut store: StoreContextMut<'_, State>,
+    (dir, to, path): (Resource<Descriptor>, String, String),
+) -> Result<Answer<()>> {
+    let state = store.data_mut();
+    if let Err(exceeded) = state.files.write(MADE) {
+        return Ok(quota(exceeded));
+    }
+    answer(state.filesystem().symlink_at(dir, to, path).await)
+}
+
+async fn link(
+    mut store: StoreContextMut<'_, State>,
+    (dir, flags, path, new_dir, new_path): (
+        Resource<Descriptor>,
+        PathFlags,
+        String,
+        Resource<Descriptor>,
+        String,
+    ),
+) -> Result<Answer<()>> {
+    let state = store.data_mut();
+    if let Err(exceeded) = state.files.write(MADE) {
+        return Ok(quota(exceeded));
+    }
+    answer(state.filesystem().link_at(dir, flags, path, new_dir, new_path).await)
 }
 
 async fn read(
@@ -201,3 +256,6 @@ fn error_code(
     }
     Ok((state.filesystem().filesystem_error_code(error)?,))
 }
+
+#[cfg(test)]
+mod tests;

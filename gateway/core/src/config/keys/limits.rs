@@ -95,13 +95,14 @@ pub static LIMITS: &[Key] = &[
         "read",
         Kind::Size(Number { most: 1 << 40, ..Number::any() }),
         "\"256MiB\"",
-        "What a call reads from files.",
+        "What a call reads from files, and the names that it reads in directories.",
     ),
     optional(
         "written",
         Kind::Size(Number { most: 1 << 40, ..Number::any() }),
         "\"64MiB\"",
-        "What a call writes to files.",
+        "What a call writes to files: the bytes that it writes, those by which files grow, and 4 KiB for each file, \
+         directory or link that it makes.",
     ),
     optional(
         "concurrency",
