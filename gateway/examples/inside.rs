@@ -12,7 +12,7 @@ use moongate::host::{HostOptions, OutgoingOptions, WasmHost};
 use moongate::metrics::Metrics;
 use moongate_core::call::{CallContext, Outcome};
 use moongate_core::catalog::{Catalog, Member};
-use moongate_core::config::PluginConfig;
+use moongate_core::config::{Instances, PluginConfig};
 use moongate_core::dispatch::{Arguments, CallKind, Called, Dispatcher, Ended, Observer as _};
 use moongate_core::gate::Gate;
 use moongate_core::mcp::{Method, Revision};
@@ -60,9 +60,11 @@ async fn measure(source: PathBuf) -> Result<Value> {
         outgoing: OutgoingOptions::default(),
     };
     let host = WasmHost::new(options)?;
-    let dispatcher = dispatcher(&host, source).await?;
+    let reusing = dispatcher(&host, source.clone(), Instances::Reused).await?;
+    let dispatcher = dispatcher(&host, source, Instances::Fresh).await?;
 
     let (mut small, mut large) = (calls(&dispatcher, 100).await?, calls(&dispatcher, 64 << 10).await?);
+    let mut reused = calls(&reusing, 100).await?;
     let counting = counting(&dispatcher)?;
     let mut idle = timers().await?;
 
@@ -81,6 +83,7 @@ async fn measure(source: PathBuf) -> Result<Value> {
     Ok(json!({
         "dispatch_p50_us": micros(&mut small, 0.5),
         "dispatch_p99_us": micros(&mut small, 0.99),
+        "dispatch_reused_p50_us": micros(&mut reused, 0.5),
         "dispatch_64kib_p50_us": micros(&mut large, 0.5),
         "counting_ns": counting,
         "timer_idle_p50_us": micros(&mut idle, 0.5),
@@ -92,9 +95,10 @@ async fn measure(source: PathBuf) -> Result<Value> {
 }
 
 /// The zoo alone, under its tools' own names.
-async fn dispatcher(host: &WasmHost, source: PathBuf) -> Result<Dispatcher> {
+async fn dispatcher(host: &WasmHost, source: PathBuf, instances: Instances) -> Result<Dispatcher> {
     let mut config = PluginConfig::bare(PluginId::new("zoo")?, source);
     config.prefix = String::new();
+    config.instances = instances;
     let config = Arc::new(config);
     let candidate = host.read(&config).await?;
     let plugin = host.load(Arc::clone(&config), candidate).await?;

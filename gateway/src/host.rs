@@ -27,6 +27,7 @@ mod meter;
 mod output;
 mod plugin;
 mod read;
+mod reuse;
 mod state;
 mod store;
 mod text;
@@ -46,6 +47,7 @@ use self::code::{Code, Generations};
 use self::engine::Ticker;
 use self::http::Outlet;
 use self::load::Loader;
+use self::reuse::Waiting;
 use self::state::Stores;
 
 pub use self::compiler::compile_if_asked;
@@ -97,6 +99,8 @@ pub struct Gauges {
     pub calls: u32,
     /// Loaded components of all plugins, see [`WasmHost::generations`].
     pub generations: u32,
+    /// Instances that wait for their next call.
+    pub idle: u32,
     /// Instances of components; zero where there is no pool.
     pub instances: u64,
     /// Linear memories in use; zero where there is no pool.
@@ -131,7 +135,8 @@ impl WasmHost {
         };
         let loader = Loader { linker, cache, compiling: Arc::default() };
         let outlet = Outlet::new(outgoing)?;
-        let shared = Shared { ticker, inbox, stores: Stores::new(state), outlet };
+        let waiting = Waiting::new(concurrency);
+        let shared = Shared { ticker, inbox, stores: Stores::new(state), outlet, waiting };
         let (loader, shared) = (Arc::new(loader), Arc::new(shared));
         Ok(Self { loader, shared, generations: Generations::default(), cache_problem })
     }
@@ -177,6 +182,17 @@ impl WasmHost {
         self.generations.counts()
     }
 
+    /// How many instances of each plugin wait for their next call. Plugins that have none aren't there.
+    #[must_use]
+    pub fn idle(&self) -> BTreeMap<PluginId, u32> {
+        self.shared.waiting.counts()
+    }
+
+    /// Ends the instances that wait for their next call.
+    pub fn end_idle(&self) {
+        self.shared.waiting.clear();
+    }
+
     /// Why compiled code can't be kept, if it can't.
     #[must_use]
     pub fn cache_problem(&self) -> Option<&FolderError> {
@@ -192,12 +208,14 @@ impl WasmHost {
     #[must_use]
     pub fn gauges(&self) -> Gauges {
         let (calls, generations) = (self.shared.ticker.count(), self.generations.total());
+        let idle = self.shared.waiting.total();
         let Some(pool) = self.loader.linker.engine().pooling_allocator_metrics() else {
-            return Gauges { calls, generations, ..Gauges::default() };
+            return Gauges { calls, generations, idle, ..Gauges::default() };
         };
         Gauges {
             calls,
             generations,
+            idle,
             instances: pool.component_instances(),
             memories: pool.memories() as u64,
             tables: pool.tables() as u64,

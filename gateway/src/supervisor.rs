@@ -298,6 +298,17 @@ impl Supervisor {
         self.host.generations()
     }
 
+    /// How many instances of each plugin wait for their next call.
+    #[must_use]
+    pub fn idle(&self) -> BTreeMap<PluginId, u32> {
+        self.host.idle()
+    }
+
+    /// Ends the instances that wait for their next call: there will be none.
+    pub fn end_idle(&self) {
+        self.host.end_idle();
+    }
+
     /// The permits of all plugins.
     #[must_use]
     pub fn gate(&self) -> &Arc<Gate> {

@@ -62,6 +62,7 @@ impl Operator {
                     status: &status,
                     gauges: supervisor.gauges(),
                     generations: supervisor.generations(),
+                    idle: supervisor.idle(),
                     loads: supervisor.gate().loads(),
                     clients: server.gauges(),
                 })

@@ -179,6 +179,7 @@ impl App {
         if let Some(operator) = self.operator.take() {
             operator.end().await;
         }
+        self.supervisor.end_idle();
         // Anything but zero after a clean stop is a leak.
         let Gauges { calls, instances, memories, tables, stacks, .. } = self.supervisor.gauges();
         tracing::debug!(calls, instances, memories, tables, stacks, "what the pool still holds");

@@ -1,7 +1,8 @@
-//! One call: a fresh instance, the question, its limits, and what became of it.
+//! One call: an instance, the question, its limits, and what became of it.
 //!
-//! Nothing of a call outlives it: the instance and the store are dropped with the future, whenever that is. What the
-//! guest does wrong comes back as a [`CallError`].
+//! The instance is a fresh one, and nothing of a call outlives it: instance and store are dropped with the future,
+//! whenever that is. Only where the plugin's table has it so an instance that has answered waits for another call, see
+//! [`reuse`]. What the guest does wrong comes back as a [`CallError`].
 
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use moongate_core::call::{CallContext, CallError};
-use moongate_core::config::PluginConfig;
+use moongate_core::config::{Instances, PluginConfig};
 use moongate_core::names::Principal;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -22,10 +23,11 @@ use super::code::{Code, Lease};
 use super::engine::Ticker;
 use super::events::{Changes, Inbox};
 use super::exports::Exports;
-use super::grants::GrantError;
+use super::grants::{self, GrantError};
 use super::http::{Outlet, Sender};
 use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
+use super::reuse::{self, Own, Stay, Waiting};
 use super::state::{Access, Stores};
 use super::store::{self, Reached, State, StoreError};
 use super::uses::Told;
@@ -51,6 +53,34 @@ pub(super) struct Shared {
     pub(super) inbox: Option<Arc<Inbox>>,
     pub(super) stores: Stores,
     pub(super) outlet: Arc<Outlet>,
+    /// Instances that wait for their next call.
+    pub(super) waiting: Arc<Waiting<Warm>>,
+}
+
+/// An instance in its store.
+pub(super) struct Warm {
+    store: Store<State>,
+    instance: Instance,
+    reuse: Reuse,
+}
+
+/// What decides whether a call may come to an instance that has served others.
+struct Reuse {
+    /// Whom it serves.
+    principal: Principal,
+    /// How many calls it has served.
+    served: u32,
+    /// The granted directories that it knows.
+    places: Vec<Option<(u64, u64)>>,
+}
+
+/// Where a call is served.
+struct Seat {
+    store: Store<State>,
+    /// None: it is still to be made.
+    instance: Option<Instance>,
+    /// None: it is for this call only.
+    reuse: Option<Reuse>,
 }
 
 /// A component, ready to be instantiated, with what its instances may do.
@@ -62,6 +92,8 @@ pub(super) struct Sandbox {
     /// What the operator was told that it wants and isn't granted.
     pub(super) told: Arc<Told>,
     pub(super) sender: Arc<Sender>,
+    /// Its instances that wait for their next call.
+    pub(super) own: Own<Warm>,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -76,24 +108,24 @@ enum End<T> {
 
 impl Sandbox {
     pub(super) fn new(config: Arc<PluginConfig>, code: Arc<Code>, shared: Arc<Shared>) -> Self {
-        let access = shared.stores.of(&config);
+        let (access, own) = (shared.stores.of(&config), shared.waiting.own(config.id.clone()));
         let sender = Sender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
-        Self { config, code: Lease::new(code), access, told: Arc::default(), sender, shared }
+        Self { config, code: Lease::new(code), access, told: Arc::default(), sender, own, shared }
     }
 
     /// The same code under another table.
     pub(super) fn under(&self, config: Arc<PluginConfig>) -> Self {
-        let Self { config: before, code, access: _, told, sender, shared } = self;
+        let Self { config: before, code, access: _, told, sender, own: _, shared } = self;
         let (told, sender) = if Arc::ptr_eq(before, &config) {
             (Arc::clone(told), Arc::clone(sender))
         } else {
             (Arc::default(), sender.under(Arc::clone(&config)))
         };
-        let access = shared.stores.of(&config);
-        Self { access, config, code: code.another(), told, sender, shared: Arc::clone(shared) }
+        let (access, own) = (shared.stores.of(&config), shared.waiting.own(config.id.clone()));
+        Self { access, config, code: code.another(), told, sender, own, shared: Arc::clone(shared) }
     }
 
-    /// Makes an instance, asks it for somebody, and drops it.
+    /// Asks an instance for somebody.
     ///
     /// # Errors
     /// A limit was hit, the guest trapped, or the caller lost interest.
@@ -103,17 +135,22 @@ impl Sandbox {
         question: A,
     ) -> Result<A::Answer, CallError> {
         let changes = Changes::new(self.config.id.clone(), self.shared.inbox.clone());
-        self.run(context, self.config.limits.timeout, changes, question).await
+        let sharer = match self.config.instances {
+            Instances::Reused if reuse::shares(&context.principal) => Some(context.principal.clone()),
+            Instances::Reused | Instances::Fresh => None,
+        };
+        self.run(context, self.config.limits.timeout, changes, sharer, question).await
     }
 
-    /// The same for the gateway itself, which asks what the plugin offers: that this has changed is no news then.
+    /// Asks a fresh instance for the gateway itself, which wants to know what the plugin offers: that this has changed
+    /// is no news then.
     ///
     /// # Errors
     /// A limit was hit, or the guest trapped.
     pub(super) async fn ask_itself<A: Ask>(&self, question: A) -> Result<A::Answer, CallError> {
         let context = Arc::new(CallContext::internal(Principal::Local));
         let changes = Changes::new(self.config.id.clone(), None);
-        self.run(context, self.config.limits.describe_timeout, changes, question).await
+        self.run(context, self.config.limits.describe_timeout, changes, None, question).await
     }
 
     async fn run<A: Ask>(
@@ -121,6 +158,7 @@ impl Sandbox {
         context: Arc<CallContext>,
         time: Duration,
         changes: Changes,
+        sharer: Option<Principal>,
         question: A,
     ) -> Result<A::Answer, CallError> {
         let limits = &self.config.limits;
@@ -138,12 +176,17 @@ impl Sandbox {
             sender: Arc::clone(&self.sender),
             peak: Arc::clone(&code.peak),
         };
-        let mut store = store::store(code.pre.engine(), &self.config, context, time, &meter, reached)
+        let mut seat = self
+            .seat(&code, sharer, context, time, &meter, reached)
             .map_err(|error| self.no_store(&error))?;
         let end = {
+            let Seat { store, instance, reuse: _ } = &mut seat;
             let work = pin!(async {
-                let instance = code.pre.instantiate_async(&mut store).await?;
-                question.ask(&code.exports, &mut store, &instance).await
+                let instance = match instance {
+                    Some(warm) => warm,
+                    none => none.insert(code.pre.instantiate_async(&mut *store).await?),
+                };
+                question.ask(&code.exports, store, instance).await
             });
             // A panic can only come from the host's own functions; it ends this call and no other.
             let work = pin!(AssertUnwindSafe(Metered { meter, inner: work }).catch_unwind());
@@ -152,13 +195,56 @@ impl Sandbox {
             supervise(work, time, &cancel, grace, self.code.over()).await
         };
         match end {
-            End::Answered(Ok(answer)) => Ok(answer),
-            End::Answered(Err(error)) => Err(classify(&error, store.data(), limits)),
+            End::Answered(Ok(answer)) => {
+                if !cancel.is_cancelled() {
+                    self.park(seat);
+                }
+                Ok(answer)
+            }
+            End::Answered(Err(error)) => Err(classify(&error, seat.store.data(), limits)),
             End::Panicked => Err(CallError::Internal("a function of the host panicked".to_owned())),
             End::TimedOut => Err(CallError::Timeout(time)),
             End::Cancelled => Err(CallError::Cancelled),
             End::Replaced => Err(CallError::Replaced),
         }
+    }
+
+    /// Where to serve a call of `sharer`: an instance that waits for that, or else a store for a fresh one. `sharer`:
+    /// who may have it afterwards; none: nobody.
+    fn seat(
+        &self,
+        code: &Code,
+        sharer: Option<Principal>,
+        context: Arc<CallContext>,
+        time: Duration,
+        meter: &Arc<Meter>,
+        reached: Reached,
+    ) -> Result<Seat, StoreError> {
+        let places = sharer.as_ref().map(|_| grants::places(&self.config.allow)).unwrap_or_default();
+        let warm = sharer.as_ref().and_then(|principal| self.own.take(principal));
+        if let Some(Warm { mut store, instance, reuse }) = warm.filter(|warm| warm.reuse.places == places) {
+            store.data_mut().take_up(context, time, meter, reached)?;
+            store.set_epoch_deadline(1);
+            return Ok(Seat { store, instance: Some(instance), reuse: Some(reuse) });
+        }
+        self.shared.waiting.make_room(|| self.shared.ticker.count());
+        let store = store::store(code.pre.engine(), &self.config, context, time, meter, reached)?;
+        let reuse = sharer.map(|principal| Reuse { principal, served: 0, places });
+        Ok(Seat { store, instance: None, reuse })
+    }
+
+    /// Lets the instance of a call that was answered wait for the next one, if it may.
+    fn park(&self, seat: Seat) {
+        let Seat { mut store, instance: Some(instance), reuse: Some(mut reuse) } = seat else { return };
+        let limits = &self.config.limits;
+        reuse.served += 1;
+        if reuse.served >= limits.reuse_calls || !store.data_mut().is_reusable() {
+            return;
+        }
+        store.data_mut().rest();
+        let stay = Stay { until: Instant::now() + limits.reuse_idle, most: limits.concurrency };
+        let principal = reuse.principal.clone();
+        self.own.park(principal, Warm { store, instance, reuse }, stay, || self.shared.ticker.count());
     }
 
     /// The paths of this machine are for the log, not for the caller.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use moongate_core::config::{DirGrant, DirMode, Grants};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
-use super::output::{Captured, Output, Stream};
+use super::output::{Captured, Nothing, Output, Stream};
 
 /// Random bytes that a guest may ask for at once.
 const RANDOM: u64 = 64 << 10;
@@ -23,10 +23,20 @@ pub(super) struct GrantError {
     pub(super) reason: String,
 }
 
+/// Which directories stand where the granted ones are, by device and number; those that don't aren't there.
+///
+/// Asked before [`context`] opens them, it can only be older than what was opened.
+pub(super) fn places(grants: &Grants) -> Vec<Option<(u64, u64)>> {
+    use std::os::unix::fs::MetadataExt as _;
+    let place = |dir: &DirGrant| std::fs::metadata(&dir.host).ok().map(|found| (found.dev(), found.ino()));
+    grants.dirs.iter().map(place).collect()
+}
+
 /// The context of one call.
 pub(super) fn context(grants: &Grants, output: &Arc<Output>) -> Result<WasiCtx, GrantError> {
     let mut wasi = WasiCtxBuilder::new();
-    wasi.stdout(Captured(Arc::clone(output), Stream::Stdout))
+    wasi.stdin(Nothing(Arc::clone(output)))
+        .stdout(Captured(Arc::clone(output), Stream::Stdout))
         .stderr(Captured(Arc::clone(output), Stream::Stderr))
         .max_random_size(RANDOM)
         .allow_tcp(false)

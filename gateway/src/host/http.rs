@@ -111,6 +111,11 @@ impl Outgoing {
         let budget = Budget::new(&sender.config.limits);
         Self { sender, budget, uses }
     }
+
+    /// Lets go of the call that made them. None runs any more.
+    pub(super) fn rest(&mut self) {
+        self.uses = self.uses.of_nobody();
+    }
 }
 
 /// How a request fares, as the bindings want it: the answer, and what is left to do beside it, which is nothing.

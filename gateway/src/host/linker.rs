@@ -18,6 +18,7 @@ use super::text;
 
 pub(super) mod files;
 mod needs;
+pub(super) mod standing;
 
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "moongate:plugin";
@@ -97,6 +98,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     files::add_to_linker(&mut linker)?;
     http::add_to_linker(&mut linker)?;
+    standing::add_to_linker(&mut linker)?;
     types::add_to_linker::<State, Own>(&mut linker, |state| state)?;
     request::add_to_linker::<State, Own>(&mut linker, |state| state)?;
     cancellation::add_to_linker::<State, Own>(&mut linker, |state| state)?;

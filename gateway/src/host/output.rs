@@ -1,14 +1,16 @@
-//! What a guest prints: line by line into the log, with the plugin's name, never to the gateway's own stdout.
+//! The standard streams. What a guest prints goes line by line into the log, with the plugin's name, never to the gateway's
+//! own stdout.
 //!
 //! Beyond the limit it is counted and dropped, and the stream never reports an error, because a guest's `println!`
 //! would panic on one. The last lines of stderr are remembered: they say why a guest panicked.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use moongate_core::names::PluginId;
-use tokio::io::AsyncWrite;
-use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use tokio::io::{AsyncRead, AsyncWrite};
+use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
+use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
 use super::text;
 
@@ -37,11 +39,13 @@ impl Stream {
     }
 }
 
-/// Both streams of one call.
+/// Both streams of one call, and then of the next one if that comes to the same instance.
 #[derive(Debug)]
 pub(super) struct Output {
     plugin: PluginId,
     state: Mutex<State>,
+    /// How many standard streams the guest holds, input included.
+    held: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -60,15 +64,18 @@ struct State {
 impl Output {
     /// `limit`: how many bytes of both streams together are shown.
     pub(super) fn new(plugin: PluginId, limit: u64) -> Arc<Self> {
-        let state = State {
-            left: limit,
-            lines: limit.div_ceil(LINE_AT_LEAST),
-            dropped: 0,
-            stdout: Vec::new(),
-            stderr: Vec::new(),
-            tail: Vec::new(),
-        };
-        Arc::new(Self { plugin, state: Mutex::new(state) })
+        let state = Mutex::new(State::new(limit));
+        Arc::new(Self { plugin, state, held: AtomicUsize::new(0) })
+    }
+
+    /// Begins anew for another call. To be called after [`Self::finish`].
+    pub(super) fn renew(&self, limit: u64) {
+        self.with(|state| *state = State::new(limit));
+    }
+
+    /// How many standard streams the guest holds, input included.
+    pub(super) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// Shows what stands in an unfinished line, and says how much was dropped.
@@ -147,6 +154,17 @@ impl Output {
 }
 
 impl State {
+    fn new(limit: u64) -> Self {
+        Self {
+            left: limit,
+            lines: limit.div_ceil(LINE_AT_LEAST),
+            dropped: 0,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            tail: Vec::new(),
+        }
+    }
+
     fn buffer(&mut self, stream: Stream) -> &mut Vec<u8> {
         match stream {
             Stream::Stdout => &mut self.stdout,
@@ -162,8 +180,8 @@ impl State {
     }
 }
 
-/// One of the two streams, as the guest sees it.
-#[derive(Debug, Clone)]
+/// One of the two streams, for the guest to get.
+#[derive(Debug)]
 pub(super) struct Captured(pub(super) Arc<Output>, pub(super) Stream);
 
 impl IsTerminal for Captured {
@@ -178,18 +196,76 @@ impl StdoutStream for Captured {
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.clone())
+        Box::new(Held::new(Arc::clone(&self.0), self.1))
+    }
+}
+
+/// Standard input, for the guest to get: there is nothing in it.
+#[derive(Debug)]
+pub(super) struct Nothing(pub(super) Arc<Output>);
+
+impl IsTerminal for Nothing {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdinStream for Nothing {
+    fn async_stream(&self) -> Box<dyn AsyncRead + Send + Sync> {
+        Box::new(tokio::io::empty()) // only asked for by WASI 0.3, which isn't linked
+    }
+
+    fn p2_stream(&self) -> Box<dyn InputStream> {
+        Box::new(Hold::new(Arc::clone(&self.0)))
     }
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Captured {
+impl Pollable for Hold {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Captured {
+impl InputStream for Hold {
+    fn read(&mut self, _: usize) -> StreamResult<bytes::Bytes> {
+        Err(StreamError::Closed)
+    }
+}
+
+/// A stream that the guest holds, as long as this lives.
+#[derive(Debug)]
+struct Hold(Arc<Output>);
+
+impl Hold {
+    fn new(output: Arc<Output>) -> Self {
+        output.held.fetch_add(1, Ordering::Relaxed);
+        Self(output)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.held.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One of the two streams, as the guest holds it.
+#[derive(Debug)]
+struct Held(Hold, Stream);
+
+impl Held {
+    fn new(output: Arc<Output>, stream: Stream) -> Self {
+        Self(Hold::new(output), stream)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Held {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Held {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        self.0.write(self.1, &bytes);
+        self.0.0.write(self.1, &bytes);
         Ok(())
     }
 

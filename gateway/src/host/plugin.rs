@@ -72,7 +72,7 @@ impl WasmPlugin {
         Self { sandbox, digest: self.digest, interfaces, manifest: self.manifest.clone() }
     }
 
-    /// Lets go of the code when `after` has passed, even where somebody still has this plugin: a conversation that
+    /// Ends instances that wait for their next call, and lets go of the code when `after` has passed, even where somebody still has this plugin: a conversation that
     /// waits for a person's answer. Later calls fail with [`CallError::Replaced`]. A call that began before ends by its
     /// own limit on time; should it not, it is ended then. What shares the code isn't touched.
     ///
@@ -80,6 +80,7 @@ impl WasmPlugin {
     /// Outside of a Tokio runtime.
     pub fn retire(&self, after: Duration) {
         let Limits { timeout, describe_timeout, cancel_grace, .. } = self.sandbox.config.limits;
+        self.sandbox.own.end();
         self.sandbox.code.end(after, timeout.max(describe_timeout) + cancel_grace);
     }
 

@@ -1,14 +1,17 @@
 //! What the host keeps for one call beside the guest: its limits, its context, its output.
 //!
-//! A store is made for each call and dropped with it. When it goes, what the guest printed is shown to the end, and
-//! what it said of changes is passed on.
+//! A store is made for each call and dropped with it, unless the plugin's instances are reused: then the next call
+//! takes up the same store, with everything of the earlier call replaced. When a call goes, what the guest printed is
+//! shown to the end, and what it said of changes is passed on.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use moongate_core::call::CallContext;
 use moongate_core::config::{Limits, PluginConfig};
+use moongate_core::names::Principal;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -21,6 +24,7 @@ use super::http::{self, Outgoing, Sender};
 use super::imports::Reports;
 use super::imports::stores::Memory;
 use super::linker::files::Quota;
+use super::linker::standing;
 use super::meter::Meter;
 use super::output::Output;
 use super::uses::{Told, Uses};
@@ -43,7 +47,14 @@ pub(super) struct State {
     /// What the call may still read from files and write to them.
     pub(super) files: Quota,
     pub(super) output: Arc<Output>,
+    /// The handles of granted directories and standard streams that it was given; it may have dropped them since.
+    pub(super) standing: BTreeSet<u32>,
+    meter: Arc<Meter>,
 }
+
+/// Whom an instance serves that waits for its next call.
+static NOBODY: LazyLock<Arc<CallContext>> =
+    LazyLock::new(|| Arc::new(CallContext::internal(Principal::Anonymous)));
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
@@ -59,8 +70,7 @@ impl WasiHttpView for State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        self.output.finish();
-        self.reports.finish(&self.config.id);
+        self.finish();
     }
 }
 
@@ -98,10 +108,8 @@ pub(super) fn store(
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
     let uses = Uses::new(config.id.clone(), context.ledger.clone(), told);
-    let mut http = WasiHttpCtx::new();
-    http.set_field_size_limit(http::FIELDS);
     let state = State {
-        http,
+        http: headers(),
         outgoing: Outgoing::new(sender, uses.clone()),
         wasi: grants::context(&config.allow, &output)?,
         table,
@@ -115,14 +123,15 @@ pub(super) fn store(
         changes,
         memory,
         output,
+        standing: BTreeSet::new(),
+        meter: Arc::clone(meter),
     };
     let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;
     store.limiter(|state| &mut state.budget);
     store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
     store.set_max_component_handles(limits.handles as usize);
-    let meter = Arc::clone(meter);
-    store.epoch_deadline_callback(move |_| {
-        if meter.is_over() {
+    store.epoch_deadline_callback(|store| {
+        if store.data().meter.is_over() {
             return Ok(UpdateDeadline::Interrupt);
         }
         // Not the plain yield: that wakes the task at once, and tokio would look at its timers and sockets only at
@@ -131,6 +140,80 @@ pub(super) fn store(
     });
     store.set_epoch_deadline(1);
     Ok(store)
+}
+
+/// How large headers may be.
+fn headers() -> WasiHttpCtx {
+    let mut http = WasiHttpCtx::new();
+    http.set_field_size_limit(http::FIELDS);
+    http
+}
+
+impl State {
+    /// Says what there is to say at the end of a call.
+    fn finish(&mut self) {
+        self.output.finish();
+        self.reports.finish(&self.config.id);
+    }
+
+    /// May another call of the same caller come to this instance? Not where the last one left something behind that
+    /// the next one would have to pay for.
+    pub(super) fn is_reusable(&mut self) -> bool {
+        let Some(standing) = standing::count(self) else { return false };
+        let held = self.table.iter_mut().count();
+        if held > standing {
+            tracing::debug!(plugin = %self.config.id, "its instance isn't used again: {} handles are left", held - standing);
+        }
+        held == standing && self.budget.memory <= self.config.limits.reusable_memory()
+    }
+
+    /// Lets go of the call that it served. What that one said is passed on now, not when the next one comes.
+    pub(super) fn rest(&mut self) {
+        self.finish();
+        self.context = Arc::clone(&NOBODY);
+        self.changes = Changes::new(self.config.id.clone(), None);
+        self.uses = self.uses.of_nobody();
+        self.outgoing.rest();
+        self.files = Quota::new(&self.config.limits, self.uses.clone());
+    }
+
+    /// Takes up another call after [`Self::rest`]: every limit begins anew, but for memory and tables, which are still
+    /// there.
+    ///
+    /// # Errors
+    /// A granted directory can't be opened.
+    pub(super) fn take_up(
+        &mut self,
+        context: Arc<CallContext>,
+        time: Duration,
+        meter: &Arc<Meter>,
+        reached: Reached,
+    ) -> Result<(), GrantError> {
+        let Reached { changes, memory, told, sender, peak: _ } = reached;
+        let uses = Uses::new(self.config.id.clone(), context.ledger.clone(), told);
+        let limits = &self.config.limits;
+        self.output.renew(limits.output.as_u64());
+        // Complete, so that whoever adds a field says here what the next call finds in it.
+        *self = Self {
+            wasi: grants::context(&self.config.allow, &self.output)?,
+            http: headers(),
+            outgoing: Outgoing::new(sender, uses.clone()),
+            table: std::mem::take(&mut self.table),
+            budget: self.budget.again(),
+            config: Arc::clone(&self.config),
+            files: Quota::new(limits, uses.clone()),
+            uses,
+            context,
+            until: Instant::now() + time,
+            reports: Reports::new(limits.log_lines),
+            changes,
+            memory,
+            output: Arc::clone(&self.output),
+            standing: std::mem::take(&mut self.standing),
+            meter: Arc::clone(meter),
+        };
+        Ok(())
+    }
 }
 
 /// Memory and tables, summed over the whole store: a component may have several of each.
@@ -166,6 +249,19 @@ impl Budget {
 
     pub(super) fn refused(&self) -> Option<Refused> {
         self.refused
+    }
+
+    /// The same memory, of which nothing was refused yet.
+    fn again(&self) -> Self {
+        let Self { memory, most_memory, elements, most_elements, refused: _, peak } = self;
+        Self {
+            memory: *memory,
+            most_memory: *most_memory,
+            elements: *elements,
+            most_elements: *most_elements,
+            refused: None,
+            peak: Arc::clone(peak),
+        }
     }
 }
 

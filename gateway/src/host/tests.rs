@@ -4,6 +4,7 @@ mod calls;
 mod generations;
 mod guest;
 mod reports;
+mod reuse;
 
 use std::path::Path;
 use std::sync::Arc;

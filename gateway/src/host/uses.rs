@@ -38,6 +38,11 @@ impl Uses {
         Self { plugin, ledger, told }
     }
 
+    /// Notes of whatever goes on while nobody calls.
+    pub(super) fn of_nobody(&self) -> Self {
+        Self { ledger: None, ..self.clone() }
+    }
+
     /// Notes that a grant was used. The text is made only where somebody asked for an explanation.
     pub(super) fn used(&self, grant: impl FnOnce() -> String) {
         if let Some(ledger) = &self.ledger {
@@ -51,6 +56,7 @@ impl Uses {
             let plugin = &self.plugin;
             tracing::warn!(%plugin, "it {did}; `{key}` in `[plugins.{plugin}.limits]` raises that");
         }
+        self.held_back(|| format!("what `limits.{key}` kept it from: it {did}"));
     }
 
     /// Notes that something isn't granted, and tells the operator, once.

@@ -32,6 +32,8 @@ pub struct Snapshot<'a> {
     pub gauges: Gauges,
     /// How many generations of each plugin's code are held.
     pub generations: BTreeMap<PluginId, u32>,
+    /// How many instances of each plugin wait for their next call.
+    pub idle: BTreeMap<PluginId, u32>,
     /// How many calls run and wait.
     pub loads: Vec<(PluginId, Load)>,
     /// Who is there.
@@ -197,13 +199,21 @@ fn plugins(scrape: &mut Scrape, snapshot: &Snapshot<'_>) {
     loads.extend(busy.cloned().collect::<Vec<_>>());
     scrape.gauges(
         "moongate_plugin_instances",
-        "Calls that run, each in an instance of its own.",
+        "Calls that run, each alone in an instance.",
         by("plugin", loads.iter().map(|(id, load)| (id.as_str(), load.running))),
     );
     scrape.gauges(
         "moongate_plugin_calls_waiting",
         "Calls that wait for a permit.",
         by("plugin", loads.iter().map(|(id, load)| (id.as_str(), load.waiting))),
+    );
+    scrape.gauges(
+        "moongate_plugin_idle_instances",
+        "Instances that wait for their next call, where the plugin's instances are reused.",
+        by(
+            "plugin",
+            loads.keys().map(|id| (id.as_str(), snapshot.idle.get(id).copied().unwrap_or_default())),
+        ),
     );
     scrape.gauges(
         "moongate_plugin_generations",

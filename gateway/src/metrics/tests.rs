@@ -67,8 +67,9 @@ fn status() -> Status {
 fn render(metrics: &Metrics, status: &Status) -> String {
     metrics.render(&Snapshot {
         status,
-        gauges: Gauges { calls: 1, generations: 1, instances: 2, memories: 3, tables: 4, stacks: 5 },
+        gauges: Gauges { calls: 1, generations: 1, idle: 3, instances: 2, memories: 3, tables: 4, stacks: 5 },
         generations: BTreeMap::from([(id("a"), 2)]),
+        idle: BTreeMap::from([(id("a"), 3)]),
         loads: vec![
             (id("a"), Load { running: 3, waiting: 4 }),
             (id("left"), Load { running: 1, waiting: 0 }),
@@ -122,6 +123,7 @@ moongate_plugin_call_duration_seconds histogram le plugin
 moongate_plugin_calls counter kind outcome plugin tool
 moongate_plugin_calls_waiting gauge plugin
 moongate_plugin_generations gauge plugin
+moongate_plugin_idle_instances gauge plugin
 moongate_plugin_instances gauge plugin
 moongate_plugin_memory_peak_bytes gauge plugin
 moongate_plugins gauge state
@@ -188,6 +190,8 @@ fn what_is_known_is_told() {
         ("moongate_plugin_instances", &[("plugin", "left")], 1.0),
         ("moongate_plugin_calls_waiting", &[("plugin", "a")], 4.0),
         ("moongate_plugin_generations", &[("plugin", "a")], 2.0),
+        ("moongate_plugin_idle_instances", &[("plugin", "a")], 3.0),
+        ("moongate_plugin_idle_instances", &[("plugin", "b")], 0.0),
         ("moongate_plugin_memory_peak_bytes", &[("plugin", "a")], 65_536.0),
         ("moongate_plugins", &[("state", "serving")], 1.0),
         ("moongate_plugins", &[("state", "degraded")], 1.0),

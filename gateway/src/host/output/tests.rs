@@ -9,13 +9,27 @@ fn output(limit: u64) -> Arc<Output> {
 #[test]
 fn beyond_the_limit_everything_is_counted_and_nothing_is_an_error() {
     let output = output(10);
-    let mut stdout = Captured(Arc::clone(&output), Stream::Stdout);
+    let mut stdout = Held::new(Arc::clone(&output), Stream::Stdout);
     for _ in 0..3 {
         assert_eq!(stdout.check_write().unwrap(), CHUNK);
         stdout.write(bytes::Bytes::from_static(b"12345678")).unwrap();
         stdout.flush().unwrap();
     }
     output.with(|state| assert_eq!((state.left, state.dropped, state.stdout.len()), (0, 14, 10)));
+}
+
+#[test]
+fn what_is_held_is_counted_and_another_call_begins_anew() {
+    let output = output(10);
+    let captured = Captured(Arc::clone(&output), Stream::Stderr);
+    let mut held = (captured.p2_stream(), captured.p2_stream());
+    assert_eq!(output.held(), 2);
+    drop(held.1);
+    held.0.write(bytes::Bytes::from_static(b"panicked at here:\nno")).unwrap();
+    output.finish();
+    output.renew(20);
+    assert_eq!((output.held(), output.panic_message()), (1, None));
+    output.with(|state| assert_eq!((state.left, state.dropped), (20, 0)));
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! When an instance serves another call, and when it doesn't.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moongate_core::call::{CallContext, Content};
+use moongate_core::catalog::Plugin as _;
+use moongate_core::config::{Instances, PluginConfig};
+use moongate_core::names::{Principal, ToolName};
+use tempfile::TempDir;
+
+use super::{Guest, at_rest, host, load};
+use crate::host::{Gauges, WasmPlugin};
+
+/// Its answer is how many calls the instance has served. What has served any doesn't describe itself.
+const COUNTS: Guest = Guest {
+    world: "",
+    fields: "(global $calls (mut i32) (i32.const 48))",
+    body: "
+        (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+        (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+        (i32.store8 (i32.const 3300) (global.get $calls))
+        (i32.store (i32.const 3208) (i32.const 3300)) (i32.store (i32.const 3212) (i32.const 1))",
+    describe: "(if (i32.gt_u (global.get $calls) (i32.const 48)) (then unreachable))",
+    list: "",
+    schema: "",
+};
+
+fn reused(config: &mut PluginConfig) {
+    config.instances = Instances::Reused;
+}
+
+async fn seen_by(plugin: &WasmPlugin, principal: Principal) -> String {
+    let context = Arc::new(CallContext::internal(principal));
+    let result = plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.unwrap();
+    let moongate_core::call::Outcome::Done(result) = result else { panic!("{result:?}") };
+    let [Content::Text(text)] = &result.content[..] else { panic!("{result:?}") };
+    text.text.clone()
+}
+
+async fn seen(plugin: &WasmPlugin) -> String {
+    seen_by(plugin, Principal::Local).await
+}
+
+#[tokio::test]
+async fn an_instance_waits_for_its_caller_where_the_table_asks_for_that() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &COUNTS, reused).await;
+    assert_eq!(host.gauges(), at_rest(), "what described itself doesn't wait");
+    assert_eq!((seen(&plugin).await, seen(&plugin).await), ("1".to_owned(), "2".to_owned()));
+    let ann = || Principal::Named("ann".into());
+    assert_eq!(seen_by(&plugin, ann()).await, "1");
+    assert_eq!(seen_by(&plugin, Principal::Anonymous).await, "1");
+    assert_eq!(seen_by(&plugin, Principal::Anonymous).await, "1");
+    assert_eq!((seen(&plugin).await, seen_by(&plugin, ann()).await), ("3".to_owned(), "2".to_owned()));
+    let Gauges { idle, instances, memories, stacks, calls, .. } = host.gauges();
+    assert_eq!((idle, instances, memories, stacks, calls), (2, 2, 2, 2, 0));
+    assert_eq!(host.idle().into_values().collect::<Vec<_>>(), [2]);
+    host.end_idle();
+    assert_eq!(host.gauges(), at_rest());
+}
+
+#[tokio::test]
+async fn an_instance_that_holds_a_handle_is_not_used_again() {
+    let leaks = Guest {
+        world: "import wasi:io/poll@0.2.0; import moongate:plugin/cancellation@0.1.0;",
+        fields: r#"
+            (import "moongate:plugin/cancellation@0.1.0" "subscribe" (func $subscribe (result i32)))
+            (global $calls (mut i32) (i32.const 48))"#,
+        body: "
+            (drop (call $subscribe))
+            (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+            (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+            (i32.store8 (i32.const 3300) (global.get $calls))
+            (i32.store (i32.const 3208) (i32.const 3300)) (i32.store (i32.const 3212) (i32.const 1))",
+        ..Guest::default()
+    };
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &leaks, reused).await;
+    for _ in 0..3 {
+        assert_eq!(seen(&plugin).await, "1");
+        assert_eq!(host.gauges(), at_rest());
+    }
+}
+
+#[tokio::test]
+async fn what_is_replaced_has_nobody_waiting() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &COUNTS, reused).await;
+    assert_eq!((seen(&plugin).await, seen(&plugin).await), ("1".to_owned(), "2".to_owned()));
+    let again = plugin.described_anew().await.unwrap();
+    assert_eq!(seen(&again).await, "1");
+    let regranted = plugin.reconfigured(Arc::clone(plugin.table()));
+    assert_eq!(seen(&regranted).await, "1");
+    assert_eq!(host.gauges().idle, 3);
+    // Conversations may call it for a while, but nobody waits for them.
+    plugin.retire(Duration::from_secs(3600));
+    assert_eq!(host.gauges().idle, 2);
+    assert_eq!((seen(&plugin).await, seen(&plugin).await), ("1".to_owned(), "1".to_owned()));
+    drop((plugin, again, regranted));
+    assert_eq!(host.gauges(), Gauges::default());
+}
+
+#[tokio::test]
+async fn those_that_wait_give_their_places_to_calls() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &COUNTS, reused).await;
+    for caller in 0..9 {
+        assert_eq!(seen_by(&plugin, Principal::Named(caller.to_string().into())).await, "1");
+    }
+    assert_eq!(host.gauges().idle, 4, "as many as the gate lets in");
+    let calls: Vec<_> = (0..4).map(|_| seen_by(&plugin, Principal::Anonymous)).collect();
+    assert_eq!(futures_util::future::join_all(calls).await, ["1"; 4]);
+    assert!(host.gauges().instances <= 4, "{:?}", host.gauges());
+}
