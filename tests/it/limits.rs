@@ -2,6 +2,8 @@
 //! every other plugin work.
 
 mod files;
+mod loading;
+mod table;
 
 use moongate_tests::{Stdio, Workspace, text};
 use serde_json::json;
@@ -101,7 +103,7 @@ const ELSEWHERE: &[&str] = &[
 ];
 
 #[track_caller]
-fn all_is_well(stdio: &mut Stdio) {
+pub(crate) fn all_is_well(stdio: &mut Stdio) {
     assert_eq!(text(&stdio.call("zoo_echo", json!({ "text": "next" }))), "next");
     let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");

@@ -25,6 +25,8 @@ mod filesystem;
 mod floors;
 /// Nothing reaches a guest that wasn't granted.
 mod grants;
+/// Instances that serve several calls.
+mod reuse;
 /// SIGHUP.
 #[cfg(unix)]
 mod hangup;

@@ -49,6 +49,8 @@ pub struct Plugin {
     list: Behaviour,
     rounds: u32,
     functions: u32,
+    elements: u32,
+    schema: String,
     padding: usize,
 }
 
@@ -63,6 +65,8 @@ impl Plugin {
             list: Behaviour::Answers,
             rounds: 0,
             functions: 0,
+            elements: 0,
+            schema: r#"{"type":"object"}"#.to_owned(),
             padding: 0,
         }
     }
@@ -109,6 +113,20 @@ impl Plugin {
         self
     }
 
+    /// Each call makes a table grow by so many elements, and crashes where it can't have them.
+    #[must_use]
+    pub fn elements(mut self, elements: u32) -> Self {
+        self.elements = elements;
+        self
+    }
+
+    /// The schema of each tool's arguments.
+    #[must_use]
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = schema.into();
+        self
+    }
+
     /// Ends with so many bytes that mean nothing.
     #[must_use]
     pub fn padding(mut self, bytes: usize) -> Self {
@@ -141,9 +159,16 @@ impl Plugin {
         let answer = self.answer(&mut memory);
         let data = memory.text();
         let (describe_code, list_code, rounds) = (self.describe.code(), self.list.code(), self.rounds);
+        let grow = match self.elements {
+            0 => String::new(),
+            more => format!(
+                "(if (i32.eq (table.grow $t (ref.null func) (i32.const {more})) (i32.const -1)) (then unreachable))"
+            ),
+        };
         let mut text = format!(
             r#"(module
             (memory (export "memory") 4)
+            (table $t 1 funcref)
             (global $free (mut i32) (i32.const 131072))
             {data}
             ;; Room is only ever taken: an instance lives for one call.
@@ -162,6 +187,7 @@ impl Plugin {
                 (i32.const {list}))
             (func (export "moongate:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32) (result i32)
                 (local $left i32)
+                {grow}
                 (local.set $left (i32.const {rounds}))
                 (block $done (loop $again
                     (br_if $done (i32.eqz (local.get $left)))
@@ -187,7 +213,7 @@ impl Plugin {
     /// `ok` of a list of tools.
     fn listed(&self, memory: &mut Memory) -> u32 {
         const TOOL_WORDS: usize = 31;
-        let (schema, schema_length) = memory.string(r#"{"type":"object"}"#);
+        let (schema, schema_length) = memory.string(&self.schema);
         let mut all = Vec::new();
         for tool in &self.tools {
             let (name, name_length) = memory.string(tool);
