@@ -82,7 +82,8 @@ fn the_table_of_limits_has_every_key_with_its_default() {
 
 #[test]
 fn the_table_of_limits_names_tools_and_tests_that_there_are() {
-    let workspace = Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.keeper]\nsource = \"@keeper@\"\n");
+    let workspace =
+        Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.keeper]\nsource = \"@keeper@\"\n");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let list = stdio.ask("tools/list", json!({}));
     let tools: BTreeSet<&str> =
@@ -108,7 +109,10 @@ fn read_all(folder: &Path, into: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() && !matches!(name.as_str(), "target" | "node_modules" | "dist") && !name.starts_with('.') {
+        if path.is_dir()
+            && !matches!(name.as_str(), "target" | "node_modules" | "dist")
+            && !name.starts_with('.')
+        {
             read_all(&path, into);
         } else if path.extension().is_some_and(|kind| kind == "rs") {
             into.push_str(&fs::read_to_string(&path).unwrap());
