@@ -45,7 +45,7 @@ pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
 pub use grants::{
     Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, Match, NoTarget, StateGrant, Target, is_public,
+    HttpScheme, Match, NoTarget, StateGrant, Target, fuzz_grant, is_public,
 };
 pub use limits::{Instances, Limits};
 pub use live::{Reload, WatchConfig, WiderGrants};

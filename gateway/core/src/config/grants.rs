@@ -11,6 +11,7 @@ use crate::names::StoreName;
 
 mod asked;
 mod credentials;
+mod fuzz;
 mod networks;
 mod outgoing;
 mod pattern;
@@ -19,6 +20,7 @@ mod reading;
 mod wider;
 
 pub use asked::{Asked, Match};
+pub use fuzz::fuzz_grant;
 pub use outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, NoTarget, Target};
 pub use public::is_public;
 

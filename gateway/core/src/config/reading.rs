@@ -62,7 +62,7 @@ impl HandedOut {
 
     /// It is added to the plugin's requests.
     pub(super) fn to_server(place: Range<usize>, text: Secret) -> Self {
-        Self { place, text, how: "send to a server" }
+        Self { place, text, how: "send a server" }
     }
 }
 

@@ -46,6 +46,15 @@ impl Reading<'_> {
     }
 
     fn secret_variable(&mut self, name: &Text) -> Option<Secret> {
+        if !is_variable_name(&name.text) {
+            // It may be the secret itself.
+            self.plain_secrets.push(name.place.clone());
+            let problem = Problem::error("this can't be the name of an environment variable");
+            let hint =
+                "give the name of the variable that holds the secret, without `$`: letters, digits and `_`";
+            self.note(problem.at(name.place.clone()).hint(hint));
+            return None;
+        }
         let problem = match self.variable(name) {
             Err(problem) => *problem,
             Ok(value) if value.is_empty() => {

@@ -7,6 +7,7 @@ use super::outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme
 use super::pattern::{self, Fault, Pattern};
 use super::reading::is_token;
 use crate::config::expand::variables;
+use crate::config::keys::Kind;
 use crate::config::problem::{Problem, quoted};
 use crate::config::reading::{HandedOut, Reading, Table, Text, Value};
 use crate::config::{Secret, keys};
@@ -116,22 +117,21 @@ impl Reading<'_> {
 
     /// The whole value of a header.
     fn header(&mut self, value: &Value<'_>, filled_from: &mut BTreeSet<String>) -> Option<Secret> {
+        if !value.inner.is_table() {
+            self.wrong_type(value, &Kind::Secret); // which hides what may be one
+            return None;
+        }
         let noted = self.problems.len();
         let table = self.as_table(value, keys::HEADER)?;
         let prefix = match table.get("prefix") {
             Some(_) => self.text(&table, "prefix")?,
             None => Text::empty(),
         };
-        for (key, origin) in [("env", "env"), ("file", "file")] {
-            let Some(written) = table.get(key).and_then(|value| value.inner.as_str()) else { continue };
-            filled_from.insert(match origin {
-                "env" => format!("env {written}"),
-                _ => format!("file {}", self.base.join(written).display()),
-            });
-        }
-        if let Some(written) = table.get("prefix").and_then(|value| value.inner.as_str()) {
-            filled_from.extend(variables(written).map(|name| format!("env {name}")));
-        }
+        let written = |key: &str| table.get(key).and_then(|value| value.inner.as_str());
+        filled_from.extend(written("env").map(|name| format!("env {name}")));
+        filled_from.extend(written("file").map(|path| format!("file {}", self.base.join(path).display())));
+        filled_from
+            .extend(written("prefix").into_iter().flat_map(variables).map(|name| format!("env {name}")));
         let secret = self.secret_of(&table, value, noted)?;
         let whole = Secret::new(format!("{}{}", prefix.text, secret.expose()));
         let place = ["env", "file"]

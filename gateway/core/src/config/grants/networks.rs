@@ -16,10 +16,10 @@ const METADATA: [IpAddr; 2] = [
 ];
 
 impl Reading<'_> {
-    /// The networks of a grant.
-    pub(super) fn networks(&mut self, table: &Table<'_>) -> Vec<IpNet> {
+    /// The networks of a grant, if it names any.
+    pub(super) fn networks(&mut self, table: &Table<'_>) -> Option<Vec<IpNet>> {
         let mut networks: Vec<IpNet> = Vec::new();
-        for text in self.texts(table, "networks").unwrap_or_default() {
+        for text in self.texts(table, "networks")? {
             match network(&text.text) {
                 Ok(network) => {
                     self.judge_network(&text, network, &networks);
@@ -28,7 +28,7 @@ impl Reading<'_> {
                 Err(fault) => self.fault(&text, fault),
             }
         }
-        networks
+        Some(networks)
     }
 
     fn judge_network(&mut self, text: &Text, network: IpNet, earlier: &[IpNet]) {

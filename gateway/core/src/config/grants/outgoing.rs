@@ -280,7 +280,8 @@ impl Credential {
 }
 
 impl HttpOrigin {
-    /// The origin of a URL; none where it is of another scheme. One dot at a name's end makes no difference.
+    /// The origin of a URL; none where it is of another scheme, or its host has an empty label. One dot at a name's end
+    /// makes no difference.
     #[must_use]
     pub fn of(url: &Url) -> Option<Self> {
         let scheme = match url.scheme() {
@@ -289,7 +290,14 @@ impl HttpOrigin {
             _ => return None,
         };
         let host = match url.host()? {
-            Host::Domain(name) => Host::Domain(name.strip_suffix('.').unwrap_or(name).to_owned()),
+            Host::Domain(name) => {
+                let name = name.strip_suffix('.').unwrap_or(name);
+                // Resolvers differ in what they make of an empty label.
+                if name.split('.').any(str::is_empty) {
+                    return None;
+                }
+                Host::Domain(name.to_owned())
+            }
             Host::Ipv4(address) => Host::Ipv4(address),
             Host::Ipv6(address) => Host::Ipv6(address),
         };

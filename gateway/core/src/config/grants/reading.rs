@@ -40,7 +40,8 @@ impl Reading<'_> {
         for (at, grant) in grants.iter().enumerate() {
             // Of two that say the same the later one is told.
             let covering = |(its, other): &(usize, &HttpGrant)| {
-                *its != at && grant.is_within(other) && (*its < at || !other.is_within(grant))
+                let is_something = grant.methods.as_ref().is_none_or(|methods| !methods.is_empty());
+                *its != at && is_something && grant.is_within(other) && (*its < at || !other.is_within(grant))
             };
             if let Some((_, other)) = grants.iter().enumerate().find(covering) {
                 let problem = Problem::warning(format!("{} adds nothing", quoted(&grant.written)));
@@ -54,12 +55,12 @@ impl Reading<'_> {
 
     fn http_grant(&mut self, item: TextOrTable<'_>) -> Option<HttpGrant> {
         let (text, methods, networks) = match item {
-            TextOrTable::Text(text) => (text, None, None),
+            TextOrTable::Text(text) => (text, None, Networks::Nowhere),
             TextOrTable::Table(table) => {
                 let text = self.text(&table, "url");
                 let methods = self.methods(&table);
-                let networks = self.networks(&table);
-                (text?, methods, Some(networks))
+                let networks = self.networks(&table).map_or(Networks::Unnamed, Networks::Named);
+                (text?, methods, networks)
             }
         };
         let pattern = match pattern::parse(&text.text) {
@@ -69,9 +70,12 @@ impl Reading<'_> {
                 return None;
             }
         };
-        self.judge(&text, &pattern, networks.as_deref());
+        self.judge(&text, &pattern, &networks);
         let Pattern { scheme, host, port, path, parts: _ } = pattern;
-        let networks = networks.unwrap_or_default();
+        let networks = match networks {
+            Networks::Nowhere | Networks::Unnamed => Vec::new(),
+            Networks::Named(networks) => networks,
+        };
         Some(HttpGrant { place: text.place, written: text.text, scheme, host, port, methods, path, networks })
     }
 
@@ -85,59 +89,43 @@ impl Reading<'_> {
         self.note(Problem::error(message).at(place).hint(hint));
     }
 
-    /// Looks whether a grant can do what it seems to; `networks`: those of its table, if it is one.
-    fn judge(&mut self, text: &Text, pattern: &Pattern, networks: Option<&[IpNet]>) {
+    /// Looks whether a grant can do what it seems to.
+    fn judge(&mut self, text: &Text, pattern: &Pattern, networks: &Networks) {
         let host = self.part(text, pattern.parts.host.clone());
-        let own = &text.text[pattern.parts.host.clone()];
-        let granted = networks.unwrap_or_default();
-        let clear = pattern.scheme == HttpScheme::Http && granted.is_empty();
+        let written = &text.text[pattern.parts.host.clone()];
+        let address = match &pattern.host {
+            HostPattern::Exactly(Host::Ipv4(address)) => Some(IpAddr::V4(*address)),
+            HostPattern::Exactly(Host::Ipv6(address)) => Some(IpAddr::V6(*address)),
+            HostPattern::Exactly(Host::Domain(_)) | HostPattern::Below(_) | HostPattern::AnyName => None,
+        };
         let problem = match &pattern.host {
-            HostPattern::Exactly(Host::Domain(name)) if is_this_machine(name) && granted.is_empty() => {
-                let cure = with_networks(&text.text, networks, "\"127.0.0.0/8\", \"::1/128\"");
-                let message = format!("no request will reach `{name}`, which isn't public");
-                Problem::warning(message)
-                    .at(host)
-                    .hint(format!("{cure} to allow what this machine serves itself"))
+            _ if address.is_some_and(|address| !is_public(address) && !networks.has(address)) => {
+                let network =
+                    address.map(|address| format!("\"{}\"", IpNet::from(address))).unwrap_or_default();
+                let cure = networks.cure(&text.text, &network);
+                let problem = Problem::error(format!("{} isn't a public address", quoted(written)));
+                problem.at(host).hint(format!("{cure} to allow it"))
             }
-            HostPattern::Exactly(Host::Ipv4(address)) => {
-                return self.judge_address(text, host, IpAddr::V4(*address), networks);
-            }
-            HostPattern::Exactly(Host::Ipv6(address)) => {
-                return self.judge_address(text, host, IpAddr::V6(*address), networks);
+            HostPattern::Exactly(Host::Domain(name)) if is_this_machine(name) && !networks.is_named() => {
+                let cure = networks.cure(&text.text, "\"127.0.0.0/8\", \"::1/128\"");
+                let message = format!("no request will reach {}, which isn't public", quoted(written));
+                let problem = Problem::warning(message).at(host);
+                problem.hint(format!("{cure} to allow what this machine serves itself"))
             }
             HostPattern::Below(name) if is_top(name) => {
-                let message = format!("{} stands for every name that ends in `.{name}`", quoted(own));
-                Problem::warning(message)
-                    .at(host)
-                    .hint("name the domain that is meant, or write `*` for every name")
+                let message = format!("{} stands for every name that ends in `.{name}`", quoted(written));
+                let problem = Problem::warning(message).at(host);
+                problem.hint("name the domain that is meant, or write `*` for every name")
             }
-            HostPattern::Exactly(Host::Domain(_)) | HostPattern::Below(_) | HostPattern::AnyName if clear => {
+            _ if pattern.scheme == HttpScheme::Http && !networks.is_named() => {
                 let place = self.part(text, pattern.parts.scheme.clone());
                 let message = "requests through `http` can be read and changed by whoever passes them on";
-                Problem::warning(message)
-                    .at(place)
-                    .hint("write `https`, or name the network that the host is in: `networks`")
+                let hint = "write `https`, or name the network that the host is in: `networks`";
+                Problem::warning(message).at(place).hint(hint)
             }
-            HostPattern::Exactly(Host::Domain(_)) | HostPattern::Below(_) | HostPattern::AnyName => return,
+            HostPattern::Exactly(_) | HostPattern::Below(_) | HostPattern::AnyName => return,
         };
         self.note(problem);
-    }
-
-    fn judge_address(
-        &mut self,
-        text: &Text,
-        place: std::ops::Range<usize>,
-        address: IpAddr,
-        networks: Option<&[IpNet]>,
-    ) {
-        let granted = networks.unwrap_or_default();
-        if is_public(address) || granted.iter().any(|network| network.contains(&address)) {
-            return;
-        }
-        let network = format!("\"{}\"", IpNet::from(address));
-        let cure = with_networks(&text.text, networks, &network);
-        let problem = Problem::error(format!("`{address}` isn't a public address")).at(place);
-        self.note(problem.hint(format!("{cure} to allow it")));
     }
 
     /// The methods of a grant; none: all.
@@ -175,14 +163,6 @@ impl Reading<'_> {
             self.note(problem.at(text.place));
         }
         Some(methods)
-    }
-}
-
-/// The line that grants networks as well, or what to add to it.
-fn with_networks(url: &str, networks: Option<&[IpNet]>, network: &str) -> String {
-    match networks {
-        None => format!("write `{{ url = \"{url}\", networks = [{network}] }}`"),
-        Some(_) => format!("put {network} into `networks`"),
     }
 }
 

@@ -11,8 +11,8 @@ const SEEDS: [u64; 4] = [1, 20_241_105, 0x9E37_79B9_7F4A_7C15, u64::MAX];
 /// So many changed texts for each seed.
 const ROUNDS: usize = 1_500;
 
-/// What is put in: tokens of JSON and of its neighbours, and bytes that none of them has.
-const PIECES: [&[u8]; 30] = [
+/// What is put in: tokens of JSON, of URLs and of their neighbours, and bytes that none of them has.
+const PIECES: [&[u8]; 38] = [
     b"\"",
     b"{",
     b"}",
@@ -43,6 +43,14 @@ const PIECES: [&[u8]; 30] = [
     b"-",
     b"p",
     b"18446744073709551616",
+    b"/",
+    b"..",
+    b"*.",
+    b"%2e",
+    b"%25",
+    b"@",
+    b".example",
+    b"\xE3\x80\x82",
 ];
 
 /// Numbers from a seed (xorshift, Marsaglia 2003).

@@ -1,0 +1,5 @@
+//! Fuzzes grants of requests, and what they cover.
+
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+moongate_fuzz::target!(moongate_core::config::fuzz_grant);
