@@ -1,9 +1,12 @@
 //! What a guest may reach through WASI: nothing but the directories and variables that its table grants.
 //!
 //! No arguments, no working directory, no network, an empty stdin, and captured output. A context is made anew for
-//! each call, so a granted directory that was replaced is the new one.
+//! each call, so a granted directory that was replaced by another is the new one. One that was replaced by a link isn't
+//! opened: where that leads was never compared with what no plugin may reach.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use moongate_core::config::{DirGrant, DirMode, Grants};
@@ -50,11 +53,20 @@ pub(super) fn context(grants: &Grants, output: &Arc<Output>) -> Result<WasiCtx, 
             DirMode::ReadOnly => FsPerms::ReadOnly,
             DirMode::ReadWrite => FsPerms::ReadWrite,
         };
-        wasi.preopened_dir(host, guest, perms).map_err(|error| GrantError {
-            host: host.clone(),
-            guest: guest.clone(),
-            reason: error.root_cause().to_string(),
-        })?;
+        let failed = |reason| GrantError { host: host.clone(), guest: guest.clone(), reason };
+        check(host).map_err(failed)?;
+        wasi.preopened_dir(host, guest, perms).map_err(|error| failed(error.root_cause().to_string()))?;
     }
     Ok(wasi.build())
+}
+
+/// Is the directory still what it was when grants were compared? The configuration has the path with every link
+/// followed, and no plugin can change what is on the way to it: so only the operator's own hand comes between this and
+/// the opening.
+fn check(host: &Path) -> Result<(), String> {
+    let now = fs::canonicalize(host).map_err(|error: io::Error| error.to_string())?;
+    if now == *host {
+        return Ok(());
+    }
+    Err(format!("it leads to `{}` by now; a reload takes that into use, if it may be granted", now.display()))
 }

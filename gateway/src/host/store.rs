@@ -23,7 +23,7 @@ use super::grants::{self, GrantError};
 use super::http::{self, Outgoing, Sender};
 use super::imports::Reports;
 use super::imports::stores::Memory;
-use super::linker::files::Quota;
+use super::linker::files::{Homes, Quota};
 use super::linker::standing;
 use super::meter::Meter;
 use super::output::Output;
@@ -46,6 +46,8 @@ pub(super) struct State {
     pub(super) uses: Uses,
     /// What the call may still read from files and write to them.
     pub(super) files: Quota,
+    /// Which grant each open file belongs to.
+    pub(super) homes: Homes,
     pub(super) output: Arc<Output>,
     /// The handles of granted directories and standard streams that it was given; it may have dropped them since.
     pub(super) standing: BTreeSet<u32>,
@@ -116,6 +118,7 @@ pub(super) fn store(
         budget: Budget::new(limits, peak),
         config: Arc::clone(config),
         files: Quota::new(limits, uses.clone()),
+        homes: Homes::default(),
         uses,
         context,
         until: Instant::now() + time,
@@ -202,6 +205,7 @@ impl State {
             budget: self.budget.again(),
             config: Arc::clone(&self.config),
             files: Quota::new(limits, uses.clone()),
+            homes: std::mem::take(&mut self.homes),
             uses,
             context,
             until: Instant::now() + time,

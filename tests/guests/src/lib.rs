@@ -14,6 +14,7 @@ use serde::Serialize;
 
 mod asks; // questions to the client
 mod bytes; // files, read and written without end
+mod files; // files, without a library in between
 mod http; // requests over HTTP
 mod output; // results that are too big or not what they should be
 mod reach; // files, network, variables
@@ -442,6 +443,13 @@ impl Zoo {
     #[tool]
     fn write_file(&self, path: &str, text: &str) -> String {
         reach::told(std::fs::write(path, text).map(|()| "written".to_owned()))
+    }
+
+    /// Calls the file system as it is told, step by step, and tells what came of each: what it got, or `refused: ` and
+    /// the error. For ways out of a directory, and for changes to what may only be read.
+    #[tool]
+    fn file_steps(&self, steps: Vec<files::Step>) -> String {
+        files::steps(&steps)
     }
 
     /// Reads a file or folder again and again until it is refused. For the limit of what is read from files.

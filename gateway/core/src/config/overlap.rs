@@ -5,7 +5,8 @@
 //! state, secrets and processes may not even be read; components and the cache may, but not changed. Nor may a directory lie inside another that a plugin
 //! can change: it could put a symbolic link in its place, and the next sandbox would open whatever that points at.
 //!
-//! Paths are compared as they are found on the disk, symbolic links followed. Links change, so this is asked again at
+//! Paths are compared as they are found on the disk, symbolic links followed; so are the directories on the way, which
+//! may be mounted in two places, and a file that has several names is looked for in what is granted. Links change, so this is asked again at
 //! every reload: [`check`] needs nothing but the resolved configuration, and [`of_component`] is asked before a file is
 //! loaded anew.
 
@@ -13,8 +14,14 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use self::twins::{Identities, Search, of_several_names, search};
 use super::problem::{Problem, quoted};
 use super::{Config, DirGrant, DirMode, PluginConfig};
+
+mod twins;
+
+/// No more entries of a granted directory are looked at for other names of what the gateway lives by.
+const MOST_ENTRIES: usize = 50_000;
 
 /// Something that the gateway lives by.
 struct Guarded {
@@ -39,6 +46,8 @@ struct Way {
     links: Vec<PathBuf>,
     /// What it comes to. Parts that don't exist are taken as they are written.
     end: PathBuf,
+    /// What that is, whatever it is called.
+    identities: Identities,
 }
 
 /// One grant of one plugin.
@@ -63,7 +72,36 @@ pub fn check(config: &Config) -> Vec<Problem> {
         }
     }
     problems.extend(good.iter().filter_map(|granted| lies_in_another(granted, &good)));
+    problems.extend(good.iter().filter_map(|granted| holds_another_name(granted, &guarded)));
     problems
+}
+
+/// Says that a granted directory holds, under another name, what a plugin mustn't reach.
+fn holds_another_name(granted: &Granted<'_>, guarded: &[Guarded]) -> Option<Problem> {
+    let mattering = guarded.iter().filter(|guarded| granted.grant.mode.harms(guarded.look));
+    let named_twice: Vec<_> = mattering
+        .filter_map(|guarded| Some((of_several_names(&guarded.way.end)?, guarded.what.as_str())))
+        .collect();
+    if named_twice.is_empty() {
+        return None;
+    }
+    let wanted: Vec<_> = named_twice.iter().map(|(identity, _)| *identity).collect();
+    let id = &granted.plugin.id;
+    Some(match search(&granted.way.end, &wanted, MOST_ENTRIES) {
+        Search::Nothing => return None,
+        Search::Found(name, at) => {
+            let (name, what) = (quoted(&name.to_string_lossy()), named_twice[at].1);
+            let message = format!("the plugin `{id}` could reach {what}, of which {name} is another name");
+            problem(granted, message).hint("remove that hard link, or copy the file instead")
+        }
+        Search::TooMuch => {
+            let what: Vec<_> = named_twice.iter().map(|(_, what)| *what).collect();
+            let message = format!("whether the plugin `{id}` could reach {} isn't known", what.join(" or "));
+            let hint = "it has hard links, and this directory holds too much to look through: see that none is in it";
+            let place = granted.grant.place.clone();
+            Problem::warning(message).at(place).hint(hint)
+        }
+    })
 }
 
 /// Could a plugin change the component of `plugin`, as the links on the way to it lead now? The file says the same as
@@ -148,11 +186,10 @@ fn process_files() -> Vec<PathBuf> {
 /// Says what a grant reaches that it mustn't.
 fn reaches(granted: &Granted<'_>, guarded: &[Guarded]) -> Option<Problem> {
     let dir = &granted.way.end;
-    let is_reached = |guarded: &&Guarded| match granted.grant.mode {
-        DirMode::ReadOnly => guarded.look == Look::Forbidden && overlap(dir, &guarded.way.end),
-        DirMode::ReadWrite => {
-            overlap(dir, &guarded.way.end) || guarded.way.links.iter().any(|link| link.starts_with(dir))
-        }
+    let mode = granted.grant.mode;
+    let is_reached = |guarded: &&Guarded| {
+        mode.harms(guarded.look) && overlap(&granted.way, &guarded.way)
+            || mode == DirMode::ReadWrite && guarded.way.links.iter().any(|link| link.starts_with(dir))
     };
     let reached: Vec<&Guarded> = guarded.iter().filter(is_reached).collect();
     let what: Vec<&str> = reached.iter().map(|guarded| guarded.what.as_str()).collect();
@@ -188,9 +225,19 @@ fn problem(granted: &Granted<'_>, message: String) -> Problem {
     Problem::error(message).at(granted.grant.place.clone()).label(format!("this is {dir}"))
 }
 
+impl DirMode {
+    /// May what is guarded so not lie in a directory of this mode?
+    fn harms(self, look: Look) -> bool {
+        match (self, look) {
+            (Self::ReadWrite, _) | (Self::ReadOnly, Look::Forbidden) => true,
+            (Self::ReadOnly, Look::Harmless) => false,
+        }
+    }
+}
+
 /// Does one hold the other, or are they the same?
-fn overlap(a: &Path, b: &Path) -> bool {
-    a.starts_with(b) || b.starts_with(a)
+fn overlap(a: &Way, b: &Way) -> bool {
+    a.end.starts_with(&b.end) || b.end.starts_with(&a.end) || a.identities.overlap(&b.identities)
 }
 
 /// Follows an absolute path, link by link.
@@ -200,7 +247,10 @@ fn way(path: &Path) -> Way {
     let mut rest = path.to_owned();
     loop {
         let mut components = rest.components();
-        let Some(first) = components.next() else { return Way { links, end } };
+        let Some(first) = components.next() else {
+            let identities = Identities::of(&end);
+            return Way { links, end, identities };
+        };
         let mut after = components.as_path().to_owned();
         match first {
             Component::Prefix(_) | Component::RootDir => end.push(first),

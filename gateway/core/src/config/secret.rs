@@ -46,7 +46,7 @@ impl Reading<'_> {
     }
 
     fn secret_variable(&mut self, name: &Text) -> Option<Secret> {
-        if !is_variable_name(&name.text) {
+        if !is_variable_name(name.text.trim_start_matches('$')) {
             // It may be the secret itself.
             self.plain_secrets.push(name.place.clone());
             let problem = Problem::error("this can't be the name of an environment variable");

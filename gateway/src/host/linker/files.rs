@@ -19,10 +19,12 @@ use self::quota::Exceeded;
 use self::streams::{Reader, Writer};
 use crate::host::store::State;
 
+mod changes;
 mod permissions;
 mod quota;
 mod streams;
 
+pub(in crate::host) use self::changes::Homes;
 pub(in crate::host) use self::quota::Quota;
 
 /// What a name in a directory counts beside its own bytes, when it is read.
@@ -44,14 +46,6 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     types.func_wrap_async("[method]descriptor.set-size", |store, question| {
         Box::new(set_size(store, question))
     })?;
-    types.func_wrap_async("[method]descriptor.rename-at", |store, question| Box::new(rename(store, question)))?;
-    types.func_wrap_async("[method]descriptor.create-directory-at", |store, question| {
-        Box::new(create_directory(store, question))
-    })?;
-    types.func_wrap_async("[method]descriptor.symlink-at", |store, question| {
-        Box::new(symlink(store, question))
-    })?;
-    types.func_wrap_async("[method]descriptor.link-at", |store, question| Box::new(link(store, question)))?;
     types.func_wrap("[method]descriptor.read-via-stream", read_via_stream)?;
     types.func_wrap("[method]descriptor.write-via-stream", write_via_stream)?;
     types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
@@ -59,6 +53,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         Box::new(read_directory_entry(store, question))
     })?;
     types.func_wrap("filesystem-error-code", error_code)?;
+    changes::add_to_linker(linker)?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -99,46 +94,17 @@ async fn open(
         }
         Err(_) => {}
     }
-    answer(state.filesystem().open_at(dir, path_flags, path, open_flags, flags).await)
-}
-
-async fn create_directory(
-    mut store: StoreContextMut<'_, State>,
-    (dir, path): (Resource<Descriptor>, String),
-) -> Result<Answer<()>> {
+    let home = dir.rep();
+    let changes = flags.contains(DescriptorFlags::WRITE)
+        || open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
+    let opened = state.filesystem().open_at(dir, path_flags, path, open_flags, flags).await;
     let state = store.data_mut();
-    if let Err(exceeded) = state.files.write(MADE) {
-        return Ok(quota(exceeded));
+    match &opened {
+        Ok(opened) => state.opened_in(home, opened.rep()),
+        Err(_) if changes => return state.changed(&[home], opened),
+        Err(_) => {}
     }
-    answer(state.filesystem().create_directory_at(dir, path).await)
-}
-
-async fn symlink(
-    mut store: StoreContextMut<'_, State>,
-    (dir, to, path): (Resource<Descriptor>, String, String),
-) -> Result<Answer<()>> {
-    let state = store.data_mut();
-    if let Err(exceeded) = state.files.write(MADE) {
-        return Ok(quota(exceeded));
-    }
-    answer(state.filesystem().symlink_at(dir, to, path).await)
-}
-
-async fn link(
-    mut store: StoreContextMut<'_, State>,
-    (dir, flags, path, new_dir, new_path): (
-        Resource<Descriptor>,
-        PathFlags,
-        String,
-        Resource<Descriptor>,
-        String,
-    ),
-) -> Result<Answer<()>> {
-    let state = store.data_mut();
-    if let Err(exceeded) = state.files.write(MADE) {
-        return Ok(quota(exceeded));
-    }
-    answer(state.filesystem().link_at(dir, flags, path, new_dir, new_path).await)
+    answer(opened)
 }
 
 async fn read(
@@ -181,16 +147,9 @@ async fn set_size(
     if let Err(exceeded) = state.files.write(size.saturating_sub(before)) {
         return Ok(quota(exceeded));
     }
-    answer(state.filesystem().set_size(file, size).await)
-}
-
-async fn rename(
-    mut store: StoreContextMut<'_, State>,
-    (dir, path, new_dir, new_path): (Resource<Descriptor>, String, Resource<Descriptor>, String),
-) -> Result<Answer<()>> {
-    let state = store.data_mut();
-    permissions::take_over(state, (&dir, &path), (&new_dir, &new_path)).await;
-    answer(state.filesystem().rename_at(dir, path, new_dir, new_path).await)
+    let home = file.rep();
+    let result = state.filesystem().set_size(file, size).await;
+    state.changed(&[home], result)
 }
 
 fn read_via_stream(

@@ -1,14 +1,13 @@
 //! Handles that a guest's runtime opens once and keeps: the granted directories and the standard streams.
 //!
-//! Which ones these are is remembered, because every other handle that is left after a call is one that the call
+//! Which ones these are is remembered (directories where they are handed out, in `files::changes`), because every other handle that is left after a call is one that the call
 //! forgot, see [`State::is_reusable`].
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::cli::WasiCliView as _;
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
+use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::bindings::cli::{stderr::Host as _, stdin::Host as _, stdout::Host as _};
-use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
 use crate::host::store::State;
@@ -16,22 +15,11 @@ use crate::host::store::State;
 /// Puts functions that remember in the place of WASI's.
 pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.allow_shadowing(true);
-    linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap("get-directories", directories)?;
     linker.instance("wasi:cli/stdin@0.2.12")?.func_wrap("get-stdin", stdin)?;
     linker.instance("wasi:cli/stdout@0.2.12")?.func_wrap("get-stdout", stdout)?;
     linker.instance("wasi:cli/stderr@0.2.12")?.func_wrap("get-stderr", stderr)?;
     linker.allow_shadowing(false);
     Ok(())
-}
-
-fn directories(
-    mut store: StoreContextMut<'_, State>,
-    (): (),
-) -> Result<(Vec<(Resource<Descriptor>, String)>,)> {
-    let state = store.data_mut();
-    let directories = state.filesystem().get_directories()?;
-    state.standing.extend(directories.iter().map(|(directory, _)| directory.rep()));
-    Ok((directories,))
 }
 
 fn stdin(mut store: StoreContextMut<'_, State>, (): ()) -> Result<(Resource<DynInputStream>,)> {

@@ -12,25 +12,61 @@ use super::pattern::{self, Fault, Pattern};
 use crate::config::problem::{Problem, quoted};
 use crate::config::reading::{Reading, Table, Text, TextOrTable, nearest};
 
-/// The methods that HTTP has (RFC 9110, 5789, 10008), and those of WebDAV that are in use.
-const METHODS: [&str; 16] = [
-    "GET",
-    "HEAD",
-    "POST",
-    "PUT",
-    "PATCH",
-    "DELETE",
-    "OPTIONS",
-    "QUERY",
-    "TRACE",
-    "PROPFIND",
-    "PROPPATCH",
-    "MKCOL",
-    "COPY",
-    "MOVE",
-    "REPORT",
-    "SEARCH",
+/// The methods that are in use (RFC 9110, 5789, 4918, 3253, 5323), in small letters, as slips are looked for.
+const METHODS: [&str; 18] = [
+    "get",
+    "head",
+    "post",
+    "put",
+    "patch",
+    "delete",
+    "options",
+    "query",
+    "trace",
+    "propfind",
+    "proppatch",
+    "mkcol",
+    "copy",
+    "move",
+    "lock",
+    "unlock",
+    "report",
+    "search",
 ];
+
+/// What a grant's networks are.
+enum Networks {
+    /// It is a text alone, which can't name any.
+    Nowhere,
+    /// It is a table that doesn't name any.
+    Unnamed,
+    Named(Vec<IpNet>),
+}
+
+impl Networks {
+    fn has(&self, address: IpAddr) -> bool {
+        match self {
+            Self::Nowhere | Self::Unnamed => false,
+            Self::Named(networks) => networks.iter().any(|network| network.contains(&address)),
+        }
+    }
+
+    fn is_named(&self) -> bool {
+        match self {
+            Self::Nowhere | Self::Unnamed => false,
+            Self::Named(_) => true,
+        }
+    }
+
+    /// How `more` are granted to the grant of this URL.
+    fn cure(&self, url: &str, more: &str) -> String {
+        match self {
+            Self::Nowhere => format!("write `{{ url = \"{url}\", networks = [{more}] }}`"),
+            Self::Unnamed => format!("add `networks = [{more}]`"),
+            Self::Named(_) => format!("put {more} into `networks`"),
+        }
+    }
+}
 
 impl Reading<'_> {
     /// Where requests may go.
@@ -148,17 +184,15 @@ impl Reading<'_> {
             } else if method == "CONNECT" {
                 Problem::error("`CONNECT` can't be granted")
                     .hint("it asks a proxy for a tunnel, and no proxy is used")
-            } else if METHODS.contains(&method.as_str()) {
-                if methods.insert(method) {
-                    continue;
-                }
-                Problem::warning(format!("{shown} is named twice"))
             } else {
-                let near = nearest(&method, METHODS.into_iter());
-                methods.insert(method);
-                let Some(near) = near else { continue };
-                Problem::warning(format!("{shown} is no usual method"))
-                    .hint(format!("did you mean `{near}`?"))
+                let slip = nearest(&method, METHODS.into_iter()).map(str::to_ascii_uppercase);
+                let slip = slip.filter(|known| *known != method);
+                match (methods.insert(method), slip) {
+                    (false, _) => Problem::warning(format!("{shown} is named twice")).hint("remove it"),
+                    (true, Some(known)) => Problem::warning(format!("{shown} is no usual method"))
+                        .hint(format!("did you mean `{known}`?")),
+                    (true, None) => continue,
+                }
             };
             self.note(problem.at(text.place));
         }

@@ -94,7 +94,8 @@ impl DirMode {
     }
 
     /// As it is written in the file.
-    pub(super) fn as_str(self) -> &'static str {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "ro",
             Self::ReadWrite => "rw",

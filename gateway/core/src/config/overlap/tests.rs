@@ -192,3 +192,49 @@ fn a_component_whose_link_leads_into_a_grant_by_now_is_found() {
         symlink("../v1/time.wasm", place.path().join("plugins/time.wasm")).unwrap();
     }
 }
+
+#[test]
+fn a_hard_link_to_what_is_guarded_is_found_in_what_is_granted() {
+    let place = place();
+    let at = |path: &str| place.path().join(path);
+    for (file, modes) in [("secrets/token", "ro rw"), ("gateway.toml", "ro rw"), ("plugins/time.wasm", "rw")]
+    {
+        // Another name in a directory that nobody is granted does no harm.
+        fs::hard_link(at(file), at("elsewhere")).unwrap();
+        for mode in ["ro", "rw"] {
+            assert_eq!(said(place.path(), &grant("notes", mode)), [""; 0], "{file} {mode}");
+        }
+        fs::hard_link(at(file), at("notes/old/innocent")).unwrap();
+        for mode in ["ro", "rw"] {
+            let said = said(place.path(), &grant("notes", mode));
+            assert_eq!(said.len(), usize::from(modes.contains(mode)), "{file} {mode}: {said:?}");
+            assert!(said.iter().all(|said| said.contains("notes/old/innocent` is another name")), "{said:?}");
+        }
+        fs::remove_file(at("elsewhere")).unwrap();
+        fs::remove_file(at("notes/old/innocent")).unwrap();
+    }
+}
+
+#[test]
+fn a_directory_that_is_the_same_under_another_path_is_recognised() {
+    // Mounting takes rights that tests don't have; `/proc` shows the same directories under other paths.
+    let place = place();
+    let secrets = fs::File::open(place.path().join("secrets")).unwrap();
+    let other = format!("/proc/self/fd/{}/.", std::os::fd::AsRawFd::as_raw_fd(&secrets));
+    let (a, b) = (place.path().join("secrets/token"), place.path().join("notes"));
+    let [token, notes, twin] = [&a, &b, Path::new(&other)].map(super::Identities::of);
+    assert!(token.overlap(&twin) && twin.overlap(&token));
+    assert!(!notes.overlap(&twin) && !notes.overlap(&token) && notes.overlap(&notes));
+}
+
+#[test]
+fn a_search_for_other_names_ends() {
+    let place = place();
+    fs::hard_link(place.path().join("secrets/token"), place.path().join("elsewhere")).unwrap();
+    let wanted = [super::of_several_names(&place.path().join("secrets/token")).unwrap()];
+    for entry in 0..20 {
+        fs::write(place.path().join(format!("notes/{entry}")), "").unwrap();
+    }
+    let search = |most| super::search(&place.path().join("notes"), &wanted, most);
+    assert_eq!((search(30), search(10)), (super::Search::Nothing, super::Search::TooMuch));
+}

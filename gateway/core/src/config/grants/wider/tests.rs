@@ -63,6 +63,79 @@ fn each_kind_of_grant_has_its_phrase_and_taking_away_has_none() {
 }
 
 #[test]
+fn grants_of_requests_are_compared_by_what_they_cover() {
+    let place = place();
+    let http = |grants: &str| format!("http = [{grants}]");
+    let rows: [(&str, &str, &[&str]); 13] = [
+        ("'https://*.a.org'", "'https://x.a.org', 'https://*.y.a.org'", &[]),
+        ("'https://x.a.org'", "'https://*.a.org'", &["http https://*.a.org"]),
+        ("'https://a.org'", "'https://A.org:443/'", &[]),
+        ("'https://a.org'", "'https://a.org:444'", &["http https://a.org:444"]),
+        ("'https://a.org'", "'https://a.org/api'", &[]),
+        ("'https://a.org/api'", "'https://a.org/api/v1'", &[]),
+        ("'https://a.org/api'", "'https://a.org/apiv1'", &["http https://a.org/apiv1"]),
+        ("'https://a.org'", "{ url = 'https://a.org', methods = ['GET'] }", &[]),
+        (
+            "{ url = 'https://a.org', methods = ['GET', 'PUT'] }",
+            "{ url = 'https://a.org', methods = ['put'] }",
+            &[],
+        ),
+        (
+            "{ url = 'https://a.org', methods = ['GET'] }",
+            "{ url = 'https://a.org', methods = ['GET', 'PUT'] }",
+            &["http https://a.org by GET, PUT"],
+        ),
+        ("{ url = 'https://a.org', methods = ['GET'] }", "'https://a.org'", &["http https://a.org"]),
+        (
+            "'https://a.org'",
+            "{ url = 'https://a.org', networks = ['10.1.0.0/16'] }",
+            &["http https://a.org in 10.1.0.0/16"],
+        ),
+        (
+            "{ url = 'https://a.org', networks = ['10.0.0.0/8'] }",
+            "{ url = 'https://a.org', networks = ['10.1.0.0/16'] }",
+            &[],
+        ),
+    ];
+    for (before, now, phrases) in rows {
+        assert_eq!(wider(place.path(), &http(before), &http(now)), phrases, "{before} -> {now}");
+    }
+}
+
+#[test]
+fn credentials_are_compared_by_where_they_come_from_and_go_to() {
+    let place = place();
+    let added = |origin: &str, headers: &str| {
+        format!(
+            "http = ['https://*.org']\ncredentials = [{{ origin = 'https://{origin}', headers = {{ {headers} }} }}]"
+        )
+    };
+    let before = added("a.org", "authorization = { env = 'HOME', prefix = 'Bearer ' }");
+    for (now, phrases) in [
+        (added("A.org:443", "Authorization = { env = 'HOME' }"), vec![]),
+        ("http = ['https://*.org']".to_owned(), vec![]),
+        (
+            added("b.org", "authorization = { env = 'HOME' }"),
+            vec!["credentials for https://b.org: authorization from env HOME"],
+        ),
+        (
+            added("a.org", "authorization = { env = 'LANG' }"),
+            vec!["credentials for https://a.org: authorization from env LANG"],
+        ),
+        (
+            added("a.org", "x-key = { env = 'HOME' }"),
+            vec!["credentials for https://a.org: x-key from env HOME"],
+        ),
+        (
+            added("a.org", "authorization = { env = 'HOME', prefix = '${TZ}' }"),
+            vec!["credentials for https://a.org: authorization from env HOME, env TZ"],
+        ),
+    ] {
+        assert_eq!(wider(place.path(), &before, &now), phrases, "{now}");
+    }
+}
+
+#[test]
 fn directories_are_compared_by_where_they_really_are() {
     let place = place();
     let dirs = |list: &[(&str, &str, &str)]| {

@@ -1,0 +1,167 @@
+//! Changing what is in a directory: as WASI does it; where the directory is granted only for reading, the operator hears
+//! of it, with the line that would grant more.
+//!
+//! WASI's own checks refuse, and stay the ones that count. Which grant a descriptor belongs to is kept beside it, because
+//! a descriptor doesn't say.
+
+use std::collections::HashMap;
+
+use moongate_core::config::{DirGrant, DirMode};
+use wasmtime::component::{Linker, Resource};
+use wasmtime::{Result, StoreContextMut};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    ErrorCode, HostDescriptor as _, NewTimestamp, PathFlags,
+};
+
+use super::{Answer, MADE, answer, permissions, quota};
+use crate::host::store::State;
+use crate::host::uses::Lack;
+
+type Store<'s> = StoreContextMut<'s, State>;
+type File = Resource<Descriptor>;
+
+/// Which of the granted directories each descriptor was opened in. The host gives the number of one that was dropped to
+/// the next one, which takes its place here.
+#[derive(Debug, Default)]
+pub(in crate::host) struct Homes(HashMap<u32, usize>);
+
+/// Puts functions that tell in the place of WASI's.
+pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
+    linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap("get-directories", get_directories)?;
+    let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
+    types.func_wrap_async("[method]descriptor.create-directory-at", |store, question| {
+        Box::new(create_directory(store, question))
+    })?;
+    types.func_wrap_async("[method]descriptor.remove-directory-at", |store, question| {
+        Box::new(remove_directory(store, question))
+    })?;
+    types.func_wrap_async("[method]descriptor.unlink-file-at", |store, question| {
+        Box::new(unlink(store, question))
+    })?;
+    types.func_wrap_async("[method]descriptor.symlink-at", |store, question| {
+        Box::new(symlink(store, question))
+    })?;
+    types.func_wrap_async("[method]descriptor.rename-at", |store, question| {
+        Box::new(rename(store, question))
+    })?;
+    types.func_wrap_async("[method]descriptor.link-at", |store, question| Box::new(link(store, question)))?;
+    types.func_wrap_async("[method]descriptor.set-times-at", |store, question| {
+        Box::new(set_times_at(store, question))
+    })?;
+    types.func_wrap_async("[method]descriptor.set-times", |store, question| {
+        Box::new(set_times(store, question))
+    })?;
+    Ok(())
+}
+
+impl State {
+    /// Notes that `opened` was opened in `dir`, and that the grant was used.
+    pub(super) fn opened_in(&mut self, dir: u32, opened: u32) {
+        if let Some(home) = self.homes.0.get(&dir).copied() {
+            self.homes.0.insert(opened, home);
+            let grant = &self.config.allow.dirs[home];
+            self.uses.used(|| format!("dirs {} ({})", grant.guest, grant.mode.as_str()));
+        }
+    }
+
+    /// Tells the operator where a change was refused because a directory is granted only for reading.
+    pub(super) fn changed<T>(&self, files: &[u32], result: FsResult<T>) -> Result<Answer<T>> {
+        let (answer,) = answer(result)?;
+        if matches!(&answer, Err(ErrorCode::NotPermitted)) {
+            let homes = files.iter().filter_map(|file| self.homes.0.get(file));
+            let grants = homes.map(|home| &self.config.allow.dirs[*home]);
+            for DirGrant { guest, named, .. } in grants.filter(|grant| grant.mode == DirMode::ReadOnly) {
+                let named = named.display().to_string();
+                self.uses.lacked(Lack {
+                    wanted: format!("to change what is in `{guest}`"),
+                    cure: Some(format!("dirs = [{{ host = {named:?}, guest = {guest:?}, mode = \"rw\" }}]")),
+                });
+            }
+        }
+        Ok((answer,))
+    }
+}
+
+fn get_directories(mut store: Store<'_>, (): ()) -> Result<(Vec<(File, String)>,)> {
+    let state = store.data_mut();
+    let directories = state.filesystem().get_directories()?;
+    state.standing.extend(directories.iter().map(|(directory, _)| directory.rep()));
+    for (directory, guest) in &directories {
+        let home = state.config.allow.dirs.iter().position(|grant| grant.guest == *guest);
+        state.homes.0.extend(home.map(|home| (directory.rep(), home)));
+    }
+    Ok((directories,))
+}
+
+async fn create_directory(mut store: Store<'_>, (dir, path): (File, String)) -> Result<Answer<()>> {
+    let (state, home) = (store.data_mut(), dir.rep());
+    if let Err(exceeded) = state.files.write(MADE) {
+        return Ok(quota(exceeded));
+    }
+    let result = state.filesystem().create_directory_at(dir, path).await;
+    state.changed(&[home], result)
+}
+
+async fn remove_directory(mut store: Store<'_>, (dir, path): (File, String)) -> Result<Answer<()>> {
+    let (state, home) = (store.data_mut(), dir.rep());
+    let result = state.filesystem().remove_directory_at(dir, path).await;
+    state.changed(&[home], result)
+}
+
+async fn unlink(mut store: Store<'_>, (dir, path): (File, String)) -> Result<Answer<()>> {
+    let (state, home) = (store.data_mut(), dir.rep());
+    let result = state.filesystem().unlink_file_at(dir, path).await;
+    state.changed(&[home], result)
+}
+
+async fn symlink(mut store: Store<'_>, (dir, to, path): (File, String, String)) -> Result<Answer<()>> {
+    let (state, home) = (store.data_mut(), dir.rep());
+    if let Err(exceeded) = state.files.write(MADE) {
+        return Ok(quota(exceeded));
+    }
+    let result = state.filesystem().symlink_at(dir, to, path).await;
+    state.changed(&[home], result)
+}
+
+async fn rename(
+    mut store: Store<'_>,
+    (dir, path, new_dir, new_path): (File, String, File, String),
+) -> Result<Answer<()>> {
+    let (state, homes) = (store.data_mut(), [dir.rep(), new_dir.rep()]);
+    permissions::take_over(state, (&dir, &path), (&new_dir, &new_path)).await;
+    let result = state.filesystem().rename_at(dir, path, new_dir, new_path).await;
+    state.changed(&homes, result)
+}
+
+async fn link(
+    mut store: Store<'_>,
+    (dir, flags, path, new_dir, new_path): (File, PathFlags, String, File, String),
+) -> Result<Answer<()>> {
+    let (state, homes) = (store.data_mut(), [dir.rep(), new_dir.rep()]);
+    if let Err(exceeded) = state.files.write(MADE) {
+        return Ok(quota(exceeded));
+    }
+    let result = state.filesystem().link_at(dir, flags, path, new_dir, new_path).await;
+    state.changed(&homes, result)
+}
+
+async fn set_times_at(
+    mut store: Store<'_>,
+    (dir, flags, path, accessed, modified): (File, PathFlags, String, NewTimestamp, NewTimestamp),
+) -> Result<Answer<()>> {
+    let (state, home) = (store.data_mut(), dir.rep());
+    let result = state.filesystem().set_times_at(dir, flags, path, accessed, modified).await;
+    state.changed(&[home], result)
+}
+
+async fn set_times(
+    mut store: Store<'_>,
+    (file, accessed, modified): (File, NewTimestamp, NewTimestamp),
+) -> Result<Answer<()>> {
+    let (state, home) = (store.data_mut(), file.rep());
+    let result = state.filesystem().set_times(file, accessed, modified).await;
+    state.changed(&[home], result)
+}
