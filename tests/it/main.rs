@@ -16,6 +16,9 @@ mod commands;
 mod conflicts;
 /// Conversations whose plugin is replaced meanwhile.
 mod conversations;
+/// Ways out of a granted directory, and changes to what may only be read.
+#[cfg(unix)]
+mod directories;
 /// Which error is told when.
 mod errors;
 /// Files in granted directories.

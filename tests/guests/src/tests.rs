@@ -24,6 +24,7 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "list_dir",
             "read_file",
             "write_file",
+            "file_steps",
             "read_without_end",
             "write_without_end",
             "connect",
