@@ -278,15 +278,17 @@ static ALLOW: &[Key] = &[
         "http",
         Kind::List(&Kind::TextOrTable("an address such as \"https://example.com\"", HTTP_GRANT)),
         "[]",
-        "Where requests may go: scheme, host, port where it isn't the usual one, and what the path begins with. \
-         `*.example.org` stands for every name below `example.org`, `*` alone for every name. Addresses that aren't \
-         public are refused, whatever name leads to them, unless `networks` grants them.",
+        "Where requests may go: scheme, host, port where it isn't the usual one, and what the path begins with, up to a \
+         `/`. `*.example.org` stands for every name below `example.org`, but not for that name itself; `*` alone stands \
+         for every name. Addresses that aren't public are \
+         refused, whatever name leads to them, unless `networks` grants them.",
     ),
     optional(
         "credentials",
         Kind::List(&Kind::Table(CREDENTIAL)),
         "[]",
-        "Headers that the gateway adds to the plugin's requests to one origin. The plugin doesn't see them.",
+        "Headers that the gateway adds to the plugin's requests to one origin, in place of what the plugin says there \
+         itself. The plugin doesn't see them; `http` must grant the origin, too.",
     ),
     optional("dirs", Kind::List(&Kind::Table(DIR)), "[]", "Directories that may be read or changed."),
     optional(
@@ -333,7 +335,8 @@ static HTTP_GRANT: &[Key] = &[
         "networks",
         Kind::List(&Kind::Text("a network such as \"10.1.0.0/16\"")),
         "[]",
-        "Networks that aren't public, but may be reached all the same.",
+        "Networks that aren't public, but that the host may be in all the same. An address in `url` that isn't public \
+         needs its own.",
     ),
 ];
 
@@ -342,9 +345,13 @@ static CREDENTIAL: &[Key] = &[
     required(
         "origin",
         Kind::Text("an origin such as \"https://api.example.com\""),
-        "Where the headers are sent: https only.",
+        "Where the headers are sent, and nowhere else: `https`, one host, no path.",
     ),
-    required("headers", Kind::Named(&Kind::Table(HEADER)), "The headers, by name."),
+    required(
+        "headers",
+        Kind::Named(&Kind::Table(HEADER)),
+        "The headers, by name; none that says how a message is sent, such as `host`.",
+    ),
 ];
 
 /// The value of a header that is added.

@@ -88,7 +88,9 @@ impl Reading<'_> {
 
     fn secret_file(&mut self, text: &Text) -> Option<Secret> {
         let path = self.path(text)?;
-        self.secret_files.push(path.clone());
+        if !self.secret_files.contains(&path) {
+            self.secret_files.push(path.clone());
+        }
         self.files.insert(path.clone());
         let problem = match read(&path) {
             Ok(secret) if secret.is_empty() => {

@@ -114,11 +114,12 @@ fn a_whole_file_comes_to_what_it_says() {
     assert_eq!((wikis.described(), wikis.networks.len()), ("https://*.example.org".to_owned(), 0));
     assert_eq!(intranet.described(), "http://intranet.example:8080/api by GET in 10.1.0.0/16");
     let [credential] = time.allow.credentials.as_slice() else { panic!("one credential") };
+    let from = ui().join("files/secret.txt").display().to_string();
     assert_eq!(
         credential.described(),
-        "credentials for https://api.example.org: authorization from env SHORT"
+        format!("credentials for https://api.example.org: authorization from file {from}")
     );
-    assert_eq!(credential.headers[0].1.expose(), "Bearer hunter2");
+    assert_eq!(credential.headers[0].1.expose(), "Bearer a-secret-of-thirty-two-characters");
     assert_eq!((time.limits.queue, time.limits.timeout), (0, Duration::from_secs(5)));
     assert_eq!((another.limits.queue, another.limits.memory), (256, ByteSize::mib(32)));
     let settings: Vec<_> = time.config.iter().map(|(key, value)| (key.as_str(), value.expose())).collect();

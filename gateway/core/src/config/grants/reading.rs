@@ -12,8 +12,11 @@ use super::pattern::{self, Fault, Pattern};
 use crate::config::problem::{Problem, quoted};
 use crate::config::reading::{Reading, Table, Text, TextOrTable, nearest};
 
+/// The one asks a proxy for a tunnel; the others ask to see the request as it came, with what the gateway added to it.
+const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+
 /// The methods that are in use (RFC 9110, 5789, 4918, 3253, 5323), in small letters, as slips are looked for.
-const METHODS: [&str; 18] = [
+const METHODS: [&str; 17] = [
     "get",
     "head",
     "post",
@@ -22,7 +25,6 @@ const METHODS: [&str; 18] = [
     "delete",
     "options",
     "query",
-    "trace",
     "propfind",
     "proppatch",
     "mkcol",
@@ -181,9 +183,9 @@ impl Reading<'_> {
                 Problem::error("`*` is no method").hint("leave `methods` away for all")
             } else if !is_token(&method) {
                 Problem::error(format!("{shown} is no method")).hint("write one such as \"GET\"")
-            } else if method == "CONNECT" {
-                Problem::error("`CONNECT` can't be granted")
-                    .hint("it asks a proxy for a tunnel, and no proxy is used")
+            } else if NEVER.contains(&method.as_str()) {
+                Problem::error(format!("{shown} can't be granted"))
+                    .hint("no request of a plugin is sent by it")
             } else {
                 let slip = nearest(&method, METHODS.into_iter()).map(str::to_ascii_uppercase);
                 let slip = slip.filter(|known| *known != method);
