@@ -68,40 +68,6 @@ const GO_ON: &[(&str, &str)] = &[
     ("list_dirs", "{}"),
 ];
 
-/// Tools that are called by other tests, with arguments of their own.
-const ELSEWHERE: &[&str] = &[
-    "echo",
-    "sleep",
-    "config_get",
-    "error_result",
-    "list_dir",
-    "read_file",
-    "write_file",
-    "read_without_end",
-    "write_without_end",
-    "connect",
-    "resolve_name",
-    "http_request",
-    "http_many",
-    "http_at_once",
-    "http_upload",
-    "http_lie",
-    "http_header",
-    "http_headers_flood",
-    "http_and_hang",
-    "ask",
-    "ask_name",
-    "ask_in_rounds",
-    "report_and_hang",
-    "report_and_wait",
-    "protocol_error_invalid_params",
-    "protocol_error_not_found",
-    "protocol_error_internal",
-    "protocol_error_missing_capability",
-    "protocol_error_custom",
-    "protocol_error_reserved_code",
-];
-
 #[track_caller]
 pub(crate) fn all_is_well(stdio: &mut Stdio) {
     assert_eq!(text(&stdio.call("zoo_echo", json!({ "text": "next" }))), "next");
