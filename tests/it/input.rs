@@ -215,7 +215,7 @@ fn what_was_not_granted_or_declared_or_can_not_be_asked_is_said() {
 #[test]
 fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
     for (tool, begins) in
-        [("zoo_ask_name", "it asks the client for"), ("zoo_echo_context", "it would ask the client for")]
+        [("zoo_ask_name", "it asks the client for"), ("zoo_echo_context", "it wanted to ask the client for")]
     {
         let mut stdio = greeted(&zoo(""), "2025-11-25", everything("2025-11-25"));
         for _ in 0..3 {

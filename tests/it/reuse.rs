@@ -201,11 +201,10 @@ fn an_instance_ends_when_nobody_calls() {
 
 #[test]
 fn a_change_of_the_table_ends_instances_that_wait() {
-    let (workspace, mut stdio) = stdio("");
+    let (workspace, mut stdio) = stdio("reuse_calls = 1000000");
     assert_eq!((seen(&mut stdio), seen(&mut stdio)), (1, 2));
     let config = std::fs::read_to_string(workspace.config()).unwrap();
-    std::fs::write(workspace.config(), config.replace("limits = {  }", "limits = { reuse_calls = 2 }"))
-        .unwrap();
+    std::fs::write(workspace.config(), config.replace("reuse_calls = 1000000", "reuse_calls = 2")).unwrap();
     until("the new table holds", || seen(&mut stdio) == 1);
     assert_eq!((seen(&mut stdio), seen(&mut stdio)), (2, 1));
 }

@@ -191,7 +191,13 @@ impl State {
 impl log::Host for State {
     fn enabled(&mut self, its: log::LogLevel) -> Result<bool> {
         let its = level(its);
-        Ok(self.reports.log_left > 0 && (is_logged(its) || self.is_heard(its)))
+        if !(is_logged(its) || self.is_heard(its)) {
+            return Ok(false);
+        }
+        // Who asks beforehand, as the SDK does, won't write the line: it is dropped here.
+        let goes = self.reports.log_left > 0;
+        self.reports.log_dropped += u64::from(!goes);
+        Ok(goes)
     }
 
     fn write(&mut self, its: log::LogLevel, logger: Option<String>, data: String) -> Result<()> {

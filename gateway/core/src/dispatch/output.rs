@@ -105,7 +105,7 @@ fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> 
         if !member.config().allow.client.contains(&feature) {
             let (id, feature) = (member.id(), feature.as_str());
             let why = format!(
-                "it asks the client for {feature}, which isn't granted; grant it with `client = [\"{feature}\"]` in `[plugins.{id}.allow]`"
+                "it asks the client for {feature}, which isn't granted; `client = [\"{feature}\"]` in `[plugins.{id}.allow]` grants it"
             );
             if member.asks_too_much() {
                 tracing::warn!(plugin = %id, "{why}");

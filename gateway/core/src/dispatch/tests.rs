@@ -255,7 +255,7 @@ async fn questions_must_be_granted_and_told_apart() {
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "b")], None),
         (
             vec![ask("sampling/createMessage", "a")],
-            Some("grant it with `client = [\"sampling\"]` in `[plugins.a.allow]`"),
+            Some("`client = [\"sampling\"]` in `[plugins.a.allow]` grants it"),
         ),
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "a")], Some("two questions")),
         (vec![ask("elicitation/complete", "a")], Some("is no question")),
