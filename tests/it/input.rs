@@ -222,7 +222,8 @@ fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
             let _ = stdio.call(tool, json!({}));
         }
         let (_, _, log) = stdio.finish();
-        let lines: Vec<_> = log.lines().filter(|line| line.contains("isn't granted")).collect();
+        let told = |line: &&str| line.contains("elicitation, which isn't granted");
+        let lines: Vec<_> = log.lines().filter(told).collect();
         let [line] = &lines[..] else { panic!("{lines:?}") };
         let cure = "elicitation, which isn't granted; `client = [\"elicitation\"]` in `[plugins.zoo.allow]` grants it";
         assert!(line.contains("WARN") && line.contains(&format!("{begins} {cure}")), "{line}");

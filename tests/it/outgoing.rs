@@ -24,7 +24,8 @@ fn all_of(remote: &Remote) -> String {
 /// What the zoo got.
 #[track_caller]
 fn request(stdio: &mut Stdio, request: Value) -> Value {
-    let answer = stdio.call("zoo_http_request", json!({ "request": request }));
+    let arguments = Value::from_iter([("request".to_owned(), request)]);
+    let answer = stdio.call("zoo_http_request", arguments);
     let got = answer["result"]["structuredContent"].clone();
     assert!(got.is_object(), "{answer}");
     got

@@ -448,8 +448,8 @@ impl Zoo {
     /// Calls the file system as it is told, step by step, and tells what came of each: what it got, or `refused: ` and
     /// the error. For ways out of a directory, and for changes to what may only be read.
     #[tool]
-    fn file_steps(&self, steps: Vec<files::Step>) -> String {
-        files::steps(&steps)
+    fn file_steps(&self, steps: &[files::Step]) -> String {
+        files::steps(steps)
     }
 
     /// Reads a file or folder again and again until it is refused. For the limit of what is read from files.
@@ -510,8 +510,8 @@ impl Zoo {
 
     /// Sends a request over HTTP and returns what came back. For grants: it goes where `allow.http` lets it.
     #[tool]
-    fn http_request(&self, request: http::Asked) -> Json<http::Answered> {
-        Json(http::request(&request))
+    fn http_request(&self, request: &http::Asked) -> Json<http::Answered> {
+        Json(http::request(request))
     }
 
     /// Sends requests one after the other: by default a thousand. For the limit of requests.

@@ -177,8 +177,8 @@ pub(crate) fn many_files(count: u32, hold: bool) -> String {
             }
         }
     }
-    while hold {
-        std::thread::sleep(std::time::Duration::from_secs(60));
+    if hold {
+        std::thread::sleep(std::time::Duration::MAX);
     }
     format!("opened {} files, then {error:?}", opened.len())
 }

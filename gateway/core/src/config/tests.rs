@@ -59,6 +59,7 @@ pub(in crate::config) fn updates_goldens() -> bool {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_whole_file_comes_to_what_it_says() {
     let config = config(&fs::read_to_string(ui().join("good.toml")).unwrap());
     let Config {

@@ -31,6 +31,9 @@ const OURS: [&str; 15] = [
     "via",
 ];
 
+/// A header with its value, and where its name stands.
+type Added = (String, Secret, Range<usize>);
+
 impl Reading<'_> {
     /// What is added to requests; `http`: where requests may go.
     pub(super) fn credentials(&mut self, allow: &Table<'_>, http: &[HttpGrant]) -> Vec<Credential> {
@@ -79,7 +82,7 @@ impl Reading<'_> {
     }
 
     /// The headers of a table with their places, and what they are filled from.
-    fn added(&mut self, table: &Table<'_>) -> (Vec<(String, Secret, Range<usize>)>, BTreeSet<String>) {
+    fn added(&mut self, table: &Table<'_>) -> (Vec<Added>, BTreeSet<String>) {
         let (mut headers, mut filled_from) = (Vec::new(), BTreeSet::new());
         let named = self.named(table, "headers");
         if let Some(value) = table.get("headers").filter(|value| value.inner.is_table() && named.is_empty()) {
