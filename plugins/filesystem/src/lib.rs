@@ -141,7 +141,7 @@ impl Filesystem {
         Ok(Text(format!("Successfully created directory {}", args.path)))
     }
 
-    /// List what is in a directory, one entry a line, each marked [FILE] or [DIR]. The path must lie in an allowed
+    /// List what is in a directory, one entry a line, each marked `[FILE]` or `[DIR]`. The path must lie in an allowed
     /// directory.
     #[tool(title = "List Directory", read_only, open_world = false)]
     fn list_directory(&self, args: &OnePath) -> Result<Text, Fault> {
@@ -149,7 +149,7 @@ impl Filesystem {
     }
 
     /// List what is in a directory with the size of each file, by name or largest first, and the sums below. Entries
-    /// are marked [FILE] or [DIR]. The path must lie in an allowed directory.
+    /// are marked `[FILE]` or `[DIR]`. The path must lie in an allowed directory.
     #[tool(title = "List Directory with Sizes", read_only, open_world = false)]
     fn list_directory_with_sizes(&self, args: &ListSizes) -> Result<Text, Fault> {
         list::with_sizes(&self.locate(&args.path)?, args.sort_by).map(Text)
