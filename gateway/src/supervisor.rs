@@ -185,6 +185,10 @@ impl Supervisor {
         let inbox: Arc<Inbox> = Arc::default();
         let (cache, state, concurrency) = (config.cache.clone(), config.state.clone(), config.concurrency);
         let inboxed = Some(Arc::clone(&inbox));
+        // Another process may listen where the file says, such as `serve` beside `serve --stdio`.
+        let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
+        let configured = configured.into_iter().flatten().filter(|address| address.port() != 0);
+        let own = own.into_iter().chain(configured).collect();
         let outgoing = OutgoingOptions { own, ca_file: config.ca_file.clone() };
         let host = WasmHost::new(HostOptions { cache, state, concurrency, inbox: inboxed, outgoing })?;
         let host = Arc::new(host);

@@ -108,13 +108,14 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     pub(super) fn new(sender: Arc<Sender>, uses: Uses) -> Self {
-        let budget = Budget::new(&sender.config.limits);
+        let budget = Budget::new(&sender.config.limits, uses.clone());
         Self { sender, budget, uses }
     }
 
     /// Lets go of the call that made them. None runs any more.
     pub(super) fn rest(&mut self) {
         self.uses = self.uses.of_nobody();
+        self.budget = Budget::new(&self.sender.config.limits, self.uses.clone());
     }
 }
 

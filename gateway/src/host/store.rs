@@ -155,6 +155,11 @@ fn headers() -> WasiHttpCtx {
 impl State {
     /// Says what there is to say at the end of a call.
     fn finish(&mut self) {
+        match self.budget.refused {
+            Some(Refused::Memory) => self.uses.exceeded("memory", "was refused more memory"),
+            Some(Refused::Tables) => self.uses.exceeded("table_elements", "was refused larger tables"),
+            None => {}
+        }
         self.output.finish();
         self.reports.finish(&self.config.id);
     }

@@ -22,10 +22,12 @@ pub(super) fn text(ledger: &Ledger, plugin: &PluginId) -> String {
     for (wanted, _) in &lacked {
         let _ = writeln!(said, "  {wanted}");
     }
-    let mut cures: Vec<&str> = lacked.iter().filter_map(|(_, cure)| cure.as_deref()).collect();
-    cures.dedup();
+    let cures = merged(lacked.iter().filter_map(|(_, cure)| cure.as_deref()));
     if !cures.is_empty() {
-        let _ = write!(said, "to allow it, in gateway.toml:\n  [plugins.{plugin}.allow]\n");
+        let _ = write!(
+            said,
+            "to allow it, in gateway.toml (where a list is there already, add to it):\n  [plugins.{plugin}.allow]\n"
+        );
         for cure in cures {
             let _ = writeln!(said, "  {cure}");
         }
@@ -34,6 +36,29 @@ pub(super) fn text(ledger: &Ledger, plugin: &PluginId) -> String {
         let _ = writeln!(said, "and {} more", ledger.dropped());
     }
     said
+}
+
+/// One line for each key, because none may stand twice: `key = [a]` and `key = [b]` become `key = [a, b]`.
+fn merged<'c>(cures: impl Iterator<Item = &'c str>) -> Vec<String> {
+    let mut keys: Vec<(&str, Vec<&str>)> = Vec::new();
+    for cure in cures {
+        let (key, value) = cure.split_once(" = ").unwrap_or((cure, ""));
+        match keys.iter_mut().find(|(its, _)| *its == key) {
+            Some((_, values)) if values.contains(&value) => {}
+            Some((_, values)) => values.push(value),
+            None => keys.push((key, vec![value])),
+        }
+    }
+    let line = |(key, values): (&str, Vec<&str>)| match values.as_slice() {
+        [value] => format!("{key} = {value}"),
+        several => {
+            let items = several.iter().map(|value| {
+                value.strip_prefix('[').and_then(|value| value.strip_suffix(']')).unwrap_or(value)
+            });
+            format!("{key} = [{}]", items.collect::<Vec<_>>().join(", "))
+        }
+    };
+    keys.into_iter().map(line).collect()
 }
 
 /// For programs.
@@ -62,3 +87,6 @@ fn lacked(entry: &Entry) -> Option<(&String, &Option<String>)> {
         Entry::Lacked { wanted, cure } => Some((wanted, cure)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,14 @@
 //! How much one call may send and receive, and how many requests it may make: counted over all of them.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use bytesize::ByteSize;
 use moongate_core::config::Limits;
 use wasmtime_wasi_http::Error;
+
+use crate::host::uses::Uses;
 
 /// What is left of a call's limits.
 #[derive(Debug)]
@@ -13,6 +17,8 @@ pub(super) struct Budget {
     at_once: AtomicU32,
     sent: Bytes,
     received: Bytes,
+    limits: (u32, u32),
+    uses: Uses,
 }
 
 /// A count of bytes with its end.
@@ -29,12 +35,14 @@ pub(super) struct Ticket {
 }
 
 impl Budget {
-    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+    pub(super) fn new(limits: &Limits, uses: Uses) -> Arc<Self> {
         Arc::new(Self {
             requests: AtomicU32::new(limits.requests),
             at_once: AtomicU32::new(limits.requests_at_once),
             sent: Bytes::new(limits.sent.as_u64()),
             received: Bytes::new(limits.received.as_u64()),
+            limits: (limits.requests, limits.requests_at_once),
+            uses,
         })
     }
 
@@ -46,11 +54,18 @@ impl Budget {
         let one_less = |count: &AtomicU32| {
             count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
         };
+        let (requests, at_once) = self.limits;
         if !one_less(&self.at_once) {
+            let did = format!("wanted more than {at_once} requests at the same time");
+            self.uses.exceeded("requests_at_once", &did);
             return Err(Error::ConnectionLimitReached);
         }
         let ticket = Ticket { budget: Arc::clone(self) };
-        if one_less(&self.requests) { Ok(ticket) } else { Err(Error::ConnectionLimitReached) }
+        if !one_less(&self.requests) {
+            self.uses.exceeded("requests", &format!("wanted more than {requests} requests in one call"));
+            return Err(Error::ConnectionLimitReached);
+        }
+        Ok(ticket)
     }
 }
 
@@ -74,7 +89,11 @@ impl Budget {
     /// # Errors
     /// They are more than the call may send.
     pub(super) fn sends(&self, bytes: usize) -> Result<(), Error> {
-        if self.sent.take(bytes) { Ok(()) } else { Err(Error::HttpRequestBodySize(Some(self.sent.limit))) }
+        if self.sent.take(bytes) {
+            return Ok(());
+        }
+        self.uses.exceeded("sent", &format!("sent more than {} in one call", self.sent));
+        Err(Error::HttpRequestBodySize(Some(self.sent.limit)))
     }
 
     /// Counts bytes of an answer's body.
@@ -82,8 +101,17 @@ impl Budget {
     /// # Errors
     /// They are more than the call may receive.
     pub(super) fn receives(&self, bytes: usize) -> Result<(), Error> {
-        let limit = self.received.limit;
-        if self.received.take(bytes) { Ok(()) } else { Err(Error::HttpResponseBodySize(Some(limit))) }
+        if self.received.take(bytes) {
+            return Ok(());
+        }
+        self.uses.exceeded("received", &format!("received more than {} in one call", self.received));
+        Err(Error::HttpResponseBodySize(Some(self.received.limit)))
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        ByteSize::b(self.limit).display().iec().fmt(f)
     }
 }
 

@@ -28,6 +28,8 @@ struct Times {
     connecting: Duration,
     /// For the head of the answer.
     head: Instant,
+    /// Whether that is the limit, and not less that the guest asked for.
+    is_limit: bool,
     between: Duration,
 }
 
@@ -39,6 +41,7 @@ impl Times {
         Self {
             connecting: at_most(connect_timeout, CONNECTING),
             head: Instant::now() + at_most(first_byte_timeout, most),
+            is_limit: first_byte_timeout.is_none_or(|asked| asked >= most),
             between: at_most(between_bytes_timeout, most),
         }
     }
@@ -69,7 +72,7 @@ impl Sender {
         let times = Times::new(options, self.config.limits.request_timeout);
         let upload = Upload::new(body, Arc::clone(ticket.budget()));
         let uploaded = upload.progress();
-        let request = self.request(&permit, head.headers, upload, uses)?;
+        let request = self.request(&permit, head.headers, upload)?;
         let exchanged = self.exchange(&permit, request, times, ticket.budget(), uses).await;
         let (answer, connection, sent) = exchanged.map_err(|error| {
             let most = self.config.limits.sent.as_u64();
@@ -89,7 +92,6 @@ impl Sender {
         permit: &Permit<'_>,
         headers: HeaderMap,
         upload: Upload,
-        uses: &Uses,
     ) -> Result<Request<Upload>, Error> {
         let mut request = Request::new(upload);
         *request.method_mut() = Method::from_bytes(permit.target.method().as_bytes())
@@ -116,7 +118,6 @@ impl Sender {
                 value.set_sensitive(true); // no debugging aid shows it
                 sent.insert(name, value);
             }
-            uses.used(|| format!("credentials for {}", permit.origin));
         }
         Ok(request)
     }
@@ -145,11 +146,20 @@ impl Sender {
             if let Some(grant) = permit.by(connection.address) {
                 uses.used(|| format!("http {}", grant.written));
             }
+            if permit.credentials(&self.config.allow).next().is_some() {
+                uses.used(|| format!("credentials for {}", permit.origin));
+            }
             // A server may close a connection that waited just as the request goes out on it.
             let mut again = is_kept.then(|| repeatable(&request, budget)).flatten();
             let sent = request.body().progress();
             let answer = timeout_at(times.head, connection.sender.try_send_request(request)).await;
-            match answer.map_err(|_| Error::HttpResponseTimeout)? {
+            let Ok(answer) = answer else {
+                if times.is_limit {
+                    uses.exceeded("request_timeout", "waited too long for an answer");
+                }
+                return Err(Error::HttpResponseTimeout);
+            };
+            match answer {
                 Ok(answer) => return Ok((answer, connection, sent)),
                 Err(mut failed) => match failed.take_message() {
                     Some(unsent) if is_kept => request = unsent,

@@ -60,8 +60,8 @@ fn sender(allow: &str, own: &[SocketAddr], resolver: Arc<Fake>) -> Arc<Sender> {
 async fn get(sender: &Sender, url: &str) -> Result<String, Error> {
     let nothing = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
     let request = Request::get(url).body(nothing).unwrap();
-    let ticket = Budget::new(&sender.config.limits).begin()?;
     let uses = Uses::new(sender.config.id.clone(), None, Arc::default());
+    let ticket = Budget::new(&sender.config.limits, uses.clone()).begin()?;
     let answer = sender.send(request, RequestOptions::default(), ticket, &uses).await?;
     let body = answer.into_body().collect().await?.to_bytes();
     Ok(String::from_utf8(body.to_vec()).unwrap())

@@ -10,8 +10,11 @@ use crate::config::problem::{Problem, quoted};
 use crate::config::reading::{Reading, Table, Text};
 
 /// Where clouds hand out credentials to whoever asks on a machine of theirs.
-const METADATA: [IpAddr; 2] = [
+const METADATA: [IpAddr; 5] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
 

@@ -62,7 +62,14 @@ impl State {
     pub(super) fn opened_in(&mut self, dir: u32, opened: u32) {
         if let Some(home) = self.homes.0.get(&dir).copied() {
             self.homes.0.insert(opened, home);
-            let grant = &self.config.allow.dirs[home];
+            self.used(dir);
+        }
+    }
+
+    /// Notes that the grant was used that a descriptor belongs to.
+    fn used(&self, file: u32) {
+        if let Some(home) = self.homes.0.get(&file) {
+            let grant = &self.config.allow.dirs[*home];
             self.uses.used(|| format!("dirs {} ({})", grant.guest, grant.mode.as_str()));
         }
     }
@@ -70,6 +77,9 @@ impl State {
     /// Tells the operator where a change was refused because a directory is granted only for reading.
     pub(super) fn changed<T>(&self, files: &[u32], result: FsResult<T>) -> Result<Answer<T>> {
         let (answer,) = answer(result)?;
+        if answer.is_ok() {
+            files.iter().for_each(|file| self.used(*file));
+        }
         if matches!(&answer, Err(ErrorCode::NotPermitted)) {
             let homes = files.iter().filter_map(|file| self.homes.0.get(file));
             let grants = homes.map(|home| &self.config.allow.dirs[*home]);
