@@ -1,6 +1,6 @@
 //! Nothing reaches a guest that wasn't granted.
 
-use moongate_tests::{Stdio, Workspace, text};
+use moongate_tests::{Stdio, Workspace, text, until};
 use serde_json::{Value, json};
 
 #[test]
@@ -126,4 +126,27 @@ fn a_grant_over_the_gateways_own_files_is_refused() {
         assert_eq!(output.status.code(), Some(78), "{host}: {message}");
         assert!(message.contains(word), "{host}: {message}");
     }
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_its_plugins_mistake_alone() {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"@zoo@\"\nallow.dirs = [{ host = \"later\", guest = \"/in\" }]\n\
+         [plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n",
+    );
+    let checked = workspace.run(&["check"]);
+    assert_eq!(checked.status.code(), Some(78), "{checked:?}");
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(said.contains("gateway.toml:4:") && said.contains("make the directory"), "{said}");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let kept = |stdio: &mut Stdio| stdio.call("keeper_get", json!({ "key": "a" })).to_string();
+    assert!(!kept(&mut stdio).contains("denied"), "the other plugin serves");
+    // Nobody's grants wait for it either.
+    let before = std::fs::read_to_string(workspace.config()).unwrap();
+    std::fs::write(workspace.config(), before.replace("state = true", "state = false")).unwrap();
+    until("the grant is taken away", || kept(&mut stdio).contains("denied"));
+    workspace.write("later/a.txt", "hello");
+    until("its plugin serves when it is there", || {
+        stdio.call("zoo_read_file", json!({ "path": "/in/a.txt" })).to_string().contains("hello")
+    });
 }

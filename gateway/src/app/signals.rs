@@ -39,6 +39,9 @@ impl Signals {
     /// # Errors
     /// The system refuses.
     pub fn listen() -> io::Result<Self> {
+        // Who writes beyond the process's limit on the size of files gets an error; without this the process would end.
+        #[cfg(unix)]
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         #[cfg(unix)]
         return Ok(Self {
             stops: Stops {

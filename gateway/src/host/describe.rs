@@ -91,7 +91,7 @@ impl Ask for Describe<'_> {
 pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     let PluginConfig { id, allow, limits, .. } = &*sandbox.config;
     if let Err(error) = grants::context(allow, &Output::new(id.clone(), 0)) {
-        return Err(LoadError::Grant { reason: error.to_string() });
+        return Err(LoadError::Grant { reason: error.to_string(), guest: error.guest });
     }
     let asked = std::sync::Mutex::new("instantiation");
     let said = sandbox.ask_itself(Describe { asked: &asked }).await;

@@ -180,6 +180,8 @@ pub enum LoadError {
     /// A granted directory can't be opened.
     #[error("{reason}")]
     Grant {
+        /// Its path inside the sandbox.
+        guest: String,
         /// Which, and why.
         reason: String,
     },
@@ -246,7 +248,8 @@ impl LoadError {
             }
             Self::Describe { error: CallError::Timeout(_), .. } => "raise `limits.describe_timeout`".to_owned(),
             Self::Describe { error, .. } => format!("raise `limits.{}`", error.config_key()?),
-            Self::Read { why: Unreadable::Other(_), .. } | Self::Grant { .. } | Self::Manifest { .. } | Self::Internal(_) => return None,
+            Self::Read { why: Unreadable::Other(_), .. } | Self::Manifest { .. } | Self::Internal(_) => return None,
+            Self::Grant { .. } => "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`".to_owned(),
         };
         Some(hint)
     }

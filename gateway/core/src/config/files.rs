@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::overlap;
 use super::problem::{Problem, quoted};
 use super::reading::{Reading, Table, Text};
 
@@ -59,13 +60,21 @@ impl Reading<'_> {
         Some(path)
     }
 
-    /// A directory that is there, with every symbolic link followed.
+    /// A directory, with every symbolic link followed. One that isn't there is its plugin's own mistake, like a component
+    /// that isn't: nobody else waits for it, least of all for a grant to be taken away.
     pub(super) fn directory(&mut self, text: &Text) -> Option<PathBuf> {
         let path = self.path(text)?;
         let problem = match fs::canonicalize(&path) {
             Ok(found) if found.is_dir() => return Some(found),
             Ok(_) => Problem::error(format!("{} is no directory", quoted(&text.text)))
                 .hint("grant the directory that it is in, or a directory of its own"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let problem = unreadable("the directory", &text.text, &path, &error);
+                self.left_to_loading.push(problem.at(text.place.clone()));
+                let end = overlap::end(&path);
+                self.files.insert(path);
+                return Some(end);
+            }
             Err(error) => unreadable("the directory", &text.text, &path, &error),
         };
         self.files.insert(path);

@@ -77,7 +77,7 @@ pub enum StateGrant {
 pub struct DirGrant {
     /// Where in the file the grant stands, in bytes.
     pub place: Range<usize>,
-    /// The directory on this machine, canonical.
+    /// The directory on this machine, canonical; where it isn't there, what it would be.
     pub host: PathBuf,
     /// The same as the file names it, absolute: the links in it may point elsewhere by the next reload.
     pub named: PathBuf,

@@ -240,6 +240,11 @@ fn overlap(a: &Way, b: &Way) -> bool {
     a.end.starts_with(&b.end) || b.end.starts_with(&a.end) || a.identities.overlap(&b.identities)
 }
 
+/// What an absolute path comes to, links followed, as far as there is something.
+pub(super) fn end(path: &Path) -> PathBuf {
+    way(path).end
+}
+
 /// Follows an absolute path, link by link.
 fn way(path: &Path) -> Way {
     let mut links = Vec::new();

@@ -67,7 +67,13 @@ impl Code for WasmPlugin {
 /// What the operator is told.
 fn failure(table: &PluginConfig, error: &LoadError) -> Failure {
     let message = format!("plugin `{}` can't be loaded: {error}", table.id);
-    let problem = Problem { hint: error.hint(), ..Problem::error(message).at(table.source_place.clone()) };
+    let mut place = &table.source_place;
+    if let LoadError::Grant { guest, reason: _ } = error
+        && let Some(dir) = table.allow.dirs.iter().find(|dir| dir.guest == *guest)
+    {
+        place = &dir.place;
+    }
+    let problem = Problem { hint: error.hint(), ..Problem::error(message).at(place.clone()) };
     let reason = if names_the_file(error) {
         error.to_string()
     } else {

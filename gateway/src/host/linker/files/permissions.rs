@@ -4,7 +4,8 @@
 //! old one's permissions, and rename it. WASI has no word for permissions, so a component can't do the second; a script
 //! would no longer run, and what only its owner could read would be everybody's.
 //!
-//! It gives a component nothing: what it may rename onto, it may also open and write, which keeps the permissions, too.
+//! It gives nobody more to read or to write than they had of the new file: permissions are only taken away, but for the
+//! right to run it.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -57,16 +58,21 @@ async fn file(state: &mut State, (dir, path): Place<'_>) -> Option<Arc<File>> {
 #[cfg(unix)]
 fn give(old: &File, new: &File) -> std::io::Result<()> {
     use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     /// What the owner, the group and others may do: nothing that makes a program run as somebody else.
     const ORDINARY: u32 = 0o777;
 
-    let [old, now] = [old.metadata()?, new.metadata()?].map(|found| found.permissions().mode() & ORDINARY);
-    if old == now {
+    let found = new.metadata()?;
+    let [old, now] = [old.metadata()?, found.clone()].map(|found| found.permissions().mode() & ORDINARY);
+    // Nobody gets to read or write what they couldn't before: a guest that may rename chooses which file it moves, and a
+    // file with another name shows itself there, too. Who may read may run what could be run.
+    let runnable = (now & 0o444) >> 2;
+    let given = old & (now | runnable);
+    if given == now || found.nlink() > 1 {
         return Ok(());
     }
-    new.set_permissions(Permissions::from_mode(old))
+    new.set_permissions(Permissions::from_mode(given))
 }
 
 #[cfg(not(unix))]
@@ -74,3 +80,6 @@ fn give(old: &File, new: &File) -> std::io::Result<()> {
 fn give(_old: &File, _new: &File) -> std::io::Result<()> {
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
