@@ -189,7 +189,7 @@ fn the_limit_holds_for_all_gateways_together() {
     assert_eq!(call(&mut one, "keeper_set", second), "set");
     assert!(call(&mut two, "keeper_set", large).contains("limits.state"));
     let (_, _, log) = two.finish();
-    assert_eq!(log.matches("`state` in `[plugins.keeper.limits]` raises it").count(), 1, "{log}");
+    assert_eq!(log.matches("`state` in `[plugins.keeper.limits]` raises that").count(), 1, "{log}");
 }
 
 #[test]

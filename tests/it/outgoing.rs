@@ -294,6 +294,17 @@ fn a_grant_that_is_taken_away_holds_for_no_request_more() {
 }
 
 #[test]
+fn no_part_of_a_request_is_as_long_as_a_guest_likes() {
+    let remote = Remote::start();
+    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    let method = |length: usize| json!({ "url": remote.url("/hello"), "method": "M".repeat(length) });
+    assert_eq!(request(&mut stdio, method(64))["refused"], Value::Null);
+    assert_eq!(request(&mut stdio, method(65))["refused"], "the method can't be set");
+    let host = format!("http://{}.example/", "h".repeat(300));
+    assert_eq!(get(&mut stdio, &host)["refused"], "the authority can't be set");
+}
+
+#[test]
 fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
     let remote = Remote::start();
     let workspace = zoo(&all_of(&remote));

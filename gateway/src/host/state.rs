@@ -14,7 +14,6 @@ mod memory;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytesize::ByteSize;
@@ -63,8 +62,6 @@ pub(super) type Value = Arc<[u8]>;
 /// One store.
 pub(super) struct Kept {
     place: Place,
-    /// The operator was told that there is no room.
-    told: AtomicBool,
 }
 
 enum Place {
@@ -147,7 +144,7 @@ impl Stores {
             Some(disk) => Place::Disk(Shelf::new(disk, owner)),
             None => Place::Memory(Mutex::default()),
         };
-        Kept { place, told: AtomicBool::new(false) }
+        Kept { place }
     }
 
     /// Why nothing can be kept on disk now, if nothing can and a plugin is granted a store there.
@@ -182,10 +179,10 @@ impl Kept {
     pub(super) async fn set(&self, key: String, value: Vec<u8>, most: u64) -> Result<(), KeepError> {
         check(&key)?;
         let value = taken(value)?;
-        self.noted(match &self.place {
+        match &self.place {
             Place::Memory(memory) => lock(memory).put(key, value, most),
             Place::Disk(shelf) => shelf.put(key, value, most).await,
-        })
+        }
     }
 
     /// Removes a key. One that isn't there is no error.
@@ -212,10 +209,10 @@ impl Kept {
     /// Adds to a number, which is kept in decimal digits. A key that isn't there counts as zero.
     pub(super) async fn increment(&self, key: String, delta: i64, most: u64) -> Result<i64, KeepError> {
         check(&key)?;
-        self.noted(match &self.place {
+        match &self.place {
             Place::Memory(memory) => lock(memory).increment(key, delta, most),
             Place::Disk(shelf) => shelf.increment(key, delta, most).await,
-        })
+        }
     }
 
     /// Sets a key if its value is still `seen`.
@@ -228,27 +225,10 @@ impl Kept {
     ) -> Result<Result<(), Changed>, KeepError> {
         check(&key)?;
         let value = taken(value)?;
-        let swapped = match &self.place {
+        match &self.place {
             Place::Memory(memory) => lock(memory).swap(key, seen.as_ref(), value, most),
             Place::Disk(shelf) => shelf.swap(key, seen, value, most).await,
-        };
-        match swapped {
-            Ok(Err(changed)) => Ok(Err(changed)), // nothing was written, so it says nothing of the room
-            Ok(Ok(())) => self.noted(Ok(Ok(()))),
-            Err(error) => Err(error),
         }
-    }
-
-    /// Is the operator to be told that there is no room? Once, until there was some again.
-    pub(super) fn is_news(&self) -> bool {
-        !self.told.swap(true, Ordering::Relaxed)
-    }
-
-    fn noted<T>(&self, written: Result<T, KeepError>) -> Result<T, KeepError> {
-        if written.is_ok() {
-            self.told.store(false, Ordering::Relaxed);
-        }
-        written
     }
 }
 

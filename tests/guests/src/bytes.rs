@@ -17,8 +17,8 @@ const PIECE: usize = 64 << 10;
 pub(crate) const READING: [&str; 6] = ["file", "descriptor", "stream", "skip", "splice", "folder"];
 
 /// The ways to write.
-pub(crate) const WRITING: [&str; 8] =
-    ["file", "append", "descriptor", "stream", "zeros", "size", "files", "folders"];
+pub(crate) const WRITING: [&str; 10] =
+    ["file", "append", "descriptor", "stream", "zeros", "size", "files", "folders", "far", "far-stream"];
 
 /// How it went on until it was refused.
 struct Course {
@@ -135,7 +135,11 @@ fn write_descriptor(file: &Descriptor, way: &str, piece: &[u8]) -> Result<u64, S
     if way == "descriptor" {
         return file.write(piece, 0).map_err(code);
     }
-    let stream = file.write_via_stream(0).map_err(code)?;
+    if way == "far" {
+        return file.write(b"x", 1 << 40).map_err(code);
+    }
+    let offset = if way == "far-stream" { 1 << 40 } else { 0 };
+    let stream = file.write_via_stream(offset).map_err(code)?;
     stream.subscribe().block();
     let may = usize::try_from(stream.check_write().map_err(broken)?).unwrap_or(usize::MAX);
     let piece = &piece[..piece.len().min(may)];

@@ -86,6 +86,19 @@ fn what_a_call_writes_to_files_ends_in_every_way() {
 }
 
 #[test]
+fn a_file_cannot_grow_by_one_byte_far_out() {
+    let workspace = workspace();
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for way in ["far", "far-stream"] {
+        let path = format!("/in/{way}.txt");
+        let answer = stdio.call("zoo_write_without_end", json!({ "path": path, "way": way }));
+        let (bytes, ended) = course(text(&answer));
+        assert!(bytes == 0 && ended.to_lowercase().contains("quota"), "{way}: {answer}");
+        assert_eq!(workspace.path().join(format!("in/{way}.txt")).metadata().unwrap().len(), 0, "{way}");
+    }
+}
+
+#[test]
 fn what_is_made_counts_though_nothing_is_in_it() {
     let workspace = workspace();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");

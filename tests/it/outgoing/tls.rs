@@ -56,7 +56,7 @@ fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
         &format!(
             "http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}, {{ url = \"{local}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}, \
          {{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]\n\
-         credentials = [{{ origin = \"{}\", headers = {{ authorization = {{ file = \"token\", prefix = \"Bearer \" }} }} }}]",
+         credentials = [{{ origin = \"{}\", headers = {{ authorization = {{ file = \"token\", prefix = \"Bearer \" }}, x-api-key = {{ file = \"token\" }} }} }}]",
             remote.origin(),
             clear.origin(),
             remote.origin(),
@@ -66,13 +66,13 @@ fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
     let mut command = workspace.command(&["serve", "--stdio"]);
     command.env("MOONGATE_LOG", "trace");
     let mut stdio = Stdio::greeted_by(command, "2025-11-25");
-    let asked = |url: String| json!({ "url": url, "headers": ["authorization: mine", "Authorization: too"] });
+    let asked = |url: String| json!({ "url": url, "headers": ["authorization: mine", "Authorization: too", "x_api_key: three"] });
     let got = request(&mut stdio, asked(remote.url("/hello")));
     assert_eq!(got["status"], 200, "{got}");
     assert!(!got.to_string().contains(SECRET), "{got}");
     let head = remote.last().head;
     assert!(head.contains(&format!("authorization: Bearer {SECRET}\r\n")), "{head}");
-    assert!(!head.contains("mine") && !head.contains("too"), "{head}");
+    assert!(["mine", "too", "three"].iter().all(|own| !head.contains(own)), "{head}");
     // Another name for the same server is another origin, and a server in the clear is none.
     for url in [format!("{local}/hello"), clear.url("/hello")] {
         let got = request(&mut stdio, asked(url.clone()));

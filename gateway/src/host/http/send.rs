@@ -115,6 +115,11 @@ impl Sender {
                     tracing::error!(plugin = %self.config.id, "a credential for {} can't be a header", permit.origin);
                     return Err(Error::ConfigurationError);
                 };
+                // Some servers take `_` for `-`: the plugin's own would stand beside it, or in its place.
+                let twins: Vec<HeaderName> = sent.keys().filter(|its| is_twin(its, &name)).cloned().collect();
+                for twin in twins {
+                    sent.remove(twin);
+                }
                 value.set_sensitive(true); // no debugging aid shows it
                 sent.insert(name, value);
             }
@@ -176,6 +181,12 @@ impl Sender {
             }
         }
     }
+}
+
+/// Is it the same name to a server that can't tell `_` from `-`?
+fn is_twin(name: &HeaderName, other: &HeaderName) -> bool {
+    let plain = |name: &HeaderName| name.as_str().replace('_', "-");
+    plain(name) == plain(other)
 }
 
 /// The same request once more, where sending it twice does no harm: one that only reads, and has no body.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use bytesize::ByteSize;
 use moongate_core::config::StateGrant;
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -71,13 +72,8 @@ impl State {
     fn error(&self, error: &KeepError) -> kv_store::Error {
         match error {
             KeepError::Full(_) => {
-                if let Access::Granted(kept) = &self.memory.access
-                    && kept.is_news()
-                {
-                    let plugin = &self.config.id;
-                    tracing::warn!(%plugin, "{error}; `state` in `[plugins.{plugin}.limits]` raises it");
-                }
-                self.uses.held_back(|| format!("to keep more: {error}"));
+                let most = ByteSize::b(self.most()).display().iec();
+                self.uses.exceeded("state", &format!("wanted to keep more than the {most} that it may"));
             }
             KeepError::LongKey(_)
             | KeepError::LongValue(_)

@@ -47,7 +47,9 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         Box::new(set_size(store, question))
     })?;
     types.func_wrap("[method]descriptor.read-via-stream", read_via_stream)?;
-    types.func_wrap("[method]descriptor.write-via-stream", write_via_stream)?;
+    types.func_wrap_async("[method]descriptor.write-via-stream", |store, question| {
+        Box::new(write_via_stream(store, question))
+    })?;
     types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
     types.func_wrap_async("[method]directory-entry-stream.read-directory-entry", |store, question| {
         Box::new(read_directory_entry(store, question))
@@ -127,10 +129,22 @@ async fn write(
     (file, bytes, offset): (Resource<Descriptor>, Vec<u8>, Filesize),
 ) -> Result<Answer<Filesize>> {
     let state = store.data_mut();
-    if let Err(exceeded) = state.files.write(bytes.len() as u64) {
+    let length = bytes.len() as u64;
+    let grows = match growth(state, &file, offset.saturating_add(length)).await {
+        Ok(grows) => grows,
+        Err(error) => return answer(Err(error)),
+    };
+    if let Err(exceeded) = state.files.write(length.max(grows)) {
         return Ok(quota(exceeded));
     }
     answer(state.filesystem().write(file, bytes, offset).await)
+}
+
+/// How much a file grows when it is as long as this: what lies between its end and there was written by nobody, but is
+/// there.
+async fn growth(state: &mut State, file: &Resource<Descriptor>, size: Filesize) -> FsResult<Filesize> {
+    let before = state.filesystem().stat(Resource::new_borrow(file.rep())).await?.size;
+    Ok(size.saturating_sub(before))
 }
 
 /// A file that grows is written to, though nobody sends the bytes.
@@ -139,12 +153,11 @@ async fn set_size(
     (file, size): (Resource<Descriptor>, Filesize),
 ) -> Result<Answer<()>> {
     let state = store.data_mut();
-    let again = Resource::new_borrow(file.rep());
-    let before = match state.filesystem().stat(again).await {
-        Ok(stat) => stat.size,
+    let grows = match growth(state, &file, size).await {
+        Ok(grows) => grows,
         Err(error) => return answer(Err(error)),
     };
-    if let Err(exceeded) = state.files.write(size.saturating_sub(before)) {
+    if let Err(exceeded) = state.files.write(grows) {
         return Ok(quota(exceeded));
     }
     let home = file.rep();
@@ -166,11 +179,18 @@ fn read_via_stream(
     }))
 }
 
-fn write_via_stream(
+async fn write_via_stream(
     mut store: StoreContextMut<'_, State>,
     (file, offset): (Resource<Descriptor>, Filesize),
 ) -> Result<Answer<Resource<DynOutputStream>>> {
     let state = store.data_mut();
+    let grows = match growth(state, &file, offset).await {
+        Ok(grows) => grows,
+        Err(error) => return answer(Err(error)),
+    };
+    if let Err(exceeded) = state.files.write(grows) {
+        return Ok(quota(exceeded));
+    }
     let opened = state.filesystem().write_via_stream(file, offset);
     answer(opened.and_then(|stream| counted(state, stream)))
 }

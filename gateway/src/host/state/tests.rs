@@ -158,22 +158,6 @@ async fn the_limit_holds_for_keys_and_values_together() {
 }
 
 #[tokio::test]
-async fn that_there_is_no_room_is_news_until_there_was_some() {
-    for kept in Both::new().each() {
-        let most = ENTRY + 1;
-        kept.set("a".into(), Vec::new(), most).await.unwrap();
-        assert!(kept.set("b".into(), Vec::new(), most).await.is_err());
-        assert!(kept.is_news() && !kept.is_news());
-        kept.delete("a".into()).await.unwrap();
-        kept.set("b".into(), Vec::new(), most).await.unwrap();
-        assert!(kept.is_news());
-        // A swap that didn't happen says nothing of the room.
-        let swapped = kept.swap("b".into(), None, Vec::new(), most).await.unwrap();
-        assert!(swapped.is_err() && !kept.is_news());
-    }
-}
-
-#[tokio::test]
 async fn keys_and_values_have_a_length() {
     for kept in Both::new().each() {
         let all = u64::MAX / 4;
