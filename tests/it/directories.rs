@@ -201,7 +201,7 @@ fn no_link_leads_out_of_a_directory_whoever_made_it() {
         let ends = ["absolute", "own-absolute", "relative", "chain", "back", "itself", "zeros", "dangling"];
         let through = ["absolute-folder/secret.txt", "folder/secret.txt", "up/outside/secret.txt"];
         let mut steps = Vec::new();
-        for path in ends.into_iter().chain(through).chain(["process/environ", "process/root/etc/passwd"]) {
+        for path in ends.into_iter().chain(through).chain(["process/environ", "process/cwd/gateway.toml"]) {
             for what in ["read", "stat", "write", "create", "truncate", "list", "set_times", "set_size"] {
                 // Without following, a link itself can be looked at, and its own time be set.
                 if through.contains(&path) || !["stat", "set_times"].contains(&what) {
