@@ -83,8 +83,8 @@ fn file(file: &Path) -> Result<Found> {
         config::from_text(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
     let mut config = config.with_context(|| problems.first().map(ToString::to_string).unwrap_or_default())?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let id =
-        PluginId::new(&stem).or_else(|_| PluginId::new("plugin")).context("a plugin can be called so")?;
+    let id = PluginId::new(&stem)
+        .unwrap_or_else(|_| PluginId::new("plugin").expect("it is letters, as plugins' names are"));
     let path = std::path::absolute(file).with_context(|| format!("`{}` has no place", file.display()))?;
     config.plugins = vec![Arc::new(PluginConfig::bare(id, path))];
     Ok(Found { config, source: None })

@@ -3,7 +3,7 @@
 //! A request is compared as a whole with each grant: scheme, host, port, method and path of one and the same line. Hosts
 //! are compared in the form that browsers give them (lower case, IDNA, plain IPv4), on both sides. What a URL parser
 //! would repair in a request (a missing `/`, a `\`, a tab, a name before `@`) makes it none that is granted: whoever
-//! sends it might repair it in another way.
+//! sends it might repair it in another way. The host's sender reads a URL first, compares what it read, and sends that.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -84,10 +84,11 @@ impl State {
             let homes = files.iter().filter_map(|file| self.homes.0.get(file));
             let grants = homes.map(|home| &self.config.allow.dirs[*home]);
             for DirGrant { guest, named, .. } in grants.filter(|grant| grant.mode == DirMode::ReadOnly) {
-                let named = named.display().to_string();
+                // A text of JSON is one of TOML, too, whatever is in it.
+                let [host, path] = [&*named.to_string_lossy(), guest.as_str()].map(serde_json::Value::from);
                 self.uses.lacked(Lack {
                     wanted: format!("to change what is in `{guest}`"),
-                    cure: Some(format!("dirs = [{{ host = {named:?}, guest = {guest:?}, mode = \"rw\" }}]")),
+                    cure: Some(format!("dirs = [{{ host = {host}, guest = {path}, mode = \"rw\" }}]")),
                 });
             }
         }
