@@ -6,9 +6,27 @@ use serde_json::{Map, Value};
 
 use crate::error::fault;
 use crate::{
-    CallOutcome, Completion, Failure, IntoPrompt, IntoResource, IntoToolResult, PromptArg, PromptArgument,
-    PromptOutcome, ReadOutcome, ToolAnnotations, ToolError, schema, template,
+    CallOutcome, Completion, Context, Failure, IntoPrompt, IntoResource, IntoToolResult, PromptArg, PromptArgument,
+    PromptOutcome, ReadOutcome, Tool, ToolAnnotations, ToolError, schema, template,
 };
+
+/// Tools of a plugin in a block of their own: `#[plugin(part)]`.
+pub trait Part: Default {
+    /// Whether it has this tool.
+    fn has_tool(name: &str) -> bool;
+
+    /// Its tools.
+    ///
+    /// # Errors
+    /// As [`Plugin::tools`](crate::Plugin::tools).
+    fn tools(&self) -> Result<Vec<Tool>, Failure>;
+
+    /// Calls one of them.
+    ///
+    /// # Errors
+    /// As [`Plugin::call_tool`](crate::Plugin::call_tool).
+    fn call_tool(&self, ctx: &Context, name: &str, args: &str) -> Result<CallOutcome, Failure>;
+}
 
 /// The schema of a tool without arguments.
 #[must_use]

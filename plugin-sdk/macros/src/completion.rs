@@ -11,7 +11,7 @@ use crate::options::Options;
 pub(crate) struct Complete {
     method: Method,
     target: TokenStream,
-    argument: LitStr,
+    pub(crate) argument: LitStr,
 }
 
 impl Complete {

@@ -24,6 +24,8 @@ mod tool; // `#[tool]`
 /// - `description`: by default the doc comment, else the package's description
 /// - `instructions`: advice to the model on using the plugin
 /// - `config`: a type that implements `JsonSchema`, the form of the plugin's settings
+/// - `parts`: types whose blocks are marked `#[plugin(part)]`, for a plugin with more tools than one block holds well;
+///   their tools are listed after the block's own, in this order
 #[proc_macro_attribute]
 pub fn plugin(options: TokenStream, block: TokenStream) -> TokenStream {
     plugin::expand(options.into(), &block.into()).into()

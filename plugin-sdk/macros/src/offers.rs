@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Result, Type};
+use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Path, Result, Type};
 
 use crate::completion::Complete;
 use crate::method::{Kind, Method};
@@ -77,18 +77,28 @@ impl Offers {
         self.tools.is_empty() && self.resources.is_empty() && self.prompts.is_empty()
     }
 
+    /// What a part can't have.
+    pub(crate) fn other_than_tools(&self) -> Option<Error> {
+        let resource = self.resources.first().map(|resource| resource.uri.span());
+        let prompt = self.prompts.first().map(|prompt| prompt.name.span());
+        let completion = self.completions.first().map(|completion| completion.argument.span());
+        let span = resource.or(prompt).or(completion)?;
+        Some(Error::new(span, "a part has tools only; this belongs into the plugin's own block"))
+    }
+
     /// The implementation of `Plugin` and its export.
-    pub(crate) fn implementation(&self, plugin: &Type, info: &TokenStream) -> TokenStream {
+    pub(crate) fn implementation(&self, plugin: &Type, info: &TokenStream, parts: &[Path]) -> TokenStream {
         let arguments = self.tools.iter().map(Tool::arguments);
+        let has_tools = !(self.tools.is_empty() && parts.is_empty());
         let functions = [
-            self.tool_functions(),
+            has_tools.then(|| self.tool_functions(parts)),
             self.resource_functions(),
             self.prompt_functions(),
             self.complete_function(),
         ];
         let mut interfaces = Vec::new();
         for (has, name) in [
-            (!self.tools.is_empty(), quote!(tools)),
+            (has_tools, quote!(tools)),
             (!self.resources.is_empty(), quote!(resources)),
             (!self.prompts.is_empty(), quote!(prompts)),
             (!self.completions.is_empty(), quote!(completions)),
@@ -110,13 +120,43 @@ impl Offers {
         }
     }
 
-    fn tool_functions(&self) -> Option<TokenStream> {
-        if self.tools.is_empty() {
-            return None;
+    /// The implementation of a part, which isn't exported: the plugin's own block calls it.
+    pub(crate) fn part(&self, part: &Type) -> TokenStream {
+        let arguments = self.tools.iter().map(Tool::arguments);
+        let names = self.tools.iter().map(Tool::known);
+        let functions = self.tool_functions(&[]);
+        quote! {
+            const _: () = {
+                #(#arguments)*
+
+                #[automatically_derived]
+                impl ::moongate_sdk::expansion::Part for #part {
+                    fn has_tool(name: &str) -> bool {
+                        match name {
+                            #(#names)*
+                            _ => false,
+                        }
+                    }
+                    #functions
+                }
+            };
         }
+    }
+
+    /// The functions for tools: this block's own, then those of the parts.
+    fn tool_functions(&self, parts: &[Path]) -> TokenStream {
         let (entries, arms) = (self.tools.iter().map(Tool::entry), self.tools.iter().map(Tool::arm));
+        let part = quote!(::moongate_sdk::expansion::Part);
+        let entries = entries.chain(parts.iter().map(|ty| {
+            let tools = quote!(<#ty as #part>::tools(&<#ty as ::core::default::Default>::default())?);
+            quote!(::core::iter::Extend::extend(&mut list, #tools);)
+        }));
         let list = list(&quote!(tools), &quote!(Tool), entries);
-        Some(quote! {
+        let of_parts = parts.iter().map(|ty| {
+            let value = quote!(&<#ty as ::core::default::Default>::default());
+            quote!(_ if <#ty as #part>::has_tool(name) => <#ty as #part>::call_tool(#value, ctx, name, args),)
+        });
+        quote! {
             #list
 
             fn call_tool(
@@ -128,10 +168,11 @@ impl Offers {
                 let _ = (ctx, args);
                 match name {
                     #(#arms)*
+                    #(#of_parts)*
                     _ => ::moongate_sdk::expansion::no_tool(name),
                 }
             }
-        })
+        }
     }
 
     fn resource_functions(&self) -> Option<TokenStream> {

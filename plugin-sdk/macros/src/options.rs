@@ -84,6 +84,11 @@ impl Options {
         }
     }
 
+    /// The first key that isn't this one.
+    pub(crate) fn other_than(&self, key: &str) -> Option<&Ident> {
+        self.entries.iter().map(|entry| &entry.key).find(|other| *other != key)
+    }
+
     /// `key` alone or `key = true` is yes, `key = false` is no.
     pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>> {
         let Some(entry) = self.entries.iter().find(|entry| entry.key == key) else { return Ok(None) };

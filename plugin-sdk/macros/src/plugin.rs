@@ -2,14 +2,23 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Error, ItemImpl, Result};
+use syn::spanned::Spanned as _;
+use syn::{Error, Expr, ItemImpl, Path, Result};
 
 use crate::docs;
 use crate::offers::Offers;
 use crate::options::Options;
 
 const OPTIONS: &[&str] =
-    &["name", "version", "title", "description", "website_url", "instructions", "config"];
+    &["name", "version", "title", "description", "website_url", "instructions", "config", "parts", "part"];
+
+/// What a block is of the component.
+enum Role {
+    /// The plugin: what it says of itself, and the types of its other blocks.
+    Plugin { info: TokenStream, parts: Vec<Path> },
+    /// Tools of a plugin whose own block names this one.
+    Part,
+}
 
 /// A block that the macro can't make a plugin of.
 struct Refused {
@@ -49,18 +58,31 @@ fn read(options: TokenStream, block: &TokenStream) -> std::result::Result<TokenS
     }
     let can_be_plugin = errors.is_empty();
     let offers = Offers::read(&mut item, &mut errors);
-    let info = info(options, &item).unwrap_or_else(|error| {
-        errors.push(error);
-        TokenStream::new()
-    });
-    if errors.is_empty() && offers.is_empty() {
-        let message = "the plugin offers nothing; mark a function `#[tool]`, `#[resource]` or `#[prompt]`";
-        errors.push(Error::new_spanned(&item.self_ty, message));
-    }
     let plugin = &item.self_ty;
-    if errors.is_empty() {
-        let implementation = offers.implementation(plugin, &info);
-        return Ok(quote!(#item #implementation));
+    match role(options, &item) {
+        Err(error) => errors.push(error),
+        Ok(Role::Part) => {
+            errors.extend(offers.other_than_tools());
+            if errors.is_empty() && offers.is_empty() {
+                let message = "this part offers nothing; mark a function `#[tool]`";
+                errors.push(Error::new_spanned(plugin, message));
+            }
+            if errors.is_empty() {
+                let implementation = offers.part(plugin);
+                return Ok(quote!(#item #implementation));
+            }
+        }
+        Ok(Role::Plugin { info, parts }) => {
+            if errors.is_empty() && offers.is_empty() && parts.is_empty() {
+                let message =
+                    "the plugin offers nothing; mark a function `#[tool]`, `#[resource]` or `#[prompt]`";
+                errors.push(Error::new_spanned(plugin, message));
+            }
+            if errors.is_empty() {
+                let implementation = offers.implementation(plugin, &info, &parts);
+                return Ok(quote!(#item #implementation));
+            }
+        }
     }
     // An empty implementation goes with the block, so that the author isn't told of its absence too.
     let stand_in = can_be_plugin.then(|| {
@@ -73,10 +95,36 @@ fn read(options: TokenStream, block: &TokenStream) -> std::result::Result<TokenS
     Err(Refused { block: quote!(#item #stand_in), errors })
 }
 
+/// What the options make of the block.
+fn role(options: TokenStream, item: &ItemImpl) -> Result<Role> {
+    let options = Options::parse(options, item.self_ty.span(), OPTIONS)?;
+    if options.flag("part")? == Some(true) {
+        return match options.other_than("part") {
+            Some(key) => {
+                let message = format!("`{key}` belongs to the plugin's own block, not to a part of it");
+                Err(Error::new(key.span(), message))
+            }
+            None => Ok(Role::Part),
+        };
+    }
+    let parts = match options.expr("parts")? {
+        None => Vec::new(),
+        Some(Expr::Array(list)) => list.elems.iter().map(part).collect::<Result<_>>()?,
+        Some(other) => return Err(Error::new_spanned(other, "`parts` is a list: `parts = [Files, Words]`")),
+    };
+    Ok(Role::Plugin { info: info(&options, item)?, parts })
+}
+
+/// The type of a part.
+fn part(named: &Expr) -> Result<Path> {
+    match named {
+        Expr::Path(path) => Ok(path.path.clone()),
+        other => Err(Error::new_spanned(other, "a part is the type of a block marked `#[plugin(part)]`")),
+    }
+}
+
 /// What the plugin says of itself.
-fn info(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
-    let span = syn::spanned::Spanned::span(&item.self_ty);
-    let options = Options::parse(options, span, OPTIONS)?;
+fn info(options: &Options, item: &ItemImpl) -> Result<TokenStream> {
     let given = |key: &str| options.expr(key).map(|value| value.map(ToTokens::to_token_stream));
     let name = given("name")?.unwrap_or_else(|| quote!(::core::env!("CARGO_PKG_NAME")));
     let version = given("version")?.unwrap_or_else(|| quote!(::core::env!("CARGO_PKG_VERSION")));

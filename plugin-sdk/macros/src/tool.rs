@@ -136,6 +136,12 @@ impl Tool {
         quote!(#(#cfgs)* #name => #called(#value),)
     }
 
+    /// The arm that knows its name.
+    pub(crate) fn known(&self) -> TokenStream {
+        let (name, cfgs) = (&self.name, &self.method.cfgs);
+        quote!(#(#cfgs)* #name => true,)
+    }
+
     fn struct_ident(&self) -> syn::Ident {
         format_ident!("ArgumentsOf_{}", syn::ext::IdentExt::unraw(&self.method.ident))
     }

@@ -6,5 +6,6 @@ mod hello; // the smallest plugin
 mod kept; // what a plugin keeps between calls
 mod mcp; // the contract against MCP
 mod offers; // everything that a block can offer
+mod parts; // a plugin in several blocks
 mod requests; // what a plugin asks of other servers
 mod rounds; // calls that ask the client

@@ -158,6 +158,29 @@ fn a_block_is_a_plain_one_that_offers_something() {
 }
 
 #[test]
+fn a_part_has_tools_and_nothing_of_its_own() {
+    let tool = "#[tool] /// A.\nfn a(&self) {}";
+    let error = |options: &str, functions: &str| {
+        errors_with(options, &format!("impl Mine {{ {functions} }}")).remove(0)
+    };
+    let (place, said) = error("part, name = \"x\"", tool);
+    assert_eq!(place, "name");
+    assert!(said.starts_with("`name` belongs to the plugin's own block"), "{said}");
+    for other in [
+        "#[prompt] /// P.\nfn p(&self) -> String {}",
+        "#[resource(uri = \"a://b\")] /// R.\nfn r(&self) -> String {}",
+    ] {
+        let (_, said) = error("part", &format!("{tool} {other}"));
+        assert!(said.starts_with("a part has tools only"), "{said}");
+    }
+    assert!(error("part", "fn a(&self) {}").1.starts_with("this part offers nothing"));
+    assert!(error("parts = Words", tool).1.starts_with("`parts` is a list"));
+    let (place, said) = error("parts = [Words, 1]", tool);
+    assert_eq!(place, "1");
+    assert!(said.starts_with("a part is the type of a block"), "{said}");
+}
+
+#[test]
 fn all_mistakes_are_told_at_once() {
     let block = "impl Mine { #[tool] fn a(&mut self) {} #[prompt(name = \"?\")] /// B.\nasync fn b(&self) -> String {} }";
     let places: Vec<String> = errors_with("", block).into_iter().map(|(place, _)| place).collect();
