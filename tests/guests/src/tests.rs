@@ -20,25 +20,25 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "echo",
             "sleep",
             "config_get",
+            "ask",
             "report_and_wait",
+            "connect",
+            "resolve_name",
+            "listen",
+            "send_datagram",
             "list_dir",
             "read_file",
             "write_file",
             "file_steps",
             "read_without_end",
             "write_without_end",
-            "connect",
-            "resolve_name",
-            "listen",
-            "send_datagram",
             "http_request",
             "http_many",
             "http_at_once",
             "http_upload",
             "http_lie",
             "http_header",
-            "http_and_hang",
-            "ask"
+            "http_and_hang"
         ]
     );
 }
