@@ -8,8 +8,7 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 
 use crate::host::config as host;
-
-mod text;
+use crate::texts::{self, Wrong};
 
 /// Why a setting couldn't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +56,12 @@ pub fn get_all() -> Result<Vec<(String, String)>, ConfigError> {
 /// # Errors
 /// A setting is missing or has the wrong form, or the gateway couldn't read its configuration.
 pub fn typed<T: DeserializeOwned>() -> Result<T, ConfigError> {
-    text::read(&get_all()?)
+    read(&get_all()?)
+}
+
+fn read<T: DeserializeOwned>(settings: &[(String, String)]) -> Result<T, ConfigError> {
+    texts::read(settings)
+        .map_err(|Wrong { key, reason }| ConfigError::Invalid { key: key.unwrap_or_default(), reason })
 }
 
 impl fmt::Display for ConfigError {

@@ -1,8 +1,11 @@
 //! Blocks of content and resource contents, made and read without naming every optional member.
 
+use serde::Serialize;
+use serde_json::Value;
+
 use crate::{
     Annotations, Content, EmbeddedResource, MediaContent, ResourceBody, ResourceContents, ResourceInfo, Role,
-    TextContent,
+    TextContent, ToolError,
 };
 
 // === impl Content ===
@@ -35,6 +38,18 @@ impl Content {
         Self::Embedded(EmbeddedResource { contents, annotations: None, meta: None, extra: None })
     }
 
+    /// A block of a kind that this SDK doesn't know: the whole JSON object as MCP has it, with its member `type`. The
+    /// gateway refuses what its revision of MCP doesn't know.
+    ///
+    /// # Errors
+    /// The value can't be written as JSON.
+    pub fn other(block: &impl Serialize) -> Result<Self, ToolError> {
+        let json = serde_json::to_string(block).map_err(|error| {
+            ToolError::internal(format_args!("the block of content can't be written as JSON: {error}"))
+        })?;
+        Ok(Self::Other(json))
+    }
+
     /// The text, if it is a block of text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
@@ -57,6 +72,30 @@ impl Content {
         }
         self
     }
+}
+
+impl Content {
+    /// The same block with one more member of `_meta`, of which the gateway drops those that MCP keeps for itself. A
+    /// block of the kind `other` stays as it is.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        let meta = match &mut self {
+            Self::Text(block) => &mut block.meta,
+            Self::Image(block) | Self::Audio(block) => &mut block.meta,
+            Self::Link(block) => &mut block.meta,
+            Self::Embedded(block) => &mut block.meta,
+            Self::Other(_) => return self,
+        };
+        add_meta(meta, key.into(), &value.into());
+        self
+    }
+}
+
+/// Adds a member to a `_meta`, in the place of one of the same key.
+pub(crate) fn add_meta(meta: &mut Option<Vec<(String, String)>>, key: String, value: &Value) {
+    let meta = meta.get_or_insert_default();
+    meta.retain(|(old, _)| *old != key);
+    meta.push((key, value.to_string()));
 }
 
 impl From<String> for Content {
@@ -101,6 +140,15 @@ impl ResourceContents {
         self
     }
 
+    /// The text, if it holds text.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.body {
+            ResourceBody::Text(text) => Some(text),
+            ResourceBody::Blob(_) => None,
+        }
+    }
+
     fn new(uri: String, body: ResourceBody) -> Self {
         Self { uri, mime_type: None, body, meta: None, extra: None }
     }
@@ -125,6 +173,13 @@ impl ResourceInfo {
         }
     }
 
+    /// The same resource with a name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
     /// The same resource with a description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
@@ -136,6 +191,13 @@ impl ResourceInfo {
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// The same resource with its size in bytes.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.size = Some(bytes);
         self
     }
 }
@@ -153,6 +215,13 @@ impl Annotations {
     #[must_use]
     pub fn priority(mut self, priority: f64) -> Self {
         self.priority = Some(priority);
+        self
+    }
+
+    /// Last changed at this time, in the form of ISO 8601, such as `2026-01-12T15:00:58Z`.
+    #[must_use]
+    pub fn last_modified(mut self, time: impl Into<String>) -> Self {
+        self.last_modified = Some(time.into());
         self
     }
 }

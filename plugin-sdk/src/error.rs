@@ -11,11 +11,15 @@ use crate::{CallOutcome, CustomFault, Failure, Fault, NeedInput, ToolResult};
 ///
 /// | made by | a tool's caller gets |
 /// |---|---|
-/// | [`failed`](Self::failed), or `?` on any [`std::error::Error`] | a result with `isError`, which the model reads and can react to |
+/// | [`failed`](Self::failed), or `?` on any error | a result with `isError`, which the model reads and can react to |
 /// | [`invalid_params`](Self::invalid_params), [`not_found`](Self::not_found), [`internal`](Self::internal), [`missing_capability`](Self::missing_capability), [`custom`](Self::custom) | a JSON-RPC error, which the program reads and the model may never see |
 /// | [`need_input`](Self::need_input) | a question; the call starts again when it is answered |
 ///
 /// Resources and prompts have no `isError`: there, `failed` is a JSON-RPC error as well.
+///
+/// `?` works on whatever can become a `Box<dyn Error>`: each [`std::error::Error`] that borrows nothing, `Box<dyn Error>`
+/// itself, `anyhow::Error`, and a text, so that `Err("there is no such city")?` does too. The same types can stand in the
+/// `Result` that a function returns.
 ///
 /// It is no [`std::error::Error`] itself, so that `?` can turn every one of those into it.
 pub struct ToolError(Box<Kind>);
@@ -139,9 +143,14 @@ impl fmt::Debug for ToolError {
     }
 }
 
-impl<E: Error> From<E> for ToolError {
-    /// The tool failed; the message is the error's and those of its sources.
+impl<E: Into<Box<dyn Error>>> From<E> for ToolError {
+    /// The tool failed; the message is the error's and those of its sources. A [`Failure`] stays what it is.
     fn from(error: E) -> Self {
+        let error: Box<dyn Error> = error.into();
+        let error = match error.downcast::<Failure>() {
+            Ok(failure) => return Self::failure(*failure),
+            Err(error) => error,
+        };
         let mut message = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {

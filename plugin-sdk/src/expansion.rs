@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::fault;
 use crate::{
-    CallOutcome, Completion, Context, Failure, IntoPrompt, IntoResource, IntoToolResult, PromptArg, PromptArgument,
-    PromptOutcome, ReadOutcome, Tool, ToolAnnotations, ToolError, schema, template,
+    CallOutcome, Completion, Context, Failure, IntoPrompt, IntoResource, IntoToolResult, PromptArg,
+    PromptArgument, PromptOutcome, ReadOutcome, Tool, ToolAnnotations, ToolError, schema, template, texts,
 };
 
 /// Tools of a plugin in a block of their own: `#[plugin(part)]`.
@@ -186,14 +186,17 @@ pub fn prompt_value<T: PromptArg>(args: &[(String, String)], name: &str) -> Resu
     }
 }
 
-/// All arguments of a prompt as a struct of texts.
+/// All arguments of a prompt as a struct, each text read as what its field wants.
 ///
 /// # Errors
 /// They aren't a `T`.
 pub fn prompt_values<T: DeserializeOwned>(args: &[(String, String)]) -> Result<T, ToolError> {
-    let object: Map<String, Value> =
-        args.iter().map(|(key, text)| (key.clone(), text.clone().into())).collect();
-    T::deserialize(Value::Object(object)).map_err(ToolError::invalid_params)
+    texts::read(args).map_err(|wrong| {
+        ToolError::invalid_params(match wrong.key {
+            Some(key) => format!("the argument `{key}`: {}", wrong.reason),
+            None => wrong.reason,
+        })
+    })
 }
 
 /// What a completion answers.

@@ -5,6 +5,8 @@
 #[cfg(any(target_family = "wasm", test))]
 mod failure; // the words for error codes, which native tests read too
 #[cfg(target_family = "wasm")]
+pub(crate) mod env;
+#[cfg(target_family = "wasm")]
 pub(crate) mod http;
 #[cfg(target_family = "wasm")]
 pub(crate) mod kv;
@@ -19,4 +21,4 @@ pub(crate) use crate::bindings::imports::wasi::config::store as config;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) mod fake;
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use fake::{changes, config, http, kv, log, progress, request, rounds};
+pub(crate) use fake::{changes, config, env, http, kv, log, progress, request, rounds};

@@ -74,6 +74,7 @@ pub mod changes; // lists and resources that hold something new
 pub mod config; // the plugin's settings in `gateway.toml`
 mod content; // blocks of text, images, sounds and resources
 mod context; // the call being served
+pub mod env; // variables of the gateway's environment
 mod error; // how a call goes wrong
 #[doc(hidden)]
 pub mod expansion; // what the code that `#[plugin]` writes calls
@@ -93,6 +94,7 @@ mod result; // what a tool may return
 mod rounds; // what a call keeps when it starts over
 mod schema; // JSON Schemas from Rust types
 mod template; // URI templates
+mod texts; // structs from pairs of name and text
 #[cfg(not(target_family = "wasm"))]
 pub mod testing; // calls a plugin in native tests
 
@@ -120,6 +122,6 @@ pub mod prelude {
     pub use crate::input::{Decision, Form, Roots, Sampling};
     pub use crate::{
         Content, Context, Json, Pretty, PromptMessage, ResourceContents, ToolError, ToolResult, changes,
-        config, http, kv, log, plugin, progress, serde_json,
+        config, env, http, kv, log, plugin, progress, serde_json,
     };
 }

@@ -1,5 +1,7 @@
 //! What a resource may return: [`IntoResource`].
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::{Json, Pretty, ReadResult, ResourceContents, ToolError};
@@ -25,6 +27,20 @@ impl ReadResult {
     #[must_use]
     pub fn new(contents: Vec<ResourceContents>) -> Self {
         Self { contents, ttl_ms: None, shareable: None, meta: None, extra: None }
+    }
+
+    /// The same result, of which a copy may be kept for this long, by the caller alone.
+    #[must_use]
+    pub fn keep_for(mut self, time: Duration) -> Self {
+        self.ttl_ms = Some(u32::try_from(time.as_millis()).unwrap_or(u32::MAX));
+        self
+    }
+
+    /// The same result, of which a kept copy may be given to other callers too.
+    #[must_use]
+    pub fn shareable(mut self) -> Self {
+        self.shareable = Some(true);
+        self
     }
 }
 

@@ -4,13 +4,16 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::content::add_meta;
 use crate::{Content, ToolError, ToolResult, schema};
 
 /// A value that a tool can return.
 ///
 /// Implemented for text, numbers and booleans (one block of text), `()` (no content), [`Content`] and lists of it,
-/// [`Json`] and [`Pretty`] (structured content), [`ToolResult`], and a `Result` of any of these.
+/// [`Json`] and [`Pretty`] (structured content), [`ToolResult`], and a `Result` of any of these, whose error is a
+/// [`ToolError`] or can become one.
 #[diagnostic::on_unimplemented(
     message = "a tool can't return `{Self}`",
     label = "not a tool's result",
@@ -74,6 +77,13 @@ impl ToolResult {
         Ok(self)
     }
 
+    /// The same result with one more member of `_meta`, of which the gateway drops those that MCP keeps for itself.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        add_meta(&mut self.meta, key.into(), &value.into());
+        self
+    }
+
     /// Did the tool run and not succeed?
     #[must_use]
     pub fn failed(&self) -> bool {
@@ -88,7 +98,7 @@ impl ToolResult {
 
     /// The structured content as a value; null where there is none.
     #[must_use]
-    pub fn structured_value(&self) -> serde_json::Value {
+    pub fn structured_value(&self) -> Value {
         self.structured.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 }

@@ -31,6 +31,14 @@
 //! - the call wrote something before it asked, which it would do once more in each round;
 //! - one key stands for two questions, or one key of [`Context::once`](crate::Context::once) for two results;
 //! - the call threw the question away and went on without its answer.
+//!
+//! # What a gateway would refuse
+//! A test fails where a tool that has an output schema succeeds without structured content, and where that content is no
+//! JSON. The arguments of a call are not held against the tool's input schema, as a gateway does before the plugin sees
+//! them: so a test can find out what a function does with any of them.
+//!
+//! A panic of the plugin is a panic of the test. In a gateway it ends that one call: the log says where and why, the
+//! caller reads one sentence.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -86,6 +94,12 @@ impl<P: Plugin> Client<P> {
             other => other.to_string(),
         };
         self.set(|gateway| gateway.config.insert(key.to_owned(), text))
+    }
+
+    /// Sets a variable of the environment, and grants it.
+    #[must_use]
+    pub fn env(self, name: &str, value: &str) -> Self {
+        self.set(|gateway| gateway.env.insert(name.to_owned(), value.to_owned()))
     }
 
     /// Sets who the gateway says the caller is.

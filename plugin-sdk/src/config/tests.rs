@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{ConfigError, text::read};
+use super::{ConfigError, read};
 
 #[derive(Debug, Deserialize, PartialEq)]
 struct Settings {
@@ -62,4 +62,10 @@ fn a_missing_setting_is_named() {
 fn an_unknown_choice_is_told_the_known_ones() {
     let error = settings(&[("name", "x"), ("mode", "warp")]).unwrap_err().to_string();
     assert!(error.contains("`mode`") && error.contains("`fast` or `slow`"), "{error}");
+}
+
+#[test]
+fn a_missing_setting_is_not_blamed_on_another() {
+    let error = settings(&[("mode", "fast"), ("retries", "3")]).unwrap_err();
+    assert_eq!(error.to_string(), "in the plugin's configuration: missing field `name`");
 }

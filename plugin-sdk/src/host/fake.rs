@@ -26,6 +26,7 @@ pub(crate) struct Gateway {
     pub(crate) capabilities: Vec<String>,
     pub(crate) meta: BTreeMap<String, String>,
     pub(crate) config: BTreeMap<String, String>,
+    pub(crate) env: BTreeMap<String, String>,
     pub(crate) answers: BTreeMap<String, String>,
     pub(crate) state: Option<Vec<u8>>,
     pub(crate) remaining_ms: Option<u32>,
@@ -176,5 +177,13 @@ pub(crate) mod config {
     #[expect(clippy::unnecessary_wraps, reason = "the real one can fail")]
     pub(crate) fn get_all() -> Result<Vec<(String, String)>, Error> {
         Ok(read(|gateway| gateway.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect()))
+    }
+}
+
+pub(crate) mod env {
+    use super::read;
+
+    pub(crate) fn get(name: &str) -> Option<String> {
+        read(|gateway| gateway.env.get(name).cloned())
     }
 }

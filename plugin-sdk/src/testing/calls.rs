@@ -54,13 +54,17 @@ impl<P: Plugin> Client<P> {
     #[expect(clippy::needless_pass_by_value, reason = "`json!(…)` is written in the call")]
     pub fn call_outcome(&self, name: &str, args: Value) -> Result<CallOutcome, Failure> {
         let args = args.to_string();
-        self.rounds(
+        let outcome = self.rounds(
             || rounds::call_tool::<P>(name, &args),
             |outcome| match outcome {
                 CallOutcome::Done(_) => None,
                 CallOutcome::NeedInput(input) => Some(input),
             },
-        )
+        )?;
+        if let CallOutcome::Done(result) = &outcome {
+            self.check_result(name, result);
+        }
+        Ok(outcome)
     }
 
     /// All resources.
@@ -160,6 +164,26 @@ impl<P: Plugin> Client<P> {
     ) -> Result<Completion, Failure> {
         let others = owned(others);
         self.run(|plugin| plugin.complete(target, argument, typed, &others))
+    }
+
+    /// Does the result have what the tool's entry in the list promises?
+    fn check_result(&self, name: &str, result: &ToolResult) {
+        if let Some(text) = &result.structured
+            && let Err(error) = serde_json::from_str::<Value>(text)
+        {
+            panic!(
+                "the structured content of `{name}` is no JSON ({error}); a gateway would refuse the result"
+            );
+        }
+        if result.structured.is_none() && !result.failed() {
+            let tools = self.run(P::tools).unwrap_or_default();
+            let promised = tools.iter().any(|tool| tool.name == name && tool.output_schema.is_some());
+            assert!(
+                !promised,
+                "`{name}` has an output schema, but its result has no structured content, so a gateway would refuse \
+                 it; return `Json<T>`, or add it with `ToolResult::with_structured`"
+            );
+        }
     }
 
     /// Makes a call round by round, until it is done or asks something that has no answer.

@@ -1,7 +1,9 @@
 //! What the authors of plugins see.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod contents; // blocks of content
 mod contract; // the two copies of the WIT
+mod ends; // errors, panics and broken promises
 mod hello; // the smallest plugin
 mod kept; // what a plugin keeps between calls
 mod mcp; // the contract against MCP

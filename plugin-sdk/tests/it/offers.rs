@@ -67,8 +67,8 @@ impl Offers {
 
     /// Says what it got.
     #[tool(input_schema = RAW, output = Size)]
-    fn raw(&self, args: Map<String, Value>) -> ToolResult {
-        ToolResult::text(Value::Object(args).to_string())
+    fn raw(&self, args: Map<String, Value>) -> Result<ToolResult, ToolError> {
+        ToolResult::text(Value::Object(args).to_string()).with_structured(&json!({ "area": 1 }))
     }
 
     /// Tells about the call.

@@ -1,35 +1,45 @@
-//! Reads a struct from settings that are all text: what a field wants decides how its text is read.
+//! Reads a struct from pairs of name and text, as settings and arguments of prompts are: what a field wants decides how
+//! its text is read.
 
 use serde::de::value::{MapDeserializer, StringDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::ConfigError;
-
 type Error = serde_json::Error;
 
-/// Reads all settings as a `T`.
-pub(super) fn read<T: DeserializeOwned>(settings: &[(String, String)]) -> Result<T, ConfigError> {
-    let fields = settings.iter().map(|(key, text)| (key.as_str(), Text(text)));
+/// What is wrong with the texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// Whose text it is; nothing where one is missing.
+    pub(crate) key: Option<String>,
+    /// What is wrong with it.
+    pub(crate) reason: String,
+}
+
+/// Reads all of them as a `T`.
+pub(crate) fn read<T: DeserializeOwned>(pairs: &[(String, String)]) -> Result<T, Wrong> {
+    let fields = pairs.iter().map(|(key, text)| (key.as_str(), Text(text)));
     T::deserialize(MapDeserializer::<_, Error>::new(fields)).map_err(|error| {
-        // serde's message names the form, not the field: find the one without which the message is another.
-        let culprit = settings.iter().find(|(key, _)| fails::<T>(key, settings));
-        let key = culprit.map(|(key, _)| key.clone()).unwrap_or_default();
-        ConfigError::Invalid { key, reason: error.to_string() }
+        // serde's message names the form, not the field, unless it is missing: find the one without which the message
+        // is another.
+        let reason = error.to_string();
+        let missing = reason.starts_with("missing field");
+        let culprit = pairs.iter().find(|(key, _)| !missing && fails::<T>(key, pairs));
+        Wrong { key: culprit.map(|(key, _)| key.clone()), reason }
     })
 }
 
-/// Is the trouble gone, or another, without this setting?
-fn fails<T: DeserializeOwned>(key: &str, settings: &[(String, String)]) -> bool {
+/// Is the trouble gone, or another, without this one?
+fn fails<T: DeserializeOwned>(key: &str, pairs: &[(String, String)]) -> bool {
     let message = |skip: Option<&str>| {
-        let fields = settings.iter().filter(|(key, _)| Some(key.as_str()) != skip);
+        let fields = pairs.iter().filter(|(key, _)| Some(key.as_str()) != skip);
         let fields = fields.map(|(key, text)| (key.as_str(), Text(text)));
         T::deserialize(MapDeserializer::<_, Error>::new(fields)).err().map(|error| error.to_string())
     };
     message(Some(key)) != message(None)
 }
 
-/// One setting.
+/// One text.
 struct Text<'a>(&'a str);
 
 impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
