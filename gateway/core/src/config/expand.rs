@@ -40,6 +40,43 @@ impl Filled {
         self.text.push_str(filled);
         self.runs.push(Run { filled: start..self.text.len(), parsed: from..from + parsed });
     }
+
+    /// What was filled in: the text as a whole, and each use of a variable. `written` is what it was before.
+    pub(super) fn expansions(&self, written: &str) -> Vec<Expansion> {
+        if self.text == written {
+            return Vec::new();
+        }
+        let part = |run: &Run| {
+            let (filled, written) = (&self.text[run.filled.clone()], &written[run.parsed.clone()]);
+            (written.starts_with("${") && filled.len() >= TELLING)
+                .then(|| Expansion { filled: filled.to_owned(), written: written.to_owned() })
+        };
+        let whole = Expansion { filled: quoted(&self.text), written: quoted(written) };
+        std::iter::once(whole).chain(self.runs.iter().filter_map(part)).collect()
+    }
+}
+
+/// A shorter value may stand in a message by chance, in bytes.
+const TELLING: usize = 8;
+
+/// What a variable came to, and how that is written in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Expansion {
+    filled: String,
+    written: String,
+}
+
+impl Expansion {
+    /// The same problem in the words of the file: what a variable holds may be a secret. Paths that were looked at, which
+    /// stand at the place itself, stay as they are: else nobody could find the file.
+    pub(super) fn undo(&self, problem: Problem) -> Problem {
+        let Self { filled, written } = self;
+        Problem {
+            message: problem.message.replace(filled.as_str(), written),
+            hint: problem.hint.map(|hint| hint.replace(filled.as_str(), written)),
+            ..problem
+        }
+    }
 }
 
 /// Fills in the variables of `text`, or tells all that is wrong with them.

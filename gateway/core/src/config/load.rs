@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::environment::Environment;
 use super::files;
 use super::keys::{GATEWAY, ROOT};
+use super::masking;
 use super::overlap;
 use super::problem::{Problem, Source};
 use super::reading::{HandedOut, Reading, Table};
@@ -64,7 +65,8 @@ pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Lo
     let source = Source { path: file.to_owned(), text };
     let Resolved { config, mut problems, plain_secrets, files } =
         resolve(absolute(file), &source.text, environment);
-    let source = Source { text: blot_out(source.text, &plain_secrets), ..source };
+    let text = masking::mask(&blot_out(source.text, &plain_secrets));
+    let source = Source { text, ..source };
     problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
     let config = if problems.iter().any(Problem::is_error) { None } else { config };
     Loaded { source, config, problems, files }
@@ -109,7 +111,7 @@ impl Resolved {
 fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved {
     let (parsed, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        return Resolved::nothing(file, syntax(&errors));
+        return Resolved::nothing(file, syntax(&errors, text));
     }
     let mut reading = Reading::new(&file, text, environment);
     let root = Table::root(parsed.get_ref(), ROOT);
@@ -125,26 +127,53 @@ fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved
     if reading.problems.iter().any(Problem::is_error) {
         reading.problems.append(&mut reading.left_to_loading);
     }
-    let Reading { problems, plain_secrets, files, .. } = reading;
+    let Reading { problems, plain_secrets, files, expansions, .. } = reading;
+    let as_written = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
+    let problems = problems.into_iter().map(as_written).collect();
     Resolved { config: Some(config), problems, plain_secrets, files }
 }
 
-/// What the parser found.
-fn syntax(errors: &[toml::de::Error]) -> Vec<Problem> {
+/// What the parser found: of each line the first, because the others mostly follow from it.
+fn syntax(errors: &[toml::de::Error], text: &str) -> Vec<Problem> {
     let problem = |error: &toml::de::Error| {
         let problem = Problem::error(format!("this isn't TOML: {}", error.message()));
         let problem = match error.message() {
             "duplicate key" => {
                 problem.hint("keep one of the two; a table's header, too, can stand only once")
             }
-            _ => problem,
+            message => problem.hint(syntax_cure(message)),
         };
         match error.span() {
             Some(place) => problem.at(place),
             None => problem,
         }
     };
-    errors.iter().map(problem).collect()
+    let mut problems: Vec<Problem> = errors.iter().map(problem).collect();
+    problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+    let mut last = None;
+    problems.retain(|problem| {
+        let Some(at) = problem.place.as_ref().map(|place| place.start.min(text.len())) else { return true };
+        let between = last.replace(at).map(|last| &text.as_bytes()[last..at]);
+        between.is_none_or(|between| between.contains(&b'\n'))
+    });
+    problems
+}
+
+/// What to do about a mistake in the syntax, as far as the parser's words tell.
+fn syntax_cure(message: &str) -> &'static str {
+    if message.contains("basic string") || message.contains("literal string") {
+        "close the text with the same quote on the same line; a `\"` or `\\` inside it is written `\\\"` or `\\\\`"
+    } else if message.contains("table") && !message.contains("inline table") {
+        "write a table's header as `[name]`, alone on its line"
+    } else if message.contains("array") {
+        "write a list as `[\"a\", \"b\"]`"
+    } else if message.contains("inline table") {
+        "write a table in one line as `{ a = 1, b = 2 }`"
+    } else if message.contains("string values must be quoted") {
+        "put it in quotes"
+    } else {
+        "write lines as `key = value`: texts in quotes, lists in `[]`, tables in `{}` or below `[name]`"
+    }
 }
 
 /// The text with secrets replaced, byte for byte: an excerpt may end in a log.
