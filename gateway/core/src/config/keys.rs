@@ -7,7 +7,7 @@
 mod kind;
 mod limits;
 
-pub use kind::{Key, Kind, Number};
+pub use kind::{Key, Kind, LEAST_WITHOUT_UNIT, Number};
 pub use limits::LIMITS;
 
 use kind::{key, optional, required};
@@ -54,20 +54,20 @@ pub static GATEWAY: &[Key] = &[
     ),
     key(
         "cache",
-        Kind::Text("a path"),
+        Kind::Path("/var/cache/moongate"),
         "The directory for compiled code, private to the gateway. `MOONGATE_CACHE_DIR` goes before it; without \
          either it is `moongate` in `$XDG_CACHE_HOME` or `$HOME/.cache`.",
     ),
     key(
         "state",
-        Kind::Text("a path"),
+        Kind::Path("state"),
         "The directory for what plugins keep from one call to the next, private to the gateway and on a disk of this \
          machine. Gateways that name the same directory share it. `MOONGATE_STATE_DIR` goes before it; without either \
          state is kept in memory and is lost when the gateway ends. Stores of plugins that are no longer there stay in it.",
     ),
     key(
         "ca_file",
-        Kind::Text("a path"),
+        Kind::Path("certificates.pem"),
         "A file with certificates of authorities, in PEM: plugins' requests by `https` trust them beside those that \
          the machine trusts.",
     ),
@@ -126,7 +126,7 @@ static HTTP: &[Key] = &[
     ),
     optional(
         "allowed_hosts",
-        Kind::List(&Kind::Text("a host name")),
+        Kind::List(&Kind::Text("a host name such as \"gateway.example.com\"")),
         "[]",
         "Host names that a request may be addressed to, without a port, beside loopback names and the listening \
          address.",
@@ -187,7 +187,11 @@ static AUTH: &[Key] = &[optional(
 
 /// A bearer token.
 static TOKEN: &[Key] = &[
-    required("name", Kind::Text("a name"), "Whom the token stands for; plugins and logs see this name."),
+    required(
+        "name",
+        Kind::Text("a name such as \"ci\""),
+        "Whom the token stands for; plugins and logs see this name.",
+    ),
     required("token", Kind::Secret, "The token: `{ env = \"NAME\" }` or `{ file = \"path\" }`."),
 ];
 
@@ -203,7 +207,11 @@ static DEFAULTS: &[Key] = &[
 
 /// A plugin's table.
 static PLUGIN: &[Key] = &[
-    required("source", Kind::Text("a path"), "The component: a path, relative to this file."),
+    required(
+        "source",
+        Kind::Path("plugins/dist/fetch.wasm"),
+        "The component: a path, relative to this file.",
+    ),
     key(
         "sha256",
         Kind::Text("64 hexadecimal digits"),
@@ -226,13 +234,13 @@ static PLUGIN: &[Key] = &[
     ),
     key(
         "prefix",
-        Kind::Text("a name"),
+        Kind::Text("a name such as \"files\""),
         "What stands before `_` in public names, instead of the plugin's name; \"\" for nothing.",
     ),
     key("tools", Kind::Table(TOOLS), "Which tools are offered, and under which name."),
     optional(
         "uris",
-        Kind::List(&Kind::Text("a URI")),
+        Kind::List(&Kind::Text("a URI such as \"notes://\"")),
         "[]",
         "URIs, or how URIs begin, that are this plugin's even where another claims them.",
     ),
@@ -257,18 +265,18 @@ static PLUGIN: &[Key] = &[
 static TOOLS: &[Key] = &[
     key(
         "allow",
-        Kind::List(&Kind::Text("a tool's name")),
+        Kind::List(&Kind::Text("a tool's name such as \"delete\"")),
         "Only these, by the plugin's own names. Without it: all.",
     ),
     optional(
         "deny",
-        Kind::List(&Kind::Text("a tool's name")),
+        Kind::List(&Kind::Text("a tool's name such as \"delete\"")),
         "[]",
         "All but these, by the plugin's own names.",
     ),
     key(
         "rename",
-        Kind::Named(&Kind::Text("a public name")),
+        Kind::Named(&Kind::Text("a public name such as \"now\"")),
         "Public names, by the plugin's own names; no prefix is put before them.",
     ),
 ];
@@ -293,7 +301,7 @@ static ALLOW: &[Key] = &[
     optional("dirs", Kind::List(&Kind::Table(DIR)), "[]", "Directories that may be read or changed."),
     optional(
         "env",
-        Kind::List(&Kind::Text("the name of a variable")),
+        Kind::List(&Kind::Text("the name of a variable such as \"LANG\"")),
         "[]",
         "Environment variables that may be read, by name.",
     ),
@@ -356,8 +364,16 @@ static CREDENTIAL: &[Key] = &[
 
 /// The value of a header that is added.
 pub static HEADER: &[Key] = &[
-    key("env", Kind::Text("the name of a variable"), "The environment variable that holds it."),
-    key("file", Kind::Text("a path"), "The file that holds it; one line break at its end is left away."),
+    key(
+        "env",
+        Kind::Text("the name of a variable such as \"API_TOKEN\""),
+        "The environment variable that holds it.",
+    ),
+    key(
+        "file",
+        Kind::Path("secrets/token"),
+        "The file that holds it; one line break at its end is left away.",
+    ),
     optional(
         "prefix",
         Kind::Text("a text such as \"Bearer \""),
@@ -368,8 +384,8 @@ pub static HEADER: &[Key] = &[
 
 /// A granted directory.
 static DIR: &[Key] = &[
-    required("host", Kind::Text("a path"), "The directory on this machine, relative to this file."),
-    required("guest", Kind::Text("an absolute path"), "Its path inside the sandbox, such as \"/notes\"."),
+    required("host", Kind::Path("./notes"), "The directory on this machine, relative to this file."),
+    required("guest", Kind::Text("an absolute path such as \"/notes\""), "Its path inside the sandbox."),
     optional(
         "mode",
         Kind::Word(&["ro", "rw"]),
@@ -380,6 +396,14 @@ static DIR: &[Key] = &[
 
 /// A text that isn't written into the file.
 pub static SECRET: &[Key] = &[
-    key("env", Kind::Text("the name of a variable"), "The environment variable that holds it."),
-    key("file", Kind::Text("a path"), "The file that holds it; one line break at its end is left away."),
+    key(
+        "env",
+        Kind::Text("the name of a variable such as \"API_TOKEN\""),
+        "The environment variable that holds it.",
+    ),
+    key(
+        "file",
+        Kind::Path("secrets/token"),
+        "The file that holds it; one line break at its end is left away.",
+    ),
 ];

@@ -8,6 +8,12 @@ use super::reading::{Reading, Table, Text, Value};
 use super::{Exposure, Limits, PluginConfig};
 use crate::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName};
 
+/// What names are made of.
+const LETTERS: &str = "choose one of ASCII letters, digits, `_` and `-`";
+
+/// Which names are meant.
+const OWN: &str = "give the plugin's own name for it, without the prefix; `moongate inspect` shows them";
+
 /// `[defaults]`: what holds for every plugin that doesn't say otherwise.
 #[derive(Default)]
 pub(super) struct Defaults {
@@ -35,7 +41,8 @@ impl Reading<'_> {
         let Some(Kind::Named(Kind::Table(keys))) = plugin else { unreachable!("`plugins` has named tables") };
         let mut plugins = Vec::new();
         for (name, value) in self.named(root, "plugins") {
-            let id = self.accept(PluginId::new(name), &value.key_place, "a plugin can't be called so");
+            let id =
+                self.accept(PluginId::new(name), &value.key_place, "a plugin can't be called so", LETTERS);
             let Some(table) = self.as_table(&value, keys) else { continue };
             let id = id.unwrap_or_else(|| PluginId::new("unnamed").expect("it is a good name"));
             plugins.push(self.plugin(id, &value, &table, defaults));
@@ -63,7 +70,12 @@ impl Reading<'_> {
                 .map_or_else(|| value.key_place.clone(), |source| source.place.clone()),
             source: source.and_then(|source| self.component(&source)).unwrap_or_default(),
             sha256: sha256.and_then(|text| {
-                self.accept(text.text.parse::<Digest>(), &text.place, "no content can have this digest")
+                self.accept(
+                    text.text.parse::<Digest>(),
+                    &text.place,
+                    "no content can have this digest",
+                    "`moongate inspect FILE` shows the digest of a component",
+                )
             }),
             reload: self.reload(table),
             instances: self.instances(table),
@@ -86,11 +98,12 @@ impl Reading<'_> {
         read: Result<T, NameError>,
         place: &std::ops::Range<usize>,
         what: &str,
+        hint: &str,
     ) -> Option<T> {
         match read {
             Ok(name) => Some(name),
             Err(error) => {
-                self.note(Problem::error(format!("{what}: {error}")).at(place.clone()));
+                self.note(Problem::error(format!("{what}: {error}")).at(place.clone()).hint(hint));
                 None
             }
         }
@@ -99,7 +112,7 @@ impl Reading<'_> {
     fn prefix(&mut self, table: &Table<'_>) -> Option<String> {
         let text = self.text(table, "prefix")?;
         if !text.text.is_empty() {
-            self.accept(PluginId::new(&text.text), &text.place, "a prefix can't be called so")?;
+            self.accept(PluginId::new(&text.text), &text.place, "a prefix can't be called so", LETTERS)?;
         }
         Some(text.text)
     }
@@ -107,7 +120,12 @@ impl Reading<'_> {
     fn uris(&mut self, table: &Table<'_>) -> Vec<String> {
         let texts = self.texts(table, "uris").unwrap_or_default();
         let uri = |text: Text| {
-            let uri = self.accept(ResourceUri::new(&text.text), &text.place, "only a URI can be granted")?;
+            let uri = self.accept(
+                ResourceUri::new(&text.text),
+                &text.place,
+                "only a URI can be granted",
+                "write a whole one, or how several begin, such as \"notes://\"",
+            )?;
             Some(uri.as_str().to_owned())
         };
         texts.into_iter().filter_map(uri).collect()
@@ -138,15 +156,20 @@ impl Reading<'_> {
                 problem.at(value.key_place).hint("the other names are the plugin's own, before renaming"),
             );
         }
+        let renamed = self.named(tools, "rename").into_iter();
+        let mut places: BTreeMap<_, _> =
+            renamed.map(|(name, value)| (name.to_owned(), value.key_place)).collect();
+        places.extend(allow.iter().flatten().chain(&deny).map(|(name, place)| (name.clone(), place.clone())));
         let names = |names: BTreeMap<String, _>| names.into_keys().collect::<BTreeSet<_>>();
-        Exposure { allow: allow.map(names), deny: names(deny), rename }
+        Exposure { allow: allow.map(names), deny: names(deny), rename, places }
     }
 
     /// The tools' names, each with its place.
     fn tool_names(&mut self, texts: Vec<Text>) -> BTreeMap<String, std::ops::Range<usize>> {
         let mut names = BTreeMap::new();
         for text in texts {
-            if self.accept(ToolName::new(&text.text), &text.place, "no tool can be called so").is_some() {
+            if self.accept(ToolName::new(&text.text), &text.place, "no tool can be called so", OWN).is_some()
+            {
                 names.insert(text.text, text.place);
             }
         }
@@ -157,9 +180,10 @@ impl Reading<'_> {
         let mut renames = BTreeMap::new();
         let mut taken: BTreeMap<PublicName, std::ops::Range<usize>> = BTreeMap::new();
         for (name, value) in self.named(tools, "rename") {
-            self.accept(ToolName::new(name), &value.key_place, "no tool can be called so");
+            self.accept(ToolName::new(name), &value.key_place, "no tool can be called so", OWN);
             let Some(text) = self.as_text(&value, &Kind::Text("a public name")) else { continue };
-            let public = self.accept(PublicName::new(&text.text), &text.place, "no tool can be called so");
+            let public =
+                self.accept(PublicName::new(&text.text), &text.place, "no tool can be called so", LETTERS);
             let Some(public) = public else { continue };
             if let Some(first) = taken.get(&public) {
                 let problem =

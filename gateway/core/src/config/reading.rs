@@ -11,12 +11,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::Secret;
 use super::environment::Environment;
-use super::expand::{Filled, expand, is_variable_name};
+use super::expand::{Expansion, Filled, expand};
 use super::keys::{Key, Kind};
 use super::problem::{Problem, quoted};
 
 mod scalars;
 mod spans;
+mod types;
 mod unknown;
 
 pub(super) use scalars::{NameOrBoolean, TextOrTable};
@@ -43,6 +44,8 @@ pub(super) struct Reading<'a> {
     pub(super) handed_out: Vec<HandedOut>,
     /// Where a secret stands in the file itself, though it shouldn't.
     pub(super) plain_secrets: Vec<Range<usize>>,
+    /// What variables came to.
+    pub(super) expansions: Vec<Expansion>,
 }
 
 /// Something that a plugin, or a server for it, is given.
@@ -187,50 +190,13 @@ impl<'a> Reading<'a> {
             left_to_loading: Vec::new(),
             handed_out: Vec::new(),
             plain_secrets: Vec::new(),
+            expansions: Vec::new(),
         }
     }
 
     /// Notes a problem.
     pub(super) fn note(&mut self, problem: Problem) {
         self.problems.push(problem);
-    }
-
-    /// Notes that a value has the wrong type.
-    pub(super) fn wrong_type(&mut self, value: &Value<'_>, kind: &Kind) {
-        let found = match value.inner {
-            DeValue::String(_) => "a text",
-            DeValue::Integer(_) => "a whole number",
-            DeValue::Float(_) => "a fraction",
-            DeValue::Boolean(_) => "`true` or `false`",
-            DeValue::Datetime(_) => "a date or time",
-            DeValue::Array(_) => "a list",
-            DeValue::Table(_) => "a table",
-        };
-        let problem = Problem::error(format!("`{}` must be {}, not {found}", value.path, kind.expected()));
-        let problem = match (kind, value.inner) {
-            (Kind::Duration(_), DeValue::Integer(number)) => {
-                problem.hint(format!("say the unit: \"{number}s\" are {number} seconds"))
-            }
-            (Kind::List(Kind::Text(_) | Kind::Word(_) | Kind::TextOrTable(..)), DeValue::String(text)) => {
-                problem.hint(format!("put it in brackets: [{:?}]", text.as_ref()))
-            }
-            (Kind::List(Kind::Table(_) | Kind::TextOrTable(..)), DeValue::Table(_)) => {
-                problem.hint("put it in brackets: [{ … }]")
-            }
-            (Kind::Version, _) => problem.hint("write `version = 1`"),
-            (Kind::Secret, DeValue::String(text)) => {
-                let variable = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
-                match variable.filter(|name| is_variable_name(name)) {
-                    Some(name) => problem.hint(format!("write `{{ env = \"{name}\" }}`")),
-                    None => {
-                        self.plain_secrets.push(value.place.clone());
-                        problem.hint("keep it out of this file: put it into a variable or a file of its own, and name that")
-                    }
-                }
-            }
-            _ => problem,
-        };
-        self.note(problem.at(value.place.clone()));
     }
 
     /// Takes a value as a table with these keys; unknown and missing ones are noted.
@@ -252,7 +218,7 @@ impl<'a> Reading<'a> {
             let hint = match key.kind {
                 Kind::Version => "start the file with `version = 1`".to_owned(),
                 Kind::Secret => format!("add `{} = {{ env = \"NAME\" }}`", key.name),
-                _ => format!("add `{} = \"…\"`: {}", key.name, first_sentence(key.doc)),
+                kind => format!("add `{} = {}`: {}", key.name, kind.example(), first_sentence(key.doc)),
             };
             let problem = problem.hint(hint);
             self.note(if table.path.is_empty() { problem } else { problem.at(table.place.clone()) });
@@ -348,7 +314,10 @@ impl<'a> Reading<'a> {
     fn filled(&mut self, value: &Value<'_>, raw: &str) -> Option<Filled> {
         let written = self.text.get(value.place.clone()).unwrap_or("");
         match expand(raw, self.environment) {
-            Ok(filled) => Some(filled),
+            Ok(filled) => {
+                self.expansions.extend(filled.expansions(raw));
+                Some(filled)
+            }
             Err(faults) => {
                 for fault in faults {
                     self.note(fault.into_problem(value, written, raw));

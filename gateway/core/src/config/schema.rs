@@ -6,7 +6,7 @@
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-use super::keys::{Key, Kind, Number, ROOT};
+use super::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
 
 /// A schema's members, in the order in which they are written.
 struct Schema(Vec<(&'static str, Member)>);
@@ -58,14 +58,23 @@ fn kind(kind: &Kind) -> Schema {
         Kind::Size(range) => {
             let units =
                 pattern(r"^\s*[0-9]+(\.[0-9]+)?\s*([KMGTPEkmgtpe]?[Bb]?|[KMGTPEkmgtpe][Ii][Bb]?)\s*$");
-            Schema(vec![("anyOf", Member::AnyOf(vec![units, number(*range)]))])
+            let bytes = Schema(vec![
+                ("type", text("integer")),
+                ("minimum", Member::Value(LEAST_WITHOUT_UNIT.into())),
+                ("maximum", Member::Value(range.most.into())),
+            ]);
+            let mut all = vec![units, bytes];
+            if range.zero.is_none() {
+                all.push(Schema(vec![("const", Member::Value(0.into()))]));
+            }
+            Schema(vec![("anyOf", Member::AnyOf(all))])
         }
         Kind::Boolean => of_type("boolean"),
         Kind::NameOrBoolean(_) => {
             let name = pattern(NAME);
             Schema(vec![("anyOf", Member::AnyOf(vec![of_type("boolean"), name]))])
         }
-        Kind::Text(_) => of_type("string"),
+        Kind::Text(_) | Kind::Path(_) => of_type("string"),
         Kind::TextOrTable(_, keys) => {
             Schema(vec![("anyOf", Member::AnyOf(vec![of_type("string"), table(keys)]))])
         }

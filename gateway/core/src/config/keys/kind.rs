@@ -32,6 +32,8 @@ pub enum Kind {
     NameOrBoolean(&'static str),
     /// A text; what it says, with an article.
     Text(&'static str),
+    /// A path, which starts at the directory of the file; an example.
+    Path(&'static str),
     /// A text, or a table with these keys that says more; what the text says, with an article.
     TextOrTable(&'static str, &'static [Key]),
     /// One of these texts.
@@ -47,6 +49,9 @@ pub enum Kind {
     /// A table whose keys and values are the plugin's own affair.
     Settings,
 }
+
+/// A smaller size isn't taken without a unit, in bytes: whoever writes `memory = 32` doesn't mean bytes.
+pub const LEAST_WITHOUT_UNIT: u64 = 4096;
 
 /// What a number may be.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +86,7 @@ impl Kind {
             Self::Boolean => "`true` or `false`".to_owned(),
             Self::NameOrBoolean(what) => format!("`true`, `false` or {what}"),
             Self::Text(what) => (*what).to_owned(),
+            Self::Path(_) => "a path".to_owned(),
             Self::TextOrTable(what, _) => format!("{what}, or a table"),
             Self::Word(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
@@ -92,6 +98,36 @@ impl Kind {
             Self::Secret => "`{ env = \"NAME\" }` or `{ file = \"path\" }`".to_owned(),
             Self::List(_) => "a list".to_owned(),
             Self::Table(_) | Self::Named(_) | Self::Settings => "a table".to_owned(),
+        }
+    }
+
+    /// A value such as may stand there, as TOML; of a table what it can't do without.
+    #[must_use]
+    pub fn example(&self) -> String {
+        match self {
+            Self::Version => "1".to_owned(),
+            Self::Integer(_) => "8".to_owned(),
+            Self::Duration(_) => "\"30s\"".to_owned(),
+            Self::Size(_) => "\"64MiB\"".to_owned(),
+            Self::Boolean | Self::NameOrBoolean(_) => "true".to_owned(),
+            Self::Text(what) | Self::TextOrTable(what, _) => {
+                what.find('"').map_or("\"…\"", |start| &what[start..]).to_owned()
+            }
+            Self::Path(example) => format!("{example:?}"),
+            Self::Word(words) => format!("{:?}", words.first().copied().unwrap_or_default()),
+            Self::Secret => "{ env = \"NAME\" }".to_owned(),
+            Self::List(item) => format!("[{}]", item.example()),
+            Self::Table(keys) => {
+                let mut shown: Vec<&Key> = keys.iter().filter(|key| key.required).collect();
+                if shown.is_empty() {
+                    shown.extend(keys.first());
+                }
+                let members: Vec<String> =
+                    shown.iter().map(|key| format!("{} = {}", key.name, key.kind.example())).collect();
+                format!("{{ {} }}", members.join(", "))
+            }
+            Self::Named(value) => format!("{{ name = {} }}", value.example()),
+            Self::Settings => "{ key = \"value\" }".to_owned(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use toml::de::DeValue;
 
-use super::super::keys::{Kind, Number};
+use super::super::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number};
 use super::super::problem::{Problem, quoted};
 use super::{Reading, Table, Text, Value};
 
@@ -94,7 +94,11 @@ impl Reading<'_> {
             let problem =
                 Problem::error(format!("{} in `{}` is no duration", quoted(&text.text), value.path))
                     .at(text.place);
-            self.note(problem.hint("write a number and a unit: \"500ms\", \"30s\", \"5m\", \"1h 30m\""));
+            let number = text.text.trim().parse::<u64>().ok();
+            self.note(match number {
+                Some(number) => problem.hint(format!("say the unit: \"{number}s\" are {number} seconds")),
+                None => problem.hint("write a number and a unit: \"500ms\", \"30s\", \"5m\", \"1h 30m\""),
+            });
             return default;
         };
         // Rounded up, so that only nothing is zero.
@@ -109,12 +113,13 @@ impl Reading<'_> {
         let kind = parent.key(name).kind;
         let Kind::Size(range) = kind else { unreachable!("`{name}` is a size in the key table") };
         let bytes = if value.inner.is_integer() {
-            self.whole(&value)
+            self.whole(&value).and_then(|bytes| self.with_unit(&value, bytes, parent.key(name)))
         } else {
             let Some(text) = self.as_text(&value, &kind) else { return default };
-            match text.text.trim().parse::<ByteSize>() {
-                Ok(size) => Some(size.as_u64()),
-                Err(_) => {
+            match (text.text.trim().parse::<u64>(), text.text.trim().parse::<ByteSize>()) {
+                (Ok(bytes), _) => self.with_unit(&value, bytes, parent.key(name)),
+                (Err(_), Ok(size)) => Some(size.as_u64()),
+                (Err(_), Err(_)) => {
                     let problem =
                         Problem::error(format!("{} in `{}` is no size", quoted(&text.text), value.path))
                             .at(text.place);
@@ -125,6 +130,23 @@ impl Reading<'_> {
         };
         let most = ByteSize::b(range.most).display().iec().to_string().replace(".0 ", "").replace(' ', "");
         bytes.and_then(|bytes| self.in_range(&value, bytes, range, &most)).map_or(default, ByteSize::b)
+    }
+
+    /// Notes a number of bytes that is so small that its unit was probably forgotten.
+    fn with_unit(&mut self, value: &Value<'_>, bytes: u64, key: &Key) -> Option<u64> {
+        if bytes == 0 || bytes >= LEAST_WITHOUT_UNIT {
+            return Some(bytes);
+        }
+        let usual = key
+            .default
+            .map(|default| default.trim_matches('"').trim_start_matches(|c: char| c.is_ascii_digit()));
+        let unit = usual.unwrap_or("MiB");
+        let message = format!("`{}` would be {bytes} bytes", value.path);
+        let problem = Problem::error(message).at(value.place.clone());
+        self.note(
+            problem.hint(format!("say the unit: \"{bytes}{unit}\", or \"{bytes}B\" if bytes are meant")),
+        );
+        None
     }
 
     /// The number that an integer of the file stands for, if it isn't negative.

@@ -78,6 +78,7 @@ fn find_homes(name: &str, keys: &[Key], path: &str, homes: &mut Vec<String>) {
             | Kind::Boolean
             | Kind::NameOrBoolean(_)
             | Kind::Text(_)
+            | Kind::Path(_)
             | Kind::TextOrTable(..)
             | Kind::Word(_)
             | Kind::Secret

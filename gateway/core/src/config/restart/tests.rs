@@ -42,7 +42,7 @@ const CHANGES: &[(&str, &str, bool)] = &[
     ("http.listen", "'127.0.0.1:9'", true),
     ("http.allowed_hosts", "['example.com']", true),
     ("http.allowed_origins", "['https://example.com']", true),
-    ("http.max_body", "9", true),
+    ("http.max_body", "'9B'", true),
     ("http.max_sessions", "9", true),
     ("http.session_idle", "'9s'", true),
     ("http.keep_alive", "'9s'", true),

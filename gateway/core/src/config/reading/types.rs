@@ -1,0 +1,98 @@
+//! Values of the wrong type, and what to write instead.
+
+use toml::de::DeValue;
+
+use super::super::expand::is_variable_name;
+use super::super::keys::Kind;
+use super::super::problem::Problem;
+use super::{Reading, Value};
+
+impl Reading<'_> {
+    /// Notes that a value has the wrong type.
+    pub(in super::super) fn wrong_type(&mut self, value: &Value<'_>, kind: &Kind) {
+        let found = match value.inner {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) => "a whole number",
+            DeValue::Float(_) => "a fraction",
+            DeValue::Boolean(_) => "`true` or `false`",
+            DeValue::Datetime(_) => "a date or time",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        let problem = Problem::error(format!("`{}` must be {}, not {found}", value.path, kind.expected()));
+        let hint = match (kind, value.inner) {
+            (Kind::Secret, DeValue::String(text)) => {
+                let variable = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
+                match variable.filter(|name| is_variable_name(name)) {
+                    Some(name) => format!("write `{{ env = \"{name}\" }}`"),
+                    None => {
+                        self.plain_secrets.push(value.place.clone());
+                        "keep it out of this file: put it into a variable or a file of its own, and name that"
+                            .to_owned()
+                    }
+                }
+            }
+            _ => cure(value, kind),
+        };
+        self.note(problem.at(value.place.clone()).hint(hint));
+    }
+}
+
+/// What to write instead.
+fn cure(value: &Value<'_>, kind: &Kind) -> String {
+    let such = || format!("write one such as `{}`", kind.example());
+    match kind {
+        Kind::Version => "write `version = 1`".to_owned(),
+        Kind::Duration(_) => match value.inner {
+            DeValue::Integer(number) => format!("say the unit: \"{number}s\" are {number} seconds"),
+            _ => such(),
+        },
+        Kind::Integer(_) => match value.inner {
+            DeValue::String(text) if is_number(text) => format!("leave the quotes away: `{}`", text.trim()),
+            _ => such(),
+        },
+        Kind::Boolean => "write `true` or `false`, without quotes".to_owned(),
+        Kind::NameOrBoolean(_) => "write `true`, or a name in quotes".to_owned(),
+        Kind::Word(words) => match value.inner {
+            DeValue::Boolean(_) => {
+                format!(
+                    "say which: {}",
+                    words.iter().map(|word| format!("`{word:?}`")).collect::<Vec<_>>().join(" or ")
+                )
+            }
+            _ => such(),
+        },
+        Kind::List(item) => list(value, item).unwrap_or_else(such),
+        Kind::Table(keys) if !value.path.ends_with(']') => {
+            let first = keys.first().map(|key| format!("{} = {}", key.name, key.kind.example()));
+            let such = first.map(|line| format!(", such as `{line}`")).unwrap_or_default();
+            format!("begin a table with `[{}]`, and put its keys below{such}", value.path)
+        }
+        Kind::Named(Kind::Table(_)) => format!("begin a table for each, such as `[{}.name]`", value.path),
+        Kind::Size(_)
+        | Kind::Text(_)
+        | Kind::TextOrTable(..)
+        | Kind::Path(_)
+        | Kind::Secret
+        | Kind::Table(_)
+        | Kind::Named(_)
+        | Kind::Settings => such(),
+    }
+}
+
+/// What to write where a list of such items is expected; none: nothing better than an example.
+fn list(value: &Value<'_>, item: &Kind) -> Option<String> {
+    let takes_texts = matches!(item, Kind::Text(_) | Kind::Word(_) | Kind::TextOrTable(..));
+    let takes_tables = matches!(item, Kind::Table(_) | Kind::TextOrTable(..));
+    match value.inner {
+        DeValue::String(text) if takes_texts => Some(format!("put it in brackets: [{:?}]", text.as_ref())),
+        DeValue::Table(_) if takes_tables => Some("put it in brackets: [{ … }]".to_owned()),
+        DeValue::Boolean(true) => Some(format!("say which, in a list such as `[{}]`", item.example())),
+        DeValue::Boolean(false) => Some("leave the key out, or write `[]`".to_owned()),
+        _ => None,
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.trim().is_empty() && text.trim().bytes().all(|byte| byte.is_ascii_digit())
+}
