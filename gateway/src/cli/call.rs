@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use moongate_core::call::{CallContext, Ledger, NeedInput, Outcome, ToolResult};
+use moongate_core::call::{CallContext, Entry, Ledger, NeedInput, Outcome, ToolResult};
+use moongate_core::catalog::Catalog;
+use moongate_core::config::{ClientFeature, PluginConfig};
 use moongate_core::dispatch::{Answered, Arguments, DispatchError};
 use moongate_core::names::Principal;
 use serde_json::Value;
@@ -34,7 +36,7 @@ pub(super) struct Call {
     /// All arguments as one JSON object
     #[arg(long, value_name = "OBJECT", conflicts_with = "pairs")]
     json: Option<String>,
-    /// Also say which grants the call used, which it lacked, and what would grant them
+    /// Also say which grants the call used, which it lacked and which limits held it back, and what would change that
     #[arg(long)]
     explain: bool,
     /// How to print the answer
@@ -56,17 +58,22 @@ impl Call {
             }
         };
         let arguments = Arguments::parse(arguments.get())?;
-        let plugin = catalog.tool(&self.tool).map(|entry| entry.member().id().clone());
+        let plugin = catalog.tool(&self.tool).map(|entry| Arc::clone(entry.member().config()));
         let ledger = plugin.filter(|_| self.explain).map(|plugin| (Arc::new(Ledger::default()), plugin));
         let context = Arc::new(CallContext {
             ledger: ledger.as_ref().map(|(ledger, _)| Arc::clone(ledger)),
             ..CallContext::internal(Principal::Local)
         });
         let answered = dispatcher.call_tool(&catalog, &context, &self.tool, &arguments).await;
+        if let (Some((ledger, plugin)), Ok(Answered { outcome: Outcome::NeedInput(need), .. })) =
+            (&ledger, &answered)
+        {
+            note_questions(ledger, plugin, need);
+        }
         let explained = ledger.as_ref().map(|(ledger, plugin)| explain::document(ledger, plugin));
         let in_document = self.format == Format::Json
             && matches!(&answered, Ok(Answered { outcome: Outcome::Done(_), .. }));
-        let exit = self.show(answered, explained)?;
+        let exit = self.show(answered, explained, &catalog)?;
         if let Some((ledger, plugin)) = &ledger
             && !in_document
         {
@@ -80,6 +87,7 @@ impl Call {
         &self,
         answered: Result<Answered<ToolResult>, DispatchError>,
         explained: Option<Value>,
+        catalog: &Catalog,
     ) -> Result<Exit> {
         match answered {
             Ok(answered) => match answered.outcome {
@@ -105,10 +113,26 @@ impl Call {
                 }
             },
             Err(error) => {
-                print::error(&error.to_string(), hint(&error).as_deref());
+                print::error(&error.to_string(), hint(&error, catalog).as_deref());
                 Ok(Exit::Tool)
             }
         }
+    }
+}
+
+/// Notes which features of a client the questions are about, and whether they are granted.
+fn note_questions(ledger: &Ledger, plugin: &PluginConfig, need: &NeedInput) {
+    for request in &need.requests {
+        let word = request.method.split('/').next().unwrap_or_default();
+        let Some(feature) = ClientFeature::ALL.into_iter().find(|feature| feature.as_str() == word) else {
+            continue;
+        };
+        ledger.note(if plugin.allow.client.contains(&feature) {
+            Entry::Used(format!("client {word}"))
+        } else {
+            let cure = Some(format!("client = [\"{word}\"]"));
+            Entry::Lacked { wanted: format!("to ask the client for {word}"), cure }
+        });
     }
 }
 
@@ -118,14 +142,17 @@ fn unanswerable(need: &NeedInput) -> String {
     format!("the tool asks its client for input ({}), which `call` can't give", methods.join(", "))
 }
 
-fn hint(error: &DispatchError) -> Option<String> {
+fn hint(error: &DispatchError, catalog: &Catalog) -> Option<String> {
     match error {
         DispatchError::UnknownTool { .. } => Some("`moongate list tools` shows what there is".to_owned()),
         DispatchError::InvalidArguments { .. } => {
             Some("`moongate list tools --format json` shows what each tool takes".to_owned())
         }
         DispatchError::Call { plugin, error } => {
-            error.config_key().map(|key| format!("`{key}` in `[plugins.{plugin}.limits]` sets the limit"))
+            let key = error.config_key()?;
+            let member = catalog.members().iter().find(|member| member.id() == plugin)?;
+            let value = member.config().limits.value(key).unwrap_or_default();
+            Some(format!("raise `{key} = {value}` in `[plugins.{plugin}.limits]`, if it should have more"))
         }
         DispatchError::UnknownPrompt(_)
         | DispatchError::UnknownTemplate(_)

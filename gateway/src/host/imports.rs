@@ -74,7 +74,13 @@ impl request::Host for State {
         if !self.context.capabilities.has(&name) {
             return Ok(false);
         }
-        let Some(feature) = not_granted(&self.config.allow.client, &name) else { return Ok(true) };
+        let Some(feature) = not_granted(&self.config.allow.client, &name) else {
+            let feature = name.split('.').next().unwrap_or_default();
+            if ClientFeature::ALL.iter().any(|known| known.as_str() == feature) {
+                self.uses.used(|| format!("client {feature}"));
+            }
+            return Ok(true);
+        };
         // It would have been able to ask.
         let feature = feature.as_str();
         let cure = Some(format!("client = [\"{feature}\"]"));
@@ -109,8 +115,7 @@ impl request::Host for State {
 /// none.
 fn not_granted(granted: &std::collections::BTreeSet<ClientFeature>, name: &str) -> Option<ClientFeature> {
     let first = name.split('.').next().unwrap_or_default();
-    let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
-    all.into_iter().find(|feature| feature.as_str() == first).filter(|feature| !granted.contains(feature))
+    ClientFeature::ALL.into_iter().find(|feature| feature.as_str() == first).filter(|feature| !granted.contains(feature))
 }
 
 /// Ready once the caller has lost interest.
@@ -270,10 +275,17 @@ impl changes::Host for State {
 
 impl config_store::Host for State {
     fn get(&mut self, key: String) -> Result<std::result::Result<Option<String>, config_store::Error>> {
-        Ok(Ok(self.config.config.get(&key).map(|value| value.expose().to_owned())))
+        let value = self.config.config.get(&key);
+        if value.is_some() {
+            self.uses.used(|| format!("config {key}"));
+        }
+        Ok(Ok(value.map(|value| value.expose().to_owned())))
     }
 
     fn get_all(&mut self) -> Result<std::result::Result<Vec<(String, String)>, config_store::Error>> {
+        for key in self.config.config.keys() {
+            self.uses.used(|| format!("config {key}"));
+        }
         let all = self.config.config.iter();
         Ok(Ok(all.map(|(key, value)| (key.clone(), value.expose().to_owned())).collect()))
     }

@@ -16,6 +16,7 @@ use super::http::linker as http;
 use super::store::State;
 use super::text;
 
+mod environment;
 pub(super) mod files;
 mod needs;
 pub(super) mod standing;
@@ -99,6 +100,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     files::add_to_linker(&mut linker)?;
     http::add_to_linker(&mut linker)?;
     standing::add_to_linker(&mut linker)?;
+    environment::add_to_linker(&mut linker)?;
     types::add_to_linker::<State, Own>(&mut linker, |state| state)?;
     request::add_to_linker::<State, Own>(&mut linker, |state| state)?;
     cancellation::add_to_linker::<State, Own>(&mut linker, |state| state)?;

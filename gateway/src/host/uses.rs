@@ -56,7 +56,9 @@ impl Uses {
             let plugin = &self.plugin;
             tracing::warn!(%plugin, "it {did}; `{key}` in `[plugins.{plugin}.limits]` raises that");
         }
-        self.held_back(|| format!("what `limits.{key}` kept it from: it {did}"));
+        if let Some(ledger) = &self.ledger {
+            ledger.note(Entry::HeldBack { key, what: text::line(did, text::SENTENCE) });
+        }
     }
 
     /// Notes that something isn't granted, and tells the operator, once.
@@ -75,13 +77,6 @@ impl Uses {
         }
         if let Some(ledger) = &self.ledger {
             ledger.note(Entry::Lacked { wanted, cure });
-        }
-    }
-
-    /// Notes that a limit kept the call from something, for an explanation. Who enforces it tells the operator.
-    pub(super) fn held_back(&self, wanted: impl FnOnce() -> String) {
-        if let Some(ledger) = &self.ledger {
-            ledger.note(Entry::Lacked { wanted: text::line(&wanted(), text::SENTENCE), cure: None });
         }
     }
 }

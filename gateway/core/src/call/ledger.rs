@@ -28,6 +28,13 @@ pub enum Entry {
         /// The lines of the plugin's `allow` table that would grant it, or nothing where none can.
         cure: Option<String>,
     },
+    /// It is granted, but a limit kept the call from it.
+    HeldBack {
+        /// The limit's key in the plugin's `limits` table.
+        key: &'static str,
+        /// What happened, to stand after "it".
+        what: String,
+    },
 }
 
 impl Ledger {

@@ -6,6 +6,8 @@ use bytesize::ByteSize;
 
 use super::reading::{Reading, Table};
 
+mod written;
+
 /// How much a plugin may use: for one call, unless said otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

@@ -1,13 +1,15 @@
-//! `--explain`: which grants a call used, which it lacked, and what would grant them.
+//! `--explain`: which grants a call used, which it lacked, which limits held it back, and what would change that.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use moongate_core::call::{Entry, Ledger};
-use moongate_core::names::PluginId;
+use moongate_core::config::PluginConfig;
 use serde_json::{Value, json};
 
 /// For people; nothing where the call reached for nothing.
-pub(super) fn text(ledger: &Ledger, plugin: &PluginId) -> String {
+pub(super) fn text(ledger: &Ledger, plugin: &PluginConfig) -> String {
+    let id = &plugin.id;
     let mut said = String::new();
     let entries = ledger.entries();
     let used: Vec<&String> = entries.iter().filter_map(used).collect();
@@ -26,14 +28,37 @@ pub(super) fn text(ledger: &Ledger, plugin: &PluginId) -> String {
     if !cures.is_empty() {
         let _ = write!(
             said,
-            "to allow it, in gateway.toml (where a list is there already, add to it):\n  [plugins.{plugin}.allow]\n"
+            "to allow it, in gateway.toml (where a list is there already, add to it):\n  [plugins.{id}.allow]\n"
         );
         for cure in cures {
             let _ = writeln!(said, "  {cure}");
         }
     }
+    said.push_str(&held_back_text(&entries, plugin));
     if ledger.dropped() > 0 {
         let _ = writeln!(said, "and {} more", ledger.dropped());
+    }
+    said
+}
+
+/// What limits kept the call from, and the lines with the values that hold.
+fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
+    let held: Vec<_> = entries.iter().filter_map(held_back).collect();
+    if held.is_empty() {
+        return String::new();
+    }
+    let mut said = "held back by limits\n".to_owned();
+    for (_, what) in &held {
+        let _ = writeln!(said, "  it {what}");
+    }
+    let _ = write!(
+        said,
+        "to allow more, raise in gateway.toml what holds now:\n  [plugins.{}.limits]\n",
+        plugin.id
+    );
+    let keys: BTreeSet<&str> = held.iter().map(|(key, _)| *key).collect();
+    for key in keys {
+        let _ = writeln!(said, "  {key} = {}", plugin.limits.value(key).unwrap_or_default());
     }
     said
 }
@@ -62,14 +87,18 @@ fn merged<'c>(cures: impl Iterator<Item = &'c str>) -> Vec<String> {
 }
 
 /// For programs.
-pub(super) fn document(ledger: &Ledger, plugin: &PluginId) -> Value {
+pub(super) fn document(ledger: &Ledger, plugin: &PluginConfig) -> Value {
     let entries = ledger.entries();
     let lacked =
         entries.iter().filter_map(lacked).map(|(wanted, cure)| json!({ "wanted": wanted, "cure": cure }));
+    let held = entries.iter().filter_map(held_back).map(|(key, what)| {
+        json!({ "limit": format!("plugins.{}.limits.{key}", plugin.id), "value": plugin.limits.value(key), "what": what })
+    });
     json!({
-        "table": format!("plugins.{plugin}.allow"),
+        "table": format!("plugins.{}.allow", plugin.id),
         "used": entries.iter().filter_map(used).collect::<Vec<_>>(),
         "lacked": lacked.collect::<Vec<_>>(),
+        "held_back": held.collect::<Vec<_>>(),
         "dropped": ledger.dropped(),
     })
 }
@@ -77,14 +106,21 @@ pub(super) fn document(ledger: &Ledger, plugin: &PluginId) -> Value {
 fn used(entry: &Entry) -> Option<&String> {
     match entry {
         Entry::Used(grant) => Some(grant),
-        Entry::Lacked { .. } => None,
+        Entry::Lacked { .. } | Entry::HeldBack { .. } => None,
     }
 }
 
 fn lacked(entry: &Entry) -> Option<(&String, &Option<String>)> {
     match entry {
-        Entry::Used(_) => None,
+        Entry::Used(_) | Entry::HeldBack { .. } => None,
         Entry::Lacked { wanted, cure } => Some((wanted, cure)),
+    }
+}
+
+fn held_back(entry: &Entry) -> Option<(&'static str, &String)> {
+    match entry {
+        Entry::Used(_) | Entry::Lacked { .. } => None,
+        Entry::HeldBack { key, what } => Some((key, what)),
     }
 }
 

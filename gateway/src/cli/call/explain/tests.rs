@@ -1,5 +1,7 @@
 //! Cures are lines that can be pasted.
 
+use moongate_core::names::PluginId;
+
 use super::*;
 
 #[test]
@@ -17,5 +19,22 @@ fn no_key_stands_twice() {
             "http = [\"https://a.example\", { url = \"http://b.example\", networks = [\"10.0.0.1/32\"] }]",
             "state = true",
         ]
+    );
+}
+
+#[test]
+fn a_limit_is_told_with_its_key_and_the_value_that_holds() {
+    let ledger = Ledger::default();
+    for what in ["wrote more", "wrote much more"] {
+        ledger.note(Entry::HeldBack { key: "written", what: what.to_owned() });
+    }
+    let plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let said = text(&ledger, &plugin);
+    let end = "raise in gateway.toml what holds now:\n  [plugins.notes.limits]\n  written = \"64MiB\"\n";
+    assert!(said.contains("  it wrote more\n  it wrote much more\n") && said.ends_with(end), "{said}");
+    let held = &document(&ledger, &plugin)["held_back"];
+    assert_eq!(
+        (&held[0]["limit"], &held[0]["value"]),
+        (&json!("plugins.notes.limits.written"), &json!("\"64MiB\""))
     );
 }
