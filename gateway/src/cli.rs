@@ -160,8 +160,10 @@ impl Cli {
             | Verb::Reload(_)
             | Verb::Health(_) => true,
         };
+        let is_bare = matches!(&self.verb, Verb::Inspect(inspect) if inspect.is_bare());
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
+            (false, 0) if is_bare => Verbosity::Ungranted,
             (false, 0) if looks => Verbosity::Low,
             (false, 0) => Verbosity::Normal,
             (false, 1) => Verbosity::Verbose,

@@ -35,6 +35,8 @@ pub enum LogFormat {
 pub enum Verbosity {
     /// Only errors.
     Quiet,
+    /// What is wrong with a plugin as such, for one that nothing was granted: that it lacks grants is no news.
+    Ungranted,
     /// What is wrong.
     Low,
     /// What an operator wants to know.
@@ -50,6 +52,7 @@ impl Verbosity {
     fn filter(self) -> &'static str {
         match self {
             Self::Quiet => "error",
+            Self::Ungranted => "warn,moongate::host::uses=error,notify=error,wasmtime_wasi_http=error",
             Self::Low => "warn,notify=error,wasmtime_wasi_http=error",
             Self::Normal => DEFAULT,
             Self::Verbose => {

@@ -26,9 +26,15 @@ fn a_file_is_shown_without_a_configuration_and_without_grants() {
     let text = workspace.run(&["inspect", &file]);
     assert!(text.status.success(), "{text:?}");
     let page = said(&text.stdout);
-    for part in
-        ["contract  moongate:plugin@0.1.0", "keep state", "`state = true` would grant it", "\ntools\n"]
-    {
+    // That nothing is granted is no trouble, but what was asked for.
+    assert!(text.stderr.is_empty(), "{text:?}");
+    for part in [
+        "contract  moongate:plugin@0.1.0",
+        "\nasks for\n",
+        "keep state",
+        "`state = true` would grant it",
+        "\ntools\n",
+    ] {
         assert!(page.contains(part), "`{part}` is missing:\n{page}");
     }
     let document = document(&workspace, &["inspect", &file, "--format", "json"]);
@@ -56,6 +62,42 @@ fn a_plugin_of_the_configuration_is_shown_with_its_grants() {
     let broken = workspace.run(&["inspect", "b"]);
     assert_eq!(broken.status.code(), Some(78), "{broken:?}");
     assert!(said(&broken.stderr).contains("gateway.toml:"), "{broken:?}");
+}
+
+#[test]
+fn all_that_a_plugin_has_is_shown_without_its_secrets() {
+    let workspace = Workspace::new(
+        "[gateway]\nstate = \"state\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n\
+         http = [{ url = \"https://api.example.com/v1\", methods = [\"get\"], networks = [\"10.1.0.0/16\"] }]\n\
+         credentials = [{ origin = \"https://api.example.com\", headers = { authorization = { env = \"PATH\" } } }]\n\
+         dirs = [{ host = \"notes\", guest = \"/notes\", mode = \"rw\" }]\n\
+         env = [\"HOME\"]\nclient = [\"roots\"]\nstate = \"notes\"\ninstructions = true\n\
+         [plugins.zoo.limits]\ntimeout = \"5s\"\nqueue = 7\n\
+         [plugins.zoo.config]\nplain = \"hunter2-in-the-file\"\nkey = { file = \"secret.txt\" }\n",
+    );
+    workspace.write("notes/a.txt", "");
+    workspace.write("secret.txt", "hunter2-beside-it\n");
+    let shown = workspace.run(&["inspect", "zoo"]);
+    let page = said(&shown.stdout);
+    let [notes, secret, state] = ["notes", "secret.txt", "state"].map(|name| workspace.path().join(name));
+    for part in [
+        "https://api.example.com/v1 by GET in 10.1.0.0/16",
+        "credentials for https://api.example.com: authorization from env PATH",
+        &format!("/notes = {} (rw)", notes.canonicalize().unwrap().display()),
+        &format!("the store notes, in {}", state.display()),
+        &format!("key (from file {}), plain", secret.display()),
+        "timeout = \"5s\"",
+        "queue = 7",
+    ] {
+        assert!(page.contains(part), "`{part}` is missing:\n{page}");
+    }
+    let document = document(&workspace, &["inspect", "zoo", "--format", "json"]);
+    assert_eq!(document["limits"], serde_json::json!({ "queue": 7, "timeout": "5s" }));
+    assert_eq!(document["instructions"]["granted"], true);
+    assert_eq!(document["state"], state.display().to_string());
+    for hidden in ["hunter2", "/usr/bin"] {
+        assert!(!page.contains(hidden) && !document.to_string().contains(hidden), "{page}\n{document}");
+    }
 }
 
 #[test]
@@ -89,7 +131,7 @@ fn check_names_grants_that_nothing_uses_and_wishes_that_nothing_grants() {
     assert!(told.contains("`keeper` was built to keep state, which isn't granted"), "{told}");
     assert!(told.contains("`time` is granted `http`, but can't send requests"), "{told}");
     let fitting = Workspace::new(
-        "[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n[plugins.time]\nsource = \"@time@\"\n",
+        "[gateway]\nstate = \"state\"\n[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n[plugins.time]\nsource = \"@time@\"\n",
     );
     let output = fitting.run(&["check"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
@@ -114,4 +156,60 @@ fn a_call_says_which_grants_it_used_and_which_it_lacked() {
     assert_eq!(explained["grants"]["lacked"], serde_json::json!([]), "{explained}");
     let plain = document(&with, &["call", "keeper_get", "key=a", "--format", "json"]);
     assert!(plain.get("grants").is_none(), "{plain}");
+}
+
+#[test]
+fn check_warns_of_state_that_would_be_lost_with_the_line_that_keeps_it() {
+    let workspace =
+        Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n");
+    let output = workspace.run(&["check"]);
+    let told = said(&output.stderr);
+    assert!(output.status.success(), "{output:?}");
+    assert!(told.contains("lost when the gateway ends") && told.contains("kept in memory only"), "{told}");
+    assert!(told.contains("add `state = \"state\"` to `[gateway]`"), "{told}");
+}
+
+#[test]
+fn check_points_at_a_denied_tool_that_is_not_there() {
+    let workspace = Workspace::new(
+        "[plugins.time]\nsource = \"@time@\"\n[plugins.time.tools]\ndeny = [\"convert_tim\"]\n",
+    );
+    let output = workspace.run(&["check"]);
+    let told = said(&output.stderr);
+    assert_eq!(output.status.code(), Some(78), "{output:?}");
+    assert!(
+        told.contains("deny = [\"convert_tim\"]") && told.contains("did you mean `convert_time`?"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_call_says_that_it_read_variables_and_settings() {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\nenv = [\"PATH\"]\n[plugins.zoo.config]\nzone = \"UTC\"\n",
+    );
+    let used = |call: &[&str]| {
+        let arguments = [&["call"], call, &["--explain", "--format", "json"]].concat();
+        document(&workspace, &arguments)["grants"]["used"].clone()
+    };
+    assert_eq!(used(&["zoo_read_env"]), serde_json::json!(["env PATH"]));
+    assert_eq!(used(&["zoo_config_get", "key=zone"]), serde_json::json!(["config zone"]));
+    assert_eq!(used(&["zoo_config_get", "key=absent"]), serde_json::json!([]));
+}
+
+#[test]
+fn a_call_says_which_limit_held_it_back_and_what_it_is_now() {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\ndirs = [{ host = \"notes\", guest = \"/notes\", mode = \"rw\" }]\n\
+         [plugins.zoo.limits]\nwritten = \"5KiB\"\n",
+    );
+    workspace.write("notes/a.txt", "");
+    let text = format!("text={}", "x".repeat(6000));
+    let output = workspace.run(&["call", "zoo_write_file", "path=/notes/a.txt", &text, "--explain"]);
+    let told = said(&output.stderr);
+    assert!(
+        told.contains("held back by limits\n")
+            && told.contains("[plugins.zoo.limits]\n  written = \"5KiB\"\n"),
+        "{output:?}"
+    );
 }

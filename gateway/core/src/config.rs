@@ -31,6 +31,7 @@ pub mod keys;
 mod limits;
 mod live;
 mod load;
+mod masking;
 pub mod overlap;
 mod plugin;
 mod problem;
@@ -164,8 +165,8 @@ pub struct PluginConfig {
     pub limits: Limits,
     /// What `wasi:config/store` answers, by key.
     pub config: BTreeMap<String, Secret>,
-    /// The variables and files that `config` is filled from: `env NAME`, `file PATH`.
-    pub filled_from: BTreeSet<String>,
+    /// The variables and files that settings are filled from, by key: `env NAME`, `file PATH`.
+    pub filled_from: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl PluginConfig {
@@ -187,8 +188,14 @@ impl PluginConfig {
             allow: Grants::default(),
             limits: Limits::default(),
             config: BTreeMap::new(),
-            filled_from: BTreeSet::new(),
+            filled_from: BTreeMap::new(),
         }
+    }
+
+    /// Where a tool is named in `tools`, or else the table itself.
+    #[must_use]
+    pub fn tool_place(&self, name: &str) -> Range<usize> {
+        self.tools.places.get(name).unwrap_or(&self.place).clone()
     }
 
     /// Does `other` say the same, wherever in the file it stands? Then there is nothing to reload.
@@ -217,7 +224,7 @@ impl PluginConfig {
             && *reload == other.reload
             && *instances == other.instances
             && *prefix == other.prefix
-            && *tools == other.tools
+            && tools.says_the_same_as(&other.tools)
             && *uris == other.uris
             && *portable_schemas == other.portable_schemas
             && allow.says_the_same_as(&other.allow)
@@ -229,7 +236,7 @@ impl PluginConfig {
 
 /// Which of a plugin's tools are offered, and under which name. Keys are the plugin's own names, unchecked: a name
 /// that the plugin doesn't have is told when it is loaded, and refuses the plugin where it is denied.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Exposure {
     /// Only these; none: all.
     pub allow: Option<BTreeSet<String>>,
@@ -237,6 +244,15 @@ pub struct Exposure {
     pub deny: BTreeSet<String>,
     /// These under another public name.
     pub rename: BTreeMap<String, PublicName>,
+    /// Where in the file each of these names stands, in bytes.
+    pub places: BTreeMap<String, Range<usize>>,
+}
+
+impl Exposure {
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { allow, deny, rename, places: _ } = self;
+        *allow == other.allow && *deny == other.deny && *rename == other.rename
+    }
 }
 
 /// A text that is never printed.

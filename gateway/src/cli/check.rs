@@ -1,5 +1,6 @@
 //! `check`: everything that is wrong, without serving anything.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -28,11 +29,12 @@ impl Check {
         let Loaded { source, config, mut problems, .. } = configuration::read(common.config.as_deref());
         let mut totals = None;
         if let Some(config) = config {
+            let state = config.state.clone();
             let supervisor = Supervisor::start(config, Options::once()).await?;
             problems.extend_from_slice(supervisor.problems());
             problems.extend(supervisor.state_problem().await);
             let catalog = Arc::clone(&supervisor.catalog().borrow());
-            problems.extend(catalog.members().iter().flat_map(|member| misfits(member)));
+            problems.extend(catalog.members().iter().flat_map(|member| misfits(member, state.as_deref())));
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
         }
@@ -56,8 +58,10 @@ impl Check {
 }
 
 /// What the plugin asks for and isn't granted, and the other way round.
-fn misfits(member: &Member) -> Vec<Problem> {
-    member.plugin().interfaces().map(|interfaces| member.config().misfits(interfaces)).unwrap_or_default()
+fn misfits(member: &Member, state: Option<&Path>) -> Vec<Problem> {
+    let plugin = member.plugin();
+    let misfits = |interfaces| member.config().misfits(interfaces, &plugin.manifest().info, state);
+    plugin.interfaces().map(misfits).unwrap_or_default()
 }
 
 /// How much there is, in words.

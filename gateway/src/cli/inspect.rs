@@ -6,10 +6,12 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use moongate_core::catalog::Member;
-use moongate_core::config::{self, Asked, Config, Loaded, Match, PluginConfig, Problem, ProcessEnvironment};
+use moongate_core::config::{
+    self, Asked, Config, Credential, Loaded, Match, PluginConfig, Problem, ProcessEnvironment, StateGrant,
+};
 use moongate_core::manifest::{Interfaces, Manifest};
 use moongate_core::names::PluginId;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor};
@@ -35,6 +37,11 @@ pub(super) struct Inspect {
 }
 
 impl Inspect {
+    /// Is it about a file alone, which nothing is granted to?
+    pub(super) fn is_bare(&self) -> bool {
+        id(&self.which).is_none()
+    }
+
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
         let found = match id(&self.which) {
             None => file(&self.which)?,
@@ -44,6 +51,7 @@ impl Inspect {
             },
         };
         let Found { config, source } = found;
+        let state = config.state.clone();
         let supervisor = Supervisor::start(config, Options::once()).await?;
         let catalog = Arc::clone(&supervisor.catalog().borrow());
         let [member] = catalog.members() else {
@@ -53,7 +61,8 @@ impl Inspect {
             }
             return Ok(Exit::Configuration);
         };
-        let shown = Shown::new(member);
+        let table = if source.is_some() { Table::Read { state } } else { Table::None };
+        let shown = Shown::new(member, table);
         match self.format {
             Format::Text => print::foreign(&text::page(&shown))?,
             Format::Json => print::json(&shown.document())?,
@@ -110,25 +119,52 @@ fn say(problem: &Problem) {
     print::error(&problem.message, problem.hint.as_deref());
 }
 
+/// Whether there is a table for the plugin.
+#[derive(Debug, PartialEq, Eq)]
+enum Table {
+    /// It is a file alone.
+    None,
+    /// There is one.
+    Read {
+        /// The directory that plugins' state is kept in; none: it is kept in memory.
+        state: Option<PathBuf>,
+    },
+}
+
 /// What there is to be shown.
 struct Shown<'a> {
     member: &'a Member,
+    table: Table,
     manifest: &'a Manifest,
     interfaces: Interfaces,
     matches: Vec<Match>,
 }
 
 impl<'a> Shown<'a> {
-    fn new(member: &'a Member) -> Self {
+    fn new(member: &'a Member, table: Table) -> Self {
         let interfaces = member.plugin().interfaces().cloned().unwrap_or_default();
         let matches = member.config().against(&interfaces);
-        Self { member, manifest: member.plugin().manifest(), interfaces, matches }
+        Self { member, table, manifest: member.plugin().manifest(), interfaces, matches }
     }
 
     /// The version of the contract that it was built for, as its exports say.
     fn contract(&self) -> &str {
         let ours = self.interfaces.exports.iter().find(|name| name.starts_with("moongate:plugin/"));
         ours.and_then(|name| name.split_once('@')).map_or("", |(_, version)| version)
+    }
+
+    /// Where what it keeps lies; none: it may keep nothing, or nobody knows.
+    fn state_place(&self) -> Option<String> {
+        match (&self.table, &self.member.config().allow.state) {
+            (Table::None, _) | (_, StateGrant::Refused) => None,
+            (Table::Read { state: Some(place) }, _) => Some(place.display().to_string()),
+            (Table::Read { state: None }, _) => Some("memory".to_owned()),
+        }
+    }
+
+    /// Whether it says something to the model beside its tools.
+    fn instructs(&self) -> bool {
+        self.manifest.info.instructions.as_deref().is_some_and(|text| !text.trim().is_empty())
     }
 
     fn document(&self) -> Value {
@@ -157,6 +193,10 @@ impl<'a> Shown<'a> {
             "exports": self.interfaces.exports,
             "imports": self.interfaces.imports,
             "grants": grants.collect::<Vec<_>>(),
+            "credentials": config.allow.credentials.iter().map(Credential::described).collect::<Vec<_>>(),
+            "instructions": { "asked": self.instructs(), "granted": config.allow.instructions },
+            "state": self.state_place(),
+            "limits": config.limits.changed().into_iter().map(limit).collect::<Map<_, _>>(),
             "tools": tools.collect::<Vec<_>>(),
             "resources": resources.iter().map(|it| it.uri.as_str()).collect::<Vec<_>>(),
             "templates": templates.iter().map(|it| it.uri_template.as_str()).collect::<Vec<_>>(),
@@ -164,6 +204,12 @@ impl<'a> Shown<'a> {
             "completes": completes,
         })
     }
+}
+
+/// A limit for a document: numbers as numbers, all else as texts.
+fn limit((key, written): (&'static str, String)) -> (String, Value) {
+    // A number and a text without escapes are written alike in TOML and JSON.
+    (key.to_owned(), serde_json::from_str(&written).unwrap_or_default())
 }
 
 fn word(asked: Asked) -> &'static str {

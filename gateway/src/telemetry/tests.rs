@@ -23,8 +23,8 @@ fn variables_go_before_flags_and_ours_before_the_common_one() {
 
 #[test]
 fn every_verbosity_has_a_filter_that_reads() {
-    use Verbosity::{Debugging, Low, Normal, Quiet, Verbose};
-    for verbosity in [Quiet, Low, Normal, Verbose, Debugging] {
+    use Verbosity::{Debugging, Low, Normal, Quiet, Ungranted, Verbose};
+    for verbosity in [Quiet, Ungranted, Low, Normal, Verbose, Debugging] {
         assert!(EnvFilter::try_new(verbosity.filter()).is_ok(), "{verbosity:?}");
     }
 }

@@ -32,8 +32,8 @@ pub(super) struct Offer {
     pub(super) resources: Vec<Digest>,
     /// A digest for each of the manifest's templates.
     pub(super) templates: Vec<Digest>,
-    /// What is probably not meant, without places.
-    warnings: Vec<Problem>,
+    /// What is probably not meant, without places; and the tool's name in the configuration that it is about, if it is.
+    warnings: Vec<(Problem, Option<String>)>,
 }
 
 #[derive(Debug)]
@@ -67,8 +67,9 @@ impl Member {
         let known: Vec<&str> = plugin.manifest().tools.iter().map(|tool| tool.name.as_str()).collect();
         let id = &config.id;
         let unknown = config.tools.deny.iter().filter(|name| !known.contains(&name.as_str()));
-        let denied: Vec<Problem> =
-            unknown.map(|name| not_there(id, "deny", name, &known).into_error()).collect();
+        let denied: Vec<Problem> = unknown
+            .map(|name| not_there(id, "deny", name, &known).into_error().at(config.tool_place(name)))
+            .collect();
         Self::offering(plugin, config, denied)
     }
 
@@ -93,7 +94,11 @@ impl Member {
         offering.resources();
         let Offering { offer, errors, .. } = offering;
         if !errors.is_empty() {
-            return Err(errors.into_iter().map(|problem| problem.at(config.place.clone())).collect());
+            let placed = |problem: Problem| match problem.place {
+                Some(_) => problem,
+                None => problem.at(config.place.clone()),
+            };
+            return Err(errors.into_iter().map(placed).collect());
         }
         Ok(Self { plugin, config, offer: Arc::new(offer), told: Arc::default() })
     }
@@ -164,7 +169,11 @@ impl Member {
     /// What is probably not meant: names in the configuration that the plugin doesn't have, long names.
     #[must_use]
     pub fn warnings(&self) -> Vec<Problem> {
-        self.offer.warnings.iter().map(|problem| problem.clone().at(self.config.place.clone())).collect()
+        let place = |name: &Option<String>| match name {
+            Some(name) => self.config.tool_place(name),
+            None => self.config.place.clone(),
+        };
+        self.offer.warnings.iter().map(|(problem, name)| problem.clone().at(place(name))).collect()
     }
 
     /// Is this the first time that it asks its client what it isn't granted? Once is enough for the log.
@@ -267,7 +276,8 @@ impl<'a> Offering<'a> {
         ];
         for (list, names) in lists {
             for name in names.into_iter().filter(|name| !known.contains(&name.as_str())) {
-                self.offer.warnings.push(not_there(&self.config.id, list, name, &known));
+                let problem = not_there(&self.config.id, list, name, &known);
+                self.offer.warnings.push((problem, Some(name.clone())));
             }
         }
     }
@@ -293,7 +303,7 @@ impl<'a> Offering<'a> {
                     let message = format!(
                         "the {kind} name `{public}` is {length} characters long; hosts that put a prefix of their own before it may refuse it"
                     );
-                    self.offer.warnings.push(Problem::warning(message).hint(cure()));
+                    self.offer.warnings.push((Problem::warning(message).hint(cure()), None));
                 }
                 Some(public)
             }
@@ -343,7 +353,7 @@ impl<'a> Offering<'a> {
                 tool.name, self.config.id
             );
             let hint = "mend it in the plugin; clients would drop the whole tool";
-            self.offer.warnings.push(Problem::warning(message).hint(hint));
+            self.offer.warnings.push((Problem::warning(message).hint(hint), None));
         }
         shown
     }

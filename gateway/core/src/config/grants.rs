@@ -1,6 +1,6 @@
 //! `[plugins.<id>.allow]`: what a plugin may reach.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -41,11 +41,13 @@ pub struct Grants {
     pub credentials: Vec<Credential>,
     /// Where it may keep state from one call to the next.
     pub state: StateGrant,
+    /// Where in the file each key of the table stands, in bytes.
+    pub places: BTreeMap<String, Range<usize>>,
 }
 
 impl Grants {
     pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { dirs, env, client, instructions, http, credentials, state } = self;
+        let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
         dirs.len() == other.dirs.len()
             && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
             && *env == other.env
@@ -115,6 +117,9 @@ pub enum ClientFeature {
 }
 
 impl ClientFeature {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
+
     /// The first word of MCP's capability for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -138,6 +143,11 @@ impl Reading<'_> {
             credentials: self.credentials(allow, &http),
             http,
             state: self.state_grant(allow),
+            places: allow
+                .entries()
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value.key_place))
+                .collect(),
         }
     }
 
@@ -162,7 +172,7 @@ impl Reading<'_> {
     }
 
     fn client(&mut self, allow: &Table<'_>) -> BTreeSet<ClientFeature> {
-        let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
+        let all = ClientFeature::ALL;
         let named = self.texts(allow, "client").unwrap_or_default();
         named
             .iter()

@@ -14,17 +14,24 @@ use super::keys::Kind;
 use super::problem::{Problem, quoted};
 use super::reading::{HandedOut, Reading, Value};
 
+/// Settings by key, and what those of them that don't stand in the file are filled from.
+type Settings = (BTreeMap<String, Secret>, BTreeMap<String, BTreeSet<String>>);
+
 impl Reading<'_> {
     /// Reads the settings of a plugin, and notes what they are filled from.
-    pub(super) fn settings(&mut self, config: &Value<'_>) -> (BTreeMap<String, Secret>, BTreeSet<String>) {
-        let (mut settings, mut filled_from) = (BTreeMap::new(), BTreeSet::new());
+    pub(super) fn settings(&mut self, config: &Value<'_>) -> Settings {
+        let (mut settings, mut filled_from) = (BTreeMap::new(), BTreeMap::new());
         let DeValue::Table(entries) = config.inner else {
             self.wrong_type(config, &Kind::Settings);
             return (settings, filled_from);
         };
         for (key, value) in members(config, entries) {
             if let Some(setting) = self.setting(&value) {
-                self.origins(value.inner, &mut filled_from);
+                let mut origins = BTreeSet::new();
+                self.origins(value.inner, &mut origins);
+                if !origins.is_empty() {
+                    filled_from.insert(key.to_owned(), origins);
+                }
                 self.handed_out.push(HandedOut::to_plugin(value.place, setting.clone()));
                 settings.insert(key.to_owned(), setting);
             }

@@ -7,7 +7,7 @@ use moongate_core::config::{Asked, Match};
 use moongate_core::manifest::{Manifest, Need, Tool};
 use serde_json::Value;
 
-use super::Shown;
+use super::{Shown, Table};
 
 /// The whole page.
 pub(super) fn page(shown: &Shown<'_>) -> String {
@@ -25,7 +25,9 @@ pub(super) fn page(shown: &Shown<'_>) -> String {
             ("contract", format!("moongate:plugin@{}", shown.contract())),
         ],
     );
-    let _ = write!(page, "\nasks for and is granted\n{}", grants(&shown.matches));
+    let title = if shown.table == Table::None { "asks for" } else { "asks for and is granted" };
+    let _ = write!(page, "\n{title}\n{}", grants(shown));
+    section(&mut page, "limits that aren't the usual ones", config.limits.changed().iter().map(limit));
     section(&mut page, "tools", tools.iter().map(tool));
     section(&mut page, "resources", resources.iter().map(|it| line(it.uri.as_str(), &it.name)));
     section(&mut page, "templates", templates.iter().map(|it| line(it.uri_template.as_str(), &it.name)));
@@ -35,26 +37,72 @@ pub(super) fn page(shown: &Shown<'_>) -> String {
     page
 }
 
-fn grants(matches: &[Match]) -> String {
-    if matches.is_empty() {
+fn limit((key, value): &(&'static str, String)) -> String {
+    format!("  {key} = {value}\n")
+}
+
+fn grants(shown: &Shown<'_>) -> String {
+    let mut all: Vec<(&str, String)> = match shown.table {
+        Table::None => shown.matches.iter().map(asked).collect(),
+        Table::Read { .. } => shown.matches.iter().map(|found| granted(found, shown)).collect(),
+    };
+    let allow = &shown.member.config().allow;
+    all.extend(allow.credentials.iter().map(|credential| ("have added", credential.described())));
+    all.extend(instructions(shown).map(|said| ("instruct the model", said)));
+    if all.is_empty() {
         return "  nothing\n".to_owned();
     }
     let mut said = String::new();
-    let rows_of = |found: &Match| {
-        let granted = if found.granted.is_empty() { "nothing".to_owned() } else { found.granted.join(", ") };
-        let remark = match (found.asked, found.granted.is_empty()) {
-            (Asked::Yes, true) if found.need == Need::Settings => ": none are set".to_owned(),
-            (Asked::Yes, true) => {
-                format!(": refused; `{}` would grant it", found.need.example())
-            }
-            (Asked::Maybe, true) => ": its language's library may only bring the import along".to_owned(),
-            (Asked::No, _) => ": it has no import that needs this".to_owned(),
-            (Asked::Yes | Asked::Maybe, false) => String::new(),
-        };
-        (found.need.verb(), format!("{granted}{remark}"))
-    };
-    rows(&mut said, &matches.iter().map(rows_of).collect::<Vec<_>>());
+    rows(&mut said, &all);
     said
+}
+
+/// What the plugin's own words to the model are to the client.
+fn instructions(shown: &Shown<'_>) -> Option<String> {
+    let is_granted = shown.member.config().allow.instructions;
+    let would = "`instructions = true` would grant it";
+    let said = match (&shown.table, shown.instructs(), is_granted) {
+        (_, false, false) => return None,
+        (Table::None, true, _) => would.to_owned(),
+        (Table::Read { .. }, true, false) => format!("nothing: left out; {would}"),
+        (_, true, true) => "yes".to_owned(),
+        (_, false, true) => "yes: it has nothing to say".to_owned(),
+    };
+    Some(said)
+}
+
+/// A need of a file that no table mentions, and what would grant it.
+fn asked(found: &Match) -> (&'static str, String) {
+    let said = match (found.asked, found.need) {
+        (Asked::Yes, Need::Settings) => "what stands in its `config` table".to_owned(),
+        (Asked::Yes, need) => format!("`{}` would grant it", need.example()),
+        (Asked::Maybe, need) => format!(
+            "perhaps: its language's library may only bring the import along; `{}` would grant it",
+            need.example()
+        ),
+        (Asked::No, _) => "it has no import that needs this".to_owned(),
+    };
+    (found.need.verb(), said)
+}
+
+/// A need, what is granted of it, and whether that fits.
+fn granted(found: &Match, shown: &Shown<'_>) -> (&'static str, String) {
+    let mut granted = if found.granted.is_empty() { "nothing".to_owned() } else { found.granted.join(", ") };
+    if found.need == Need::State
+        && let Some(place) = shown.state_place()
+    {
+        let _ = write!(granted, ", in {place}");
+    }
+    let remark = match (found.asked, found.granted.is_empty()) {
+        (Asked::Yes, true) if found.need == Need::Settings => ": none are set".to_owned(),
+        (Asked::Yes, true) => {
+            format!(": refused; `{}` would grant it", found.need.example())
+        }
+        (Asked::Maybe, true) => ": its language's library may only bring the import along".to_owned(),
+        (Asked::No, _) => ": it has no import that needs this".to_owned(),
+        (Asked::Yes | Asked::Maybe, false) => String::new(),
+    };
+    (found.need.verb(), format!("{granted}{remark}"))
 }
 
 /// A name in one column, the rest in another.

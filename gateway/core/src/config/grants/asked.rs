@@ -1,8 +1,12 @@
 //! What is granted against what is asked for.
 
+use std::ops::Range;
+use std::path::Path;
+
+use super::super::PluginConfig;
 use super::super::problem::Problem;
-use super::super::{ClientFeature, PluginConfig};
-use crate::manifest::{Interfaces, Need};
+use super::{ClientFeature, DirGrant, HttpGrant, StateGrant};
+use crate::manifest::{Interfaces, Need, PluginInfo};
 
 /// How one need of a component fits what its table grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,26 +52,43 @@ impl PluginConfig {
         let allow = &self.allow;
         match need {
             Need::Files => {
-                allow.dirs.iter().map(|dir| format!("{} ({})", dir.guest, dir.mode.as_str())).collect()
+                let phrase = |dir: &DirGrant| {
+                    format!("{} = {} ({})", dir.guest, dir.host.display(), dir.mode.as_str())
+                };
+                allow.dirs.iter().map(phrase).collect()
             }
-            Need::Http => allow.http.iter().map(|grant| grant.written.clone()).collect(),
+            Need::Http => allow.http.iter().map(HttpGrant::described).collect(),
             Need::State => match &allow.state {
-                super::StateGrant::Refused => Vec::new(),
-                super::StateGrant::Own => vec!["its own store".to_owned()],
-                super::StateGrant::Shared(name) => vec![format!("the store {name}")],
+                StateGrant::Refused => Vec::new(),
+                StateGrant::Own => vec!["its own store".to_owned()],
+                StateGrant::Shared(name) => vec![format!("the store {name}")],
             },
             Need::Variables => allow.env.iter().map(|(name, _)| name.clone()).collect(),
-            Need::Settings => self.config.keys().cloned().collect(),
+            Need::Settings => self.config.keys().map(|key| self.setting(key)).collect(),
             Need::Client => {
                 allow.client.iter().copied().map(ClientFeature::as_str).map(str::to_owned).collect()
             }
         }
     }
 
+    /// A setting, and where its value comes from if that isn't the file.
+    fn setting(&self, key: &str) -> String {
+        match self.filled_from.get(key) {
+            None => key.to_owned(),
+            Some(origins) => {
+                let origins: Vec<&str> = origins.iter().map(String::as_str).collect();
+                format!("{key} (from {})", origins.join(", "))
+            }
+        }
+    }
+
     /// Warnings for what doesn't fit: grants that nothing uses, and imports that are refused whenever they are used.
+    /// `state`: where state is kept; none: nowhere.
     #[must_use]
-    pub fn misfits(&self, interfaces: &Interfaces) -> Vec<Problem> {
-        self.against(interfaces).iter().filter_map(|found| self.misfit(found)).collect()
+    pub fn misfits(&self, interfaces: &Interfaces, info: &PluginInfo, state: Option<&Path>) -> Vec<Problem> {
+        let matches = self.against(interfaces);
+        let misfits = matches.iter().filter_map(|found| self.misfit(found));
+        misfits.chain(self.unused_instructions(info)).chain(self.lost_state(&matches, state)).collect()
     }
 
     fn misfit(&self, Match { need, granted, asked }: &Match) -> Option<Problem> {
@@ -75,7 +96,9 @@ impl PluginConfig {
         let place = match need {
             Need::Files => self.allow.dirs.first().map(|dir| dir.place.clone()),
             Need::Http => self.allow.http.first().map(|grant| grant.place.clone()),
-            Need::State | Need::Variables | Need::Settings | Need::Client => None,
+            Need::State | Need::Variables | Need::Settings | Need::Client => {
+                self.allow.places.get(need.key()).cloned()
+            }
         };
         let place = place.unwrap_or_else(|| self.place.clone());
         let (key, verb) = (need.key(), need.verb());
@@ -101,6 +124,37 @@ impl PluginConfig {
             }
             Asked::Yes | Asked::Maybe | Asked::No => None,
         }
+    }
+
+    fn unused_instructions(&self, info: &PluginInfo) -> Option<Problem> {
+        if !self.allow.instructions
+            || info.instructions.as_deref().is_some_and(|text| !text.trim().is_empty())
+        {
+            return None;
+        }
+        let message = format!("the plugin `{}` is granted `instructions`, but has none", self.id);
+        Some(
+            Problem::warning(message)
+                .at(self.grant_place("instructions"))
+                .hint("remove `instructions`: a later version of the plugin could tell the model anything"),
+        )
+    }
+
+    fn lost_state(&self, matches: &[Match], state: Option<&Path>) -> Option<Problem> {
+        let keeps = |found: &Match| {
+            found.need == Need::State && found.asked != Asked::No && !found.granted.is_empty()
+        };
+        if state.is_some() || !matches.iter().any(keeps) {
+            return None;
+        }
+        let message = format!("what the plugin `{}` keeps is lost when the gateway ends", self.id);
+        let hint = "add `state = \"state\"` to `[gateway]`: the directory that it is kept in";
+        Some(Problem::warning(message).at(self.grant_place("state")).label("kept in memory only").hint(hint))
+    }
+
+    /// Where a key of `allow` stands.
+    fn grant_place(&self, key: &str) -> Range<usize> {
+        self.allow.places.get(key).unwrap_or(&self.place).clone()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What new grants allow that others don't, in words for the operator.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::super::PluginConfig;
@@ -15,10 +16,11 @@ impl PluginConfig {
         let granted = before.map_or(&nothing, |before| &before.allow);
         let mut wider = self.allow.wider_than(granted);
         let known = |origin: &str| {
-            before.is_some_and(|before| before.filled_from.contains(origin))
+            before.is_some_and(|before| before.filled_from.values().any(|origins| origins.contains(origin)))
                 || granted.env.iter().any(|(name, _)| origin.strip_prefix("env ") == Some(name))
         };
-        let handed_over = self.filled_from.iter().filter(|origin| !known(origin));
+        let origins: BTreeSet<&String> = self.filled_from.values().flatten().collect();
+        let handed_over = origins.into_iter().filter(|origin| !known(origin));
         wider.extend(handed_over.map(|origin| visible(&format!("config from {origin}")).into_owned()));
         wider
     }
@@ -30,7 +32,7 @@ impl Grants {
     #[must_use]
     pub fn wider_than(&self, before: &Self) -> Vec<String> {
         // Whatever is added must be named here.
-        let Self { dirs, env, client, instructions, http, credentials, state } = self;
+        let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
         let mut wider: Vec<String> = dirs.iter().filter_map(|dir| dir.wider_than(&before.dirs)).collect();
         let known = |name: &str| before.env.iter().any(|(other, _)| other == name);
         wider.extend(env.iter().filter(|(name, _)| !known(name)).map(|(name, _)| format!("env {name}")));

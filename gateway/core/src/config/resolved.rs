@@ -1,0 +1,222 @@
+//! The configuration as it holds, as TOML: defaults written out, variables filled in, paths absolute.
+//!
+//! It goes through the file by the table of keys, so a key that is added there is written here. What it says can be
+//! read again and comes to the same configuration. Secrets stay what they are in the file, the name of a variable or
+//! a file; and settings of plugins keep their variables, because any of them may be a secret.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::environment::Environment;
+use super::expand::expand;
+use super::keys::{Key, Kind, ROOT, SECRET};
+use super::{Config, Loaded};
+
+/// The whole configuration as TOML; none where the file can't be used.
+#[must_use]
+pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String> {
+    let config = loaded.config.as_ref()?;
+    let parsed = DeTable::parse(&loaded.source.text).ok()?;
+    let base = config.file.parent().unwrap_or(Path::new("/"));
+    let mut writer = Writer { config, environment, base, defaults: None, out: String::new() };
+    let root = parsed.get_ref();
+    writer.defaults = table(root, "defaults");
+    writer.table("", ROOT, Some(root));
+    Some(writer.out)
+}
+
+struct Writer<'a> {
+    config: &'a Config,
+    environment: &'a dyn Environment,
+    /// Where relative paths start.
+    base: &'a Path,
+    /// What holds for plugins that don't say otherwise.
+    defaults: Option<&'a DeTable<'a>>,
+    out: String,
+}
+
+impl<'a> Writer<'a> {
+    /// A table under its header: first what stands in it, then the tables below it.
+    fn table(&mut self, path: &str, keys: &'static [Key], found: Option<&'a DeTable<'a>>) {
+        if !path.is_empty() {
+            let _ = write!(self.out, "\n[{path}]\n");
+        }
+        for key in keys {
+            if let Some(value) = self.value(path, key, found.and_then(|found| found.get(key.name))) {
+                let _ = writeln!(self.out, "{} = {value}", key.name);
+            }
+        }
+        for key in keys {
+            let below = below(path, key.name);
+            match &key.kind {
+                Kind::Table(keys) => {
+                    let its = found.and_then(|found| table(found, key.name));
+                    // Without its table there is no such listener.
+                    if its.is_some() || key.name != "admin" {
+                        self.table(&below, keys, its);
+                    }
+                }
+                Kind::Named(Kind::Table(keys)) if path.is_empty() => {
+                    for (name, its) in in_order(found.and_then(|found| table(found, key.name))) {
+                        self.table(&self::below(&below, name), keys, its.as_table());
+                    }
+                }
+                Kind::Named(_) | Kind::Settings => {
+                    if let Some(its) = found.and_then(|found| table(found, key.name)) {
+                        let _ = write!(self.out, "\n[{below}]\n");
+                        self.free(&key.kind, its);
+                    }
+                }
+                Kind::Version
+                | Kind::Integer(_)
+                | Kind::Duration(_)
+                | Kind::Size(_)
+                | Kind::Boolean
+                | Kind::NameOrBoolean(_)
+                | Kind::Text(_)
+                | Kind::Path(_)
+                | Kind::TextOrTable(..)
+                | Kind::Word(_)
+                | Kind::Secret
+                | Kind::List(_) => {}
+            }
+        }
+    }
+
+    /// A table whose keys the operator chooses.
+    fn free(&mut self, kind: &Kind, found: &'a DeTable<'a>) {
+        for (name, value) in in_order(Some(found)) {
+            let value = match kind {
+                Kind::Named(item) => self.written(item, value),
+                _ => self.setting(value),
+            };
+            let _ = writeln!(self.out, "{} = {value}", quoted_key(name));
+        }
+    }
+
+    /// What holds for a key that is no table; none: nothing that could be written.
+    fn value(&self, path: &str, key: &Key, found: Option<&toml::Spanned<DeValue<'a>>>) -> Option<String> {
+        match (path, key.name) {
+            // Variables go before the file here.
+            ("gateway", "cache") => return Some(text(&self.config.cache.to_string_lossy())),
+            ("gateway", "state") => {
+                return self.config.state.as_ref().map(|state| text(&state.to_string_lossy()));
+            }
+            (path, "prefix") if found.is_none() => return path.strip_prefix("plugins.").map(text),
+            _ => {}
+        }
+        if matches!(key.kind, Kind::Table(_) | Kind::Named(_) | Kind::Settings) {
+            return None;
+        }
+        if let Some(found) = found {
+            return Some(self.written(&key.kind, found.get_ref()));
+        }
+        self.inherited(path, key).or_else(|| key.default.map(str::to_owned))
+    }
+
+    /// What holds for a plugin's key that its table leaves out.
+    fn inherited(&self, path: &str, key: &Key) -> Option<String> {
+        let mut parts = path.strip_prefix("plugins.")?.split('.').skip(1);
+        let defaults = self.defaults?;
+        let found = match (parts.next(), key.name) {
+            (Some("limits"), name) => table(defaults, "limits")?.get(name)?,
+            (None, "portable_schemas") => defaults.get("portable_schemas")?,
+            _ => return None,
+        };
+        Some(self.written(&key.kind, found.get_ref()))
+    }
+
+    /// A value with its variables filled in and its paths absolute.
+    fn written(&self, kind: &Kind, value: &DeValue<'_>) -> String {
+        match (kind, value) {
+            (Kind::Path(_), DeValue::String(raw)) => {
+                let path = std::path::absolute(self.base.join(self.filled(raw)));
+                text(&path.map_or_else(|_| self.filled(raw), |path| path.to_string_lossy().into_owned()))
+            }
+            (_, DeValue::String(raw)) => text(&self.filled(raw)),
+            (Kind::List(item), DeValue::Array(items)) => {
+                list(items.iter().map(|it| self.written(item, it.get_ref())))
+            }
+            (Kind::Secret, DeValue::Table(found)) => self.inline(SECRET, found),
+            (Kind::Table(keys) | Kind::TextOrTable(_, keys), DeValue::Table(found)) => self.inline(keys, found),
+            (Kind::Named(item), DeValue::Table(found)) => members(
+                in_order(Some(found))
+                    .into_iter()
+                    .map(|(name, value)| (quoted_key(name), self.written(item, value))),
+            ),
+            _ => self.setting(value),
+        }
+    }
+
+    fn inline(&self, keys: &[Key], found: &DeTable<'_>) -> String {
+        let member = |key: &Key| {
+            let value = match found.get(key.name) {
+                Some(found) => self.written(&key.kind, found.get_ref()),
+                None => key.default?.to_owned(),
+            };
+            Some((key.name.to_owned(), value))
+        };
+        members(keys.iter().filter_map(member))
+    }
+
+    /// A value as it stands in the file, but for the path of a secret.
+    fn setting(&self, value: &DeValue<'_>) -> String {
+        match value {
+            DeValue::String(raw) => toml::Value::from(raw.as_ref()).to_string(),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::Boolean(answer) => answer.to_string(),
+            DeValue::Datetime(time) => time.to_string(),
+            DeValue::Array(items) => list(items.iter().map(|it| self.setting(it.get_ref()))),
+            DeValue::Table(found) if found.len() == 1 && found.contains_key("file") => self.inline(SECRET, found),
+            DeValue::Table(found) => members(
+                in_order(Some(found)).into_iter().map(|(name, value)| (quoted_key(name), self.setting(value))),
+            ),
+        }
+    }
+
+    fn filled(&self, raw: &str) -> String {
+        expand(raw, self.environment).map_or_else(|_| raw.to_owned(), |filled| filled.text)
+    }
+}
+
+/// A text that no variable is looked for in.
+fn text(text: &str) -> String {
+    toml::Value::from(text.replace("${", "$${")).to_string()
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+fn members(members: impl Iterator<Item = (String, String)>) -> String {
+    let members: Vec<String> = members.map(|(name, value)| format!("{name} = {value}")).collect();
+    if members.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", members.join(", ")) }
+}
+
+fn table<'t>(found: &'t DeTable<'t>, name: &str) -> Option<&'t DeTable<'t>> {
+    found.get(name)?.get_ref().as_table()
+}
+
+/// The members of a table, in the order of the file: of two plugins in conflict the first one wins.
+fn in_order<'t>(found: Option<&'t DeTable<'t>>) -> Vec<(&'t str, &'t DeValue<'t>)> {
+    let mut all: Vec<_> = found.into_iter().flat_map(DeTable::iter).collect();
+    all.sort_by_key(|(key, _)| key.span().start);
+    all.into_iter().map(|(key, value)| (key.get_ref().as_ref(), value.get_ref())).collect()
+}
+
+fn below(path: &str, name: &str) -> String {
+    let name = quoted_key(name);
+    if path.is_empty() { name } else { format!("{path}.{name}") }
+}
+
+/// A key, in quotes where TOML wants that.
+fn quoted_key(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if is_bare { name.to_owned() } else { toml::Value::from(name).to_string() }
+}
+
+#[cfg(test)]
+mod tests;
