@@ -1,0 +1,41 @@
+// Makes a component of src/plugin.js: `node build.mjs FILE`.
+// The packages are those of the current folder, so that they needn't lie beside this file.
+
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const contract = resolve(here, "../../wit");
+const [file] = process.argv.slice(2);
+if (!file) throw new Error("say where the component goes: `node build.mjs FILE`");
+
+const { componentize } = createRequire(join(process.cwd(), "package.json"))("componentize-qjs");
+
+// The tool reads one folder: our world, and in `deps` the packages that it names.
+const wit = await mkdtemp(join(tmpdir(), "text-plugin-"));
+try {
+    await cp(join(here, "wit"), wit, { recursive: true });
+    await cp(join(contract, "deps"), join(wit, "deps"), { recursive: true });
+    await cp(contract, join(wit, "deps/moongate"), {
+        recursive: true,
+        filter: (path) => path === contract || dirname(path) === contract && path.endsWith(".wit"),
+    });
+    const source = join(here, "src/plugin.js");
+    const { component } = await componentize({
+        witPath: wit,
+        world: "plugin",
+        jsSource: await readFile(source, "utf8"),
+        jsPath: source,
+        moduleRoot: join(here, "src"),
+        sync: true, // calls of the gateway are answered where they are asked
+    });
+    // Written beside its place and renamed: a gateway that watches the file sees only whole ones.
+    await mkdir(dirname(resolve(file)), { recursive: true });
+    await writeFile(`${file}.new`, component);
+    await rename(`${file}.new`, file);
+} finally {
+    await rm(wit, { recursive: true });
+}
