@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::foreign_plugins;
 use crate::project::Project;
 use crate::report;
 use crate::run::Run;
@@ -20,10 +21,11 @@ const TARGET: &str = "wasm32-wasip2";
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     crate::no_more("build-plugins", &rest.iter().collect::<Vec<_>>())?;
     build(project)?;
+    foreign_plugins::build(project)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds all guests and puts them into `plugins/dist`. Prints on stderr only.
+/// Builds all guests in Rust and puts them into `plugins/dist`. Prints on stderr only.
 pub(crate) fn build(project: &Project) -> Result<()> {
     add_target(project)?;
     let guests = project.guests()?;
@@ -46,7 +48,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 }
 
 /// Copies `from` to `to` by write and rename; gives back whether anything was to do.
-fn place(from: &Path, to: &Path) -> Result<bool> {
+pub(crate) fn place(from: &Path, to: &Path) -> Result<bool> {
     let bytes = fs::read(from).with_context(|| format!("`{}` can't be read", from.display()))?;
     if fs::read(to).is_ok_and(|old| old == bytes) {
         return Ok(false);

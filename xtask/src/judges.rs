@@ -5,7 +5,6 @@
 //! They share no line of code with the gateway, so what they accept others accept too. A judge whose language isn't
 //! on the machine is skipped, loudly; with `CI=true` that is a failure.
 
-use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::install::{self, Missing};
 use crate::project::Project;
 use crate::report::{self, Tally};
 use crate::run::Run;
@@ -20,14 +20,12 @@ use crate::server::Server;
 
 mod conformance;
 mod inspector;
-mod install;
 mod official;
 mod python;
 mod rust;
 mod table;
 mod typescript;
 
-use install::Missing;
 use table::Table;
 
 /// A judge: its name, and how it judges.
@@ -96,7 +94,7 @@ fn chosen(project: &Project, table: &mut Table, wanted: impl Fn(&str) -> bool) -
         report::say(&format!("\n--- judge: {name}\n"));
         total.add(match judge(project, table) {
             Ok(Verdict::Judged(tally)) => tally,
-            Ok(Verdict::Skipped(missing)) => skipped(name, &missing),
+            Ok(Verdict::Skipped(missing)) => install::skipped(&format!("judge {name}"), &missing),
             Err(error) => {
                 report::problem(&format!("judge {name}: {error:#}"));
                 Tally::FAIL
@@ -108,14 +106,6 @@ fn chosen(project: &Project, table: &mut Table, wanted: impl Fn(&str) -> bool) -
         total.add(Tally::FAIL);
     }
     total
-}
-
-/// Says that a judge is skipped, so that nobody can overlook it.
-fn skipped(name: &str, missing: &Missing) -> Tally {
-    let in_ci = env::var("CI").is_ok_and(|value| value == "true");
-    let bar = "!".repeat(79);
-    report::note(&format!("{bar}\n!! SKIPPED: judge {name}: {missing}\n{bar}"));
-    if in_ci { Tally::FAIL } else { Tally::SKIP }
 }
 
 /// Starts the built gateway over HTTP, on a port of the system's choice, with a configuration of the checkout.

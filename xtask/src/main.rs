@@ -8,6 +8,8 @@
 mod bench;
 mod build_plugins;
 mod demo;
+mod foreign_plugins;
+mod install;
 mod judges;
 mod project;
 mod report;
@@ -34,15 +36,16 @@ Verbs:
   test [--fast]          everything that CI runs; --fast leaves out clippy, docs and the judges
   ci                     the same as `test`
   judges [name…]         real MCP clients against the built gateway; names: typescript, python, rust, inspector, official, conformance
-  build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`
+  build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; those in JavaScript and Python
+                         only where npm and Python are there
   tidy                   check the habits of files that no compiler checks
   bench [options]        measure the gateway and its peers (release build); `bench reload`, `bench fairness`: only that
   soak [--minutes N]     repeat the tests and judges for a time (default: 30 minutes), and reloads, kills and hostile calls more often
 
 Environment:
-  MOONGATE_TOOLS_DIR     where the judges' packages are installed; default: `tools` in cargo's target folder
+  MOONGATE_TOOLS_DIR     where packages from npm and PyPI are installed; default: `tools` in cargo's target folder
   MOONGATE_OFFICIAL      which plugins the judge `official` compares, such as `memory time`; default: all
-  CI=true                a judge that can't be installed is a failure, not a skip
+  CI=true                what can't be installed is a failure, not a skip
 ";
 
 fn main() -> ExitCode {

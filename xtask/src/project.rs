@@ -58,7 +58,7 @@ impl Project {
         self.target.join("debug/moongate-test-cache")
     }
 
-    /// Where the judges' packages are installed.
+    /// Where packages of other languages are installed.
     pub(crate) fn tools(&self) -> PathBuf {
         env::var_os("MOONGATE_TOOLS_DIR").map_or_else(|| self.target.join("tools"), PathBuf::from)
     }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::project::Project;
 use crate::report::{Report, Tally};
-use crate::{build_plugins, judges, report, test};
+use crate::{build_plugins, foreign_plugins, judges, report, test};
 
 /// How long it goes on where nothing else is asked for.
 const DEFAULT: Duration = Duration::from_secs(30 * 60);
@@ -24,6 +24,7 @@ const LIMIT: Duration = Duration::from_secs(60 * 60);
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     let time = duration(rest)?;
     build_plugins::build(project)?;
+    foreign_plugins::build(project)?;
     test::build(project)?;
     let start = Instant::now();
     let mut rounds = 0;

@@ -2,8 +2,8 @@
 
 use crate::report::Tally;
 
-use super::install::hash;
 use super::table::Table;
+use crate::install::hash;
 
 #[test]
 fn each_line_that_tells_a_check_is_counted() {

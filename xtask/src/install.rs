@@ -1,5 +1,6 @@
-//! Installing the judges' packages from the committed lockfiles, each set into a folder of its own that is named by
-//! the lockfile's content: a second run finds it, another lockfile gets another folder.
+//! Installing packages of other languages from the committed lockfiles, for judges and for plugins: each set into a
+//! folder of its own that is named by the lockfile's content, so that a second run finds it and another lockfile gets
+//! another folder. What can't be had on this machine is skipped, loudly.
 
 use std::env;
 use std::fmt;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::project::Project;
-use crate::report;
+use crate::report::{self, Tally};
 use crate::run::Run;
 
 /// A folder that was installed to its end holds this file, rewritten at each use.
@@ -19,9 +20,9 @@ const STAMP: &str = "installed";
 /// A folder that wasn't used for so long is removed: its lockfile is history.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Why a judge can't be had on this machine.
+/// Why something can't be had on this machine.
 #[derive(Debug)]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     /// No Python that can make environments.
     Python,
     /// No npm.
@@ -40,17 +41,25 @@ impl fmt::Display for Missing {
     }
 }
 
+/// Says that something is skipped, so that nobody can overlook it; in CI that is a failure.
+pub(crate) fn skipped(what: &str, missing: &Missing) -> Tally {
+    let in_ci = env::var("CI").is_ok_and(|value| value == "true");
+    let bar = "!".repeat(79);
+    report::note(&format!("{bar}\n!! SKIPPED: {what}: {missing}\n{bar}"));
+    if in_ci { Tally::FAIL } else { Tally::SKIP }
+}
+
 /// Packages from npm, and a Node that runs them.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// The program.
     program: PathBuf,
     /// The folder that holds `node_modules`.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
 /// Installs the packages of a lockfile of the checkout; gives back the environment's Python.
-pub(super) fn python(project: &Project, name: &str, lock: &str) -> Result<Result<PathBuf, Missing>> {
+pub(crate) fn python(project: &Project, name: &str, lock: &str) -> Result<Result<PathBuf, Missing>> {
     let asked = "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 11))";
     let Ok(version) = Run::new("python3").args(["-c", asked]).read() else { return Ok(Err(Missing::Python)) };
     let lock = project.root().join(lock);
@@ -73,12 +82,12 @@ pub(super) fn python(project: &Project, name: &str, lock: &str) -> Result<Result
 }
 
 /// Installs `tests/clients/node`.
-pub(super) fn node(project: &Project) -> Result<Result<Node, Missing>> {
+pub(crate) fn node(project: &Project) -> Result<Result<Node, Missing>> {
     node_with(project, "node", "tests/clients/node")
 }
 
 /// Installs the packages of a folder of the checkout, which bring a Node.
-pub(super) fn node_with(project: &Project, name: &str, source: &str) -> Result<Result<Node, Missing>> {
+pub(crate) fn node_with(project: &Project, name: &str, source: &str) -> Result<Result<Node, Missing>> {
     let folder = match packages(project, name, source)? {
         Ok(folder) => folder,
         Err(missing) => return Ok(Err(missing)),
@@ -87,7 +96,7 @@ pub(super) fn node_with(project: &Project, name: &str, source: &str) -> Result<R
 }
 
 /// Installs the packages of a folder of the checkout; gives back where they are.
-fn packages(project: &Project, name: &str, source: &str) -> Result<Result<PathBuf, Missing>> {
+pub(crate) fn packages(project: &Project, name: &str, source: &str) -> Result<Result<PathBuf, Missing>> {
     let Ok(version) = Run::new("npm").arg("--version").read() else { return Ok(Err(Missing::Npm)) };
     let source = project.root().join(source);
     let folder = keyed(project, name, &source.join("package-lock.json"), &version)?;
@@ -105,13 +114,13 @@ fn packages(project: &Project, name: &str, source: &str) -> Result<Result<PathBu
 
 impl Node {
     /// The same Node, with the packages of another folder of the checkout.
-    pub(super) fn with(&self, project: &Project, name: &str, source: &str) -> Result<Result<Self, Missing>> {
+    pub(crate) fn with(&self, project: &Project, name: &str, source: &str) -> Result<Result<Self, Missing>> {
         let folder = packages(project, name, source)?;
         Ok(folder.map(|folder| Self { program: self.program.clone(), folder }))
     }
 
     /// A call of Node with a script.
-    pub(super) fn run(&self, script: &Path) -> Run {
+    pub(crate) fn run(&self, script: &Path) -> Run {
         // What the script starts by name, it finds as the same Node.
         let mut path = self.program.parent().map(Path::to_path_buf).into_iter().collect::<Vec<_>>();
         path.extend(env::var_os("PATH").iter().flat_map(env::split_paths));
@@ -123,12 +132,12 @@ impl Node {
     }
 
     /// The program, where it was brought.
-    pub(super) fn program(&self) -> &Path {
+    pub(crate) fn program(&self) -> &Path {
         &self.program
     }
 
     /// A file of a package.
-    pub(super) fn file(&self, path: &str) -> PathBuf {
+    pub(crate) fn file(&self, path: &str) -> PathBuf {
         self.folder.join("node_modules").join(path)
     }
 }
@@ -178,7 +187,7 @@ fn forget_unused(folder: &Path) {
 }
 
 /// FNV-1a over parts, each with its length: a name for content, not a protection.
-pub(super) fn hash(parts: &[&[u8]]) -> u64 {
+pub(crate) fn hash(parts: &[&[u8]]) -> u64 {
     let lengths = parts.iter().flat_map(|part| part.len().to_le_bytes());
     let bytes = parts.iter().flat_map(|part| part.iter().copied());
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
