@@ -71,6 +71,8 @@ mod reload;
 mod sdk;
 /// What plugins keep from one process to the next.
 mod lasting_state;
+/// Plugins in JavaScript and Python.
+mod other_languages;
 /// Where plugins' requests go.
 mod outgoing;
 /// What plugins keep from one call to the next.
