@@ -1,13 +1,14 @@
 //! What the code that `#[plugin]` writes calls. Not for authors, and free to change.
 
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
+
 use serde_json::Value;
 
 use crate::error::fault;
 use crate::{
-    CallOutcome, Completion, Context, Failure, IntoPrompt, IntoResource, IntoToolResult, PromptArg,
-    PromptArgument, PromptOutcome, ReadOutcome, Tool, ToolAnnotations, ToolError, schema, template, texts,
+    CallOutcome, Completion, Context, Failure, HasSchema, IntoPrompt, IntoResource, IntoToolResult,
+    PromptArg, PromptArgument, PromptOutcome, ReadOutcome, Readable, Tool, ToolAnnotations, ToolError,
+    schema, template, texts,
 };
 
 /// Tools of a plugin in a block of their own: `#[plugin(part)]`.
@@ -36,13 +37,13 @@ pub fn no_arguments() -> String {
 
 /// The schema of a tool with these arguments, or of a plugin's settings.
 #[must_use]
-pub fn input_schema<T: JsonSchema>() -> String {
+pub fn input_schema<T: HasSchema>() -> String {
     schema::input::<T>()
 }
 
 /// The schema of a tool's result.
 #[must_use]
-pub fn output_schema<T: JsonSchema>() -> String {
+pub fn output_schema<T: HasSchema>() -> String {
     schema::output::<T>()
 }
 
@@ -68,7 +69,7 @@ pub fn text(text: &str) -> Option<String> {
 ///
 /// # Errors
 /// They aren't a `T`.
-pub fn arguments<T: DeserializeOwned>(args: &str) -> Result<T, ToolError> {
+pub fn arguments<T: Readable>(args: &str) -> Result<T, ToolError> {
     serde_json::from_str(args).map_err(|error| ToolError::failed(format_args!("wrong arguments: {error}")))
 }
 
@@ -146,19 +147,60 @@ pub fn prompted<T: IntoPrompt>(value: Result<T, ToolError>) -> Result<PromptOutc
         .or_else(|error| error.into_need_input().map(PromptOutcome::NeedInput))
 }
 
-/// How a prompt's argument of type `T` is listed.
-#[must_use]
-pub fn prompt_argument<T: PromptArg>(name: &str, description: Option<&str>) -> PromptArgument {
-    PromptArgument {
-        description: description.map(str::to_owned),
-        required: T::REQUIRED.then_some(true),
-        ..PromptArgument::optional(name)
+/// What a function takes or returns, in a list.
+///
+/// Where the type isn't one that it may take or return, the code that reads or writes such a value says so. The list says
+/// nothing then, so that the author reads it once.
+#[derive(Debug)]
+pub struct Of<T>(PhantomData<fn() -> T>);
+
+/// The list's words of a type that can't be there.
+pub trait Unlisted {
+    /// No schema.
+    fn result_schema(&self) -> Option<String> {
+        None
+    }
+
+    /// An argument without more than its name.
+    fn argument_of_prompt(&self, name: &str, _description: Option<&str>) -> PromptArgument {
+        PromptArgument::optional(name)
+    }
+}
+
+impl<T> Unlisted for Of<T> {}
+
+impl<T> Of<T> {
+    /// In the list of whatever it belongs to.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "only the macro makes one")]
+    pub fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: IntoToolResult> Of<T> {
+    /// The schema of what a tool returns.
+    #[must_use]
+    pub fn result_schema(&self) -> Option<String> {
+        T::output_schema()
+    }
+}
+
+impl<T: PromptArg> Of<T> {
+    /// How a prompt's argument is listed.
+    #[must_use]
+    pub fn argument_of_prompt(&self, name: &str, description: Option<&str>) -> PromptArgument {
+        PromptArgument {
+            description: description.map(str::to_owned),
+            required: T::REQUIRED.then_some(true),
+            ..PromptArgument::optional(name)
+        }
     }
 }
 
 /// How the fields of a prompt's struct are listed.
 #[must_use]
-pub fn prompt_arguments<T: JsonSchema>() -> Vec<PromptArgument> {
+pub fn prompt_arguments<T: HasSchema>() -> Vec<PromptArgument> {
     let schema = schema::input_value::<T>();
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -190,7 +232,7 @@ pub fn prompt_value<T: PromptArg>(args: &[(String, String)], name: &str) -> Resu
 ///
 /// # Errors
 /// They aren't a `T`.
-pub fn prompt_values<T: DeserializeOwned>(args: &[(String, String)]) -> Result<T, ToolError> {
+pub fn prompt_values<T: Readable>(args: &[(String, String)]) -> Result<T, ToolError> {
     texts::read(args).map_err(|wrong| {
         ToolError::invalid_params(match wrong.key {
             Some(key) => format!("the argument `{key}`: {}", wrong.reason),

@@ -70,6 +70,7 @@
 
 #[doc(hidden)]
 pub mod bindings; // what `wit-bindgen` makes of the contract
+mod bounds; // what is wanted of authors' types
 pub mod changes; // lists and resources that hold something new
 pub mod config; // the plugin's settings in `gateway.toml`
 mod content; // blocks of text, images, sounds and resources
@@ -108,6 +109,7 @@ pub use bindings::types::{
     Annotations, Content, CustomFault, EmbeddedResource, Failure, Fault, Icon, IconTheme, InputRequest,
     LogLevel, MediaContent, NeedInput, ResourceBody, ResourceContents, ResourceInfo, Role, TextContent,
 };
+pub use bounds::{HasSchema, IntoToolError, Readable, Structured};
 pub use context::Context;
 pub use error::ToolError;
 pub use moongate_sdk_macros::{complete, plugin, prompt, resource, tool};

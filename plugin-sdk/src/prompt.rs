@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::{Completion, Content, PromptMessage, PromptResult, Role, ToolError};
+use crate::{Completion, Content, IntoToolError, PromptMessage, PromptResult, Role, ToolError};
 
 /// A value that a prompt can return.
 #[diagnostic::on_unimplemented(
@@ -98,7 +98,7 @@ impl IntoPrompt for &str {
     }
 }
 
-impl<T: IntoPrompt, E: Into<ToolError>> IntoPrompt for Result<T, E> {
+impl<T: IntoPrompt, E: IntoToolError> IntoPrompt for Result<T, E> {
     fn into_prompt(self) -> Result<PromptResult, ToolError> {
         self.map_err(Into::into)?.into_prompt()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Json, Pretty, ReadResult, ResourceContents, ToolError};
+use crate::{IntoToolError, Json, Pretty, ReadResult, ResourceContents, ToolError};
 
 /// A value that a resource can return. `uri` and `mime_type` are those it was asked for and declared with.
 #[diagnostic::on_unimplemented(
@@ -101,7 +101,7 @@ impl<T: Serialize> IntoResource for Pretty<T> {
     }
 }
 
-impl<T: IntoResource, E: Into<ToolError>> IntoResource for Result<T, E> {
+impl<T: IntoResource, E: IntoToolError> IntoResource for Result<T, E> {
     fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError> {
         self.map_err(Into::into)?.into_resource(uri, mime_type)
     }

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::content::add_meta;
-use crate::{Content, ToolError, ToolResult, schema};
+use crate::{Content, IntoToolError, Structured, ToolError, ToolResult, schema};
 
 /// A value that a tool can return.
 ///
@@ -166,7 +165,7 @@ impl IntoToolResult for String {
     }
 }
 
-impl<T: Serialize + JsonSchema> IntoToolResult for Json<T> {
+impl<T: Structured> IntoToolResult for Json<T> {
     fn output_schema() -> Option<String> {
         Some(schema::output::<T>())
     }
@@ -177,7 +176,7 @@ impl<T: Serialize + JsonSchema> IntoToolResult for Json<T> {
     }
 }
 
-impl<T: Serialize + JsonSchema> IntoToolResult for Pretty<T> {
+impl<T: Structured> IntoToolResult for Pretty<T> {
     fn output_schema() -> Option<String> {
         Some(schema::output::<T>())
     }
@@ -188,7 +187,7 @@ impl<T: Serialize + JsonSchema> IntoToolResult for Pretty<T> {
     }
 }
 
-impl<T: IntoToolResult, E: Into<ToolError>> IntoToolResult for Result<T, E> {
+impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     fn output_schema() -> Option<String> {
         T::output_schema()
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -104,7 +104,8 @@ impl Method {
         let description = docs::text(&function.attrs).unwrap_or_default();
         if description.is_empty() && what != Kind::Completion {
             errors.push(Error::new(signature.ident.span(), format!(
-                "this {what} needs a doc comment: it is the description by which models and people choose it"
+                "this {what} needs a doc comment, which is the description by which models and people choose it: write \
+                 `/// …` above it"
             )));
         }
         let cfgs =
@@ -113,7 +114,10 @@ impl Method {
             ReturnType::Default => (quote!(()), signature.ident.span()),
             ReturnType::Type(_, ty) => {
                 if let Type::ImplTrait(_) = **ty {
-                    errors.push(Error::new_spanned(ty, format!("name the type that the {what} returns")));
+                    errors.push(Error::new_spanned(
+                        ty,
+                        format!("a {what} can't return `impl …`: name the type, such as `String`"),
+                    ));
                 }
                 (ty.to_token_stream(), ty.span())
             }
@@ -169,7 +173,10 @@ fn read_params(function: &mut ImplItemFn, what: Kind, errors: &mut Vec<Error>) -
                          lost; take `&self`"
                     )));
                 } else if receiver.reference.is_none() {
-                    errors.push(Error::new_spanned(&*receiver, format!("a {what} takes `&self`")));
+                    errors.push(Error::new_spanned(
+                        &*receiver,
+                        format!("a {what} can't take `self`: take `&self`"),
+                    ));
                 }
             }
             FnArg::Typed(typed) => match read_param(typed) {
@@ -193,9 +200,10 @@ fn read_params(function: &mut ImplItemFn, what: Kind, errors: &mut Vec<Error>) -
 
 fn read_param(typed: &mut PatType) -> Result<Param, Error> {
     let attributes = std::mem::take(&mut typed.attrs);
-    if is_context(&typed.ty) {
+    if is_context(&typed.ty)? {
         return Ok(Param::Context);
     }
+    refuse_type(&typed.ty)?;
     let owned = owner(&typed.ty);
     let borrowed = owned.is_some();
     let ty = owned.unwrap_or_else(|| (*typed.ty).clone());
@@ -206,6 +214,7 @@ fn read_param(typed: &mut PatType) -> Result<Param, Error> {
         other => return Err(Error::new_spanned(other, "an argument needs a name")),
     };
     if ident == "args" {
+        refuse_no_object(&ty, &typed.ty)?;
         return Ok(whole);
     }
     let ours = |attribute: &Attribute| {
@@ -220,11 +229,88 @@ fn read_param(typed: &mut PatType) -> Result<Param, Error> {
     Ok(Param::One(Box::new(One { ident, ty, borrowed, description: docs::text(&attributes), attributes })))
 }
 
-/// Is it `&Context`, by whatever path?
-fn is_context(ty: &Type) -> bool {
-    let Type::Reference(reference) = ty else { return false };
-    let Type::Path(path) = &*reference.elem else { return false };
-    path.path.segments.last().is_some_and(|segment| segment.ident == "Context")
+/// Is it `&Context`, by whatever path? The context is lent, so no other form of it can be taken.
+fn is_context(ty: &Type) -> Result<bool, Error> {
+    let (inner, lent) = match ty {
+        Type::Reference(reference) => (&*reference.elem, reference.mutability.is_none()),
+        other => (other, false),
+    };
+    let Type::Path(path) = inner else { return Ok(false) };
+    match path.path.segments.last() {
+        Some(last) if last.ident == "Context" && last.arguments.is_none() => {
+            if lent {
+                return Ok(true);
+            }
+            Err(Error::new_spanned(ty, "the context is the gateway's, and only lent: take `&Context`"))
+        }
+        Some(_) | None => Ok(false),
+    }
+}
+
+/// Arguments are read into values that the call owns, of types that have one form.
+fn refuse_type(ty: &Type) -> Result<(), Error> {
+    match ty {
+        Type::ImplTrait(_) => {
+            let message = "an argument can't be `impl …`: clients are told one form of it; name the type";
+            Err(Error::new_spanned(ty, message))
+        }
+        Type::Reference(reference) if reference.mutability.is_some() => Err(Error::new_spanned(
+            ty,
+            "an argument can't be `&mut`: nobody would see what is written; take it by value, or as `&`",
+        )),
+        Type::Reference(reference) => refuse_borrowed(&reference.elem),
+        other => refuse_borrowed(other),
+    }
+}
+
+fn refuse_borrowed(ty: &Type) -> Result<(), Error> {
+    fn borrows(tokens: TokenStream) -> bool {
+        let mut tokens = tokens.into_iter();
+        while let Some(token) = tokens.next() {
+            let found = match token {
+                TokenTree::Punct(punct) if punct.as_char() == '\'' => {
+                    !matches!(tokens.next(), Some(TokenTree::Ident(name)) if name == "static")
+                }
+                TokenTree::Punct(punct) => punct.as_char() == '&',
+                TokenTree::Group(group) => borrows(group.stream()),
+                TokenTree::Ident(_) | TokenTree::Literal(_) => false,
+            };
+            if found {
+                return true;
+            }
+        }
+        false
+    }
+    if !borrows(ty.to_token_stream()) {
+        return Ok(());
+    }
+    let message =
+        "an argument can't hold a reference: write the type that owns the value, such as `String` for `&str`";
+    Err(Error::new_spanned(ty, message))
+}
+
+/// `args` stands for all arguments, which are an object.
+fn refuse_no_object(ty: &Type, written: &Type) -> Result<(), Error> {
+    const NO_OBJECTS: &[&str] = &[
+        "String", "str", "bool", "char", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32",
+        "i64", "i128", "isize", "f32", "f64", "Vec", "Option",
+    ];
+    let object = match ty {
+        Type::Path(path) => {
+            !path.path.segments.last().is_some_and(|last| NO_OBJECTS.iter().any(|name| last.ident == name))
+        }
+        Type::Tuple(_) | Type::Array(_) => false,
+        _ => true, // syn's enum, and rustc's to judge
+    };
+    if object {
+        return Ok(());
+    }
+    let message = format!(
+        "`args` is the whole object of arguments, which `{}` can't be: give a single argument another name, or write a \
+         struct",
+        written.to_token_stream().to_string().replace(' ', "")
+    );
+    Err(Error::new_spanned(written, message))
 }
 
 /// The type that owns what a reference borrows: arguments are read into it.

@@ -1,7 +1,8 @@
 //! What the functions of a block offer, and the implementation of `Plugin` that offers it.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
 use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Path, Result, Type};
 
 use crate::completion::Complete;
@@ -105,6 +106,7 @@ impl Offers {
         ] {
             interfaces.extend(has.then_some(name));
         }
+        let alone = alone(plugin);
         quote! {
             const _: () = {
                 #(#arguments)*
@@ -117,6 +119,7 @@ impl Offers {
 
                 ::moongate_sdk::export!(#plugin: #(#interfaces),*);
             };
+            #alone
         }
     }
 
@@ -248,13 +251,26 @@ impl Offers {
     }
 }
 
+/// An item that can be there once in a crate, wherever its macro stands: its name is what the compiler says of the second
+/// one. Native tests may have many plugins in one crate.
+fn alone(plugin: &Type) -> TokenStream {
+    quote_spanned! {plugin.span()=>
+        #[cfg(target_family = "wasm")]
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! a_component_holds_one_plugin_so_make_the_other_block_a_part_or_move_it_to_a_crate_of_its_own {
+            () => {};
+        }
+    }
+}
+
 /// Two of a kind can't have the same name, unless `#[cfg]` keeps them apart, which rustc will see.
 fn refuse_twice(names: &[&LitStr], errors: &mut Vec<Error>) {
     for (index, name) in names.iter().enumerate() {
         if names[..index].iter().any(|earlier| earlier.value() == name.value()) {
             errors.push(Error::new(
                 name.span(),
-                format!("`{}` is already another one's; choose another name", name.value()),
+                format!("`{}` is already another one's; choose another one here", name.value()),
             ));
         }
     }
@@ -266,6 +282,8 @@ fn list(function: &TokenStream, ty: &TokenStream, entries: impl Iterator<Item = 
         fn #function(
             &self,
         ) -> ::core::result::Result<::std::vec::Vec<::moongate_sdk::#ty>, ::moongate_sdk::Failure> {
+            #[allow(unused_imports, reason = "for types that can't be in the list")]
+            use ::moongate_sdk::expansion::Unlisted as _;
             #[allow(unused_mut, clippy::vec_init_then_push, reason = "an entry may be left out by `#[cfg]`")]
             let mut list = ::std::vec::Vec::new();
             #(#entries)*

@@ -40,7 +40,10 @@ impl Options {
         for (index, entry) in entries.iter().enumerate() {
             if !known.iter().any(|known| entry.key == known) {
                 let list = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
-                let message = format!("unknown option `{}`; known here: {list}", entry.key);
+                let message = match known.iter().find(|known| plain(known) == plain(&entry.key.to_string())) {
+                    Some(meant) => format!("unknown option `{}`; write `{meant}`", entry.key),
+                    None => format!("unknown option `{}`; known here: {list}", entry.key),
+                };
                 return Err(Error::new(entry.key.span(), message));
             }
             if entries[..index].iter().any(|earlier| earlier.key == entry.key) {
@@ -100,6 +103,12 @@ impl Options {
     }
 }
 
+/// A key without what is written in other ways elsewhere: `readOnlyHint` and `readonly` mean `read_only`.
+fn plain(key: &str) -> String {
+    let key = key.to_ascii_lowercase().replace('_', "");
+    key.strip_suffix("hint").unwrap_or(&key).to_owned()
+}
+
 /// The name that is written out, else the function's; what is wrong with it is said there.
 pub(crate) fn name(options: &Options, function: &Ident) -> Result<LitStr> {
     let name = options.text("name")?;
@@ -110,16 +119,19 @@ pub(crate) fn name(options: &Options, function: &Ident) -> Result<LitStr> {
 pub(crate) fn check_name(name: &LitStr) -> Result<()> {
     let text = name.value();
     if text.is_empty() {
-        return Err(Error::new(name.span(), "the name is empty"));
+        let message = "the name is empty; leave `name` out, and the function's name is taken";
+        return Err(Error::new(name.span(), message));
     }
     if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '_' || *c == '-')) {
-        let message =
-            format!("`{text}` holds {bad:?}; hosts accept only letters, digits, `_` and `-` in a name");
+        let message = format!(
+            "`{text}` holds {bad:?}, but hosts accept only `a-z`, `A-Z`, `0-9`, `_` and `-`; set another one with `name = \"…\"`"
+        );
         return Err(Error::new(name.span(), message));
     }
     if text.len() > 64 {
         let message = format!(
-            "`{text}` is {} characters long; hosts accept 64, the plugin's prefix included",
+            "`{text}` is {} characters long, but hosts accept 64, the plugin's prefix included; set a shorter one with \
+             `name = \"…\"`",
             text.len()
         );
         return Err(Error::new(name.span(), message));

@@ -38,14 +38,16 @@ pub(crate) fn expand(options: TokenStream, block: &TokenStream) -> TokenStream {
 
 /// What an attribute says that stands outside of a block.
 pub(crate) fn misplaced(name: &str, item: &TokenStream) -> TokenStream {
-    let message = format!("`#[{name}]` works inside an `impl` block marked `#[plugin]`");
+    let message =
+        format!("`#[{name}]` works inside an `impl` block marked `#[plugin]`; move the function into one");
     let error = Error::new_spanned(item, message).to_compile_error();
     quote!(#item #error)
 }
 
 fn read(options: TokenStream, block: &TokenStream) -> std::result::Result<TokenStream, Refused> {
     let Ok(mut item) = syn::parse2::<ItemImpl>(block.clone()) else {
-        let error = Error::new_spanned(block, "`#[plugin]` stands above an `impl` block");
+        let message = "`#[plugin]` stands above an `impl` block: move it to the one that holds the functions";
+        let error = Error::new_spanned(block, message);
         return Err(Refused { block: block.clone(), errors: vec![error] });
     };
     let mut errors = Vec::new();

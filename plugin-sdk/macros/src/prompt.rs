@@ -41,7 +41,7 @@ impl Prompt {
                     Some(text) => quote!(::core::option::Option::Some(#text)),
                     None => quote!(::core::option::Option::None),
                 };
-                quote!(::moongate_sdk::expansion::prompt_argument::<#ty>(#name, #description))
+                quote!(::moongate_sdk::expansion::Of::<#ty>::new().argument_of_prompt(#name, #description))
             });
             quote!(::std::vec![#(#ones),*])
         };

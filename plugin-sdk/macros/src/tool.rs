@@ -98,7 +98,7 @@ impl Tool {
             }
         });
         let output_schema = self.output_schema.clone().unwrap_or_else(
-            || quote_spanned!(*output_span=> <#output as ::moongate_sdk::IntoToolResult>::output_schema()),
+            || quote_spanned!(*output_span=> ::moongate_sdk::expansion::Of::<#output>::new().result_schema()),
         );
         let tool = quote! {
             ::moongate_sdk::Tool {

@@ -36,7 +36,7 @@ fn a_tool_is_no_method_that_changes_or_waits() {
         "&mut self",
         "a tool can't take `&mut self`: every call gets a plugin of its own",
     );
-    assert_error("#[tool] /// A.\nfn a(self) {}", "self", "a tool takes `&self`");
+    assert_error("#[tool] /// A.\nfn a(self) {}", "self", "a tool can't take `self`: take `&self`");
     assert_error(
         "#[tool] /// A.\nasync fn a(&self) {}",
         "async",
@@ -46,7 +46,7 @@ fn a_tool_is_no_method_that_changes_or_waits() {
     assert_error(
         "#[tool] /// A.\nfn a(&self) -> impl Sized {}",
         "impl Sized",
-        "name the type that the tool returns",
+        "a tool can't return `impl …`: name the type",
     );
 }
 
@@ -63,7 +63,7 @@ fn a_description_is_needed() {
 
 #[test]
 fn a_name_fits_hosts_and_is_there_once() {
-    assert_error("#[tool(name = \"a b\")] /// A.\nfn a(&self) {}", "\"a b\"", "`a b` holds ' '");
+    assert_error("#[tool(name = \"a b\")] /// A.\nfn a(&self) {}", "\"a b\"", "`a b` holds ' ', but hosts");
     assert_error("#[tool(name = \"\")] /// A.\nfn a(&self) {}", "\"\"", "the name is empty");
     let long = "a".repeat(65);
     assert_error(
@@ -83,8 +83,9 @@ fn an_option_is_known_and_has_the_right_form() {
     assert_error(
         "#[tool(readonly)] /// A.\nfn a(&self) {}",
         "readonly",
-        "unknown option `readonly`; known here: `name`",
+        "unknown option `readonly`; write `read_only`",
     );
+    assert_error("#[tool(kind)] /// A.\nfn a(&self) {}", "kind", "unknown option `kind`; known here: `name`");
     assert_error("#[tool(title)] /// A.\nfn a(&self) {}", "title", "`title` needs a value");
     assert_error("#[tool(title = 1)] /// A.\nfn a(&self) {}", "1", "`title` is written out");
     assert_error("#[tool(read_only = 1)] /// A.\nfn a(&self) {}", "1", "`read_only` is `true` or `false`");
@@ -110,6 +111,29 @@ fn arguments_are_one_object_or_named() {
         "`args` is the whole object of arguments, so `more` can't be another one",
     );
     assert_error("#[tool] /// A.\nfn a(&self, _: u8) {}", "_", "an argument needs a name");
+    assert_error(
+        "#[tool] /// A.\nfn a(&self, args: Vec<u8>) {}",
+        "Vec<u8>",
+        "`args` is the whole object of arguments, which `Vec<u8>` can't be",
+    );
+    assert_error("#[tool] /// A.\nfn a(&self, args: &str) {}", "&str", "`args` is the whole object");
+    assert_error(
+        "#[tool] /// A.\nfn a(&self, b: Option<&str>) {}",
+        "Option<&str>",
+        "an argument can't hold a reference",
+    );
+    assert_error("#[tool] /// A.\nfn a(&self, b: &mut u8) {}", "&mut u8", "an argument can't be `&mut`");
+    assert_error(
+        "#[tool] /// A.\nfn a(&self, b: impl Sized) {}",
+        "impl Sized",
+        "an argument can't be `impl …`",
+    );
+    assert_error("#[tool] /// A.\nfn a(&self, ctx: Context) {}", "Context", "the context is the gateway's");
+    assert_error(
+        "#[tool] /// A.\nfn a(&self, ctx: &mut Context) {}",
+        "&mut Context",
+        "the context is the gateway's",
+    );
     assert_error(
         "#[tool] /// A.\nfn a(&self, #[inline] b: u8) {}",
         "#[inline]",

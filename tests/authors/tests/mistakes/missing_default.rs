@@ -1,0 +1,15 @@
+//! A plugin that nobody can make.
+
+use moongate_sdk::prelude::*;
+
+struct Mine;
+
+/// A plugin.
+#[plugin]
+impl Mine {
+    /// Finds.
+    #[tool]
+    fn find(&self) {}
+}
+
+fn main() {}
