@@ -1,6 +1,6 @@
 //! A mistake that only a component can have: the compiler's words when it compiles for Wasm, held against a file.
 //!
-//! `OVERWRITE=1 cargo test -p moongate-authors --test component` writes them anew.
+//! `UPDATE_GOLDENS=1 cargo test -p moongate-authors --test component` writes them anew.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn a_component_holds_one_plugin() {
     assert!(!cargo.status.success());
     let said = String::from_utf8(cargo.stderr).unwrap();
     let golden = here.join("tests/component/two_plugins.stderr");
-    if std::env::var_os("OVERWRITE").is_some() {
+    if std::env::var_os("UPDATE_GOLDENS").is_some() {
         fs::write(&golden, &said).unwrap();
     }
     let expected = fs::read_to_string(&golden).unwrap_or_default();
