@@ -39,6 +39,10 @@
 //! and nothing remains in memory from one call to the next. [`kv`] keeps what should remain, [`http`] asks other servers,
 //! and [`input`] is how a call asks the person, the model or the program at the other end.
 //!
+//! # Further
+//! [`guide`] has a page for each thing that a plugin can do: tools, arguments, results, errors, resources, prompts,
+//! completion, questions, progress and logs, requests, state, settings, files, testing and publishing.
+//!
 //! # What the macro writes
 //! An implementation of [`Plugin`] and one line of [`export!`]. Both can be written by hand:
 //!
@@ -81,6 +85,7 @@ mod error; // how a call goes wrong
 pub mod expansion; // what the code that `#[plugin]` writes calls
 #[doc(hidden)]
 pub mod export; // from the contract's functions to `Plugin`
+pub mod guide; // a page for each thing that a plugin can do
 mod host; // the gateway's functions, or fakes of them in native tests
 pub mod http; // requests to other servers
 mod info; // constructors of what a plugin says of itself
