@@ -17,6 +17,7 @@ mod error;
 mod events;
 mod exports;
 mod folder;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod grants;
 mod http;
@@ -54,6 +55,7 @@ pub use self::compiler::compile_if_asked;
 pub use self::error::{HostError, LoadError, Unreadable};
 pub use self::events::{Inbox, Reported};
 pub use self::folder::FolderError;
+#[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use self::fuzz::{Hear, fuzz_answer, fuzz_manifest};
 pub use self::http::{CaError, Options as OutgoingOptions};

@@ -2,18 +2,16 @@
 //! what it was, the log stays readable; and loops hold nobody up.
 //!
 //! Which tool a hostile call takes is chance, the same in every run, over all that the guests of the tests offer: a tool
-//! that is added there is called here.
+//! that is added there is called here. Half of them are floods, which need more than a name to hurt.
 
-use std::io::Write as _;
-use std::net::TcpStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use moongate_tests::{Http, Stdio, Usage, Workspace, hello, request, rounds, stateless, text, until};
+use moongate_tests::{Http, Remote, Stdio, Usage, Workspace, hello, is_trap, request, rounds, text, until};
 use serde_json::{Map, Value, json};
 
-/// Small limits, so that whoever misbehaves is ended soon.
+/// Small limits, so that whoever misbehaves is ended soon. `@remote@` stands for a web server.
 const GATEWAY: &str = r#"
 [http]
 listen = "127.0.0.1:0"
@@ -27,12 +25,24 @@ handles = 200
 transfer = "1MiB"
 log_lines = 20
 output = "4KiB"
+read = "4MiB"
+written = "256KiB"
+requests = 20
+sent = "1MiB"
+received = "1MiB"
+state = "64KiB"
 [plugins.zoo]
 source = "@zoo@"
 uris = ["zoo://"]
-allow.dirs = [{ host = "in", guest = "/in", mode = "rw" }]
+[plugins.zoo.allow]
+dirs = [{ host = "in", guest = "/in", mode = "rw" }]
+http = [{ url = "@remote@", networks = ["127.0.0.0/8"] }]
 [plugins.speaker]
 source = "@speaker@"
+[plugins.keeper]
+source = "@keeper@"
+allow.state = true
+tools.deny = ["offer", "withdraw", "break_lists", "mend_lists"]
 [plugins.time]
 source = "@time@"
 [plugins.time.limits]
@@ -46,22 +56,51 @@ timeout = "60s"
 cpu_time = "60s"
 "#;
 
+/// The plugins.
+const PLUGINS: [&str; 5] = ["zoo", "speaker", "keeper", "time", "honest"];
+
+/// Those that nobody should trust.
+const HOSTILE_PLUGINS: [&str; 3] = ["zoo", "speaker", "keeper"];
+
+/// Floods: what they are called with.
+const FLOODS: &[(&str, &str)] = &[
+    ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"file"}"#),
+    ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"descriptor"}"#),
+    ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"stream"}"#),
+    ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"splice"}"#),
+    ("zoo_read_without_end", r#"{"path":"/in","way":"folder"}"#),
+    ("zoo_write_without_end", r#"{"path":"/in/b.txt","way":"append"}"#),
+    ("zoo_write_without_end", r#"{"path":"/in/b.txt","way":"stream"}"#),
+    ("zoo_write_without_end", r#"{"path":"/in/b.txt","way":"zeros"}"#),
+    ("zoo_write_without_end", r#"{"path":"/in/b.txt","way":"far"}"#),
+    ("zoo_many_files", r#"{"hold":true}"#),
+    ("zoo_http_many", r#"{"url":"@remote@/hello"}"#),
+    ("zoo_http_at_once", r#"{"url":"@remote@/hello"}"#),
+    ("zoo_http_upload", r#"{"url":"@remote@/echo"}"#),
+    ("zoo_http_and_hang", r#"{"url":"@remote@/hello"}"#),
+    ("zoo_http_lie", r#"{"url":"@remote@/echo","length":"7","body":"much more than seven"}"#),
+    ("zoo_huge_result", r#"{"bytes":900000}"#),
+    ("keeper_fill", r#"{"key":"k","value":"some words"}"#),
+    ("keeper_set", r#"{"key":"large","value":"x","count":60000}"#),
+    ("keeper_add_often", r#"{"key":"n","count":1000000}"#),
+    ("keeper_swap_often", r#"{"key":"m","count":1000000}"#),
+    ("keeper_look_often", r#"{"key":"large","count":1000}"#),
+    ("keeper_note", r#"{"key":"notes","value":"x","count":5000}"#),
+];
+
 /// Clients at once over HTTP, all on one gateway; and over stdio, each with a gateway of its own.
 const OVER_HTTP: u64 = 5;
 const OVER_STDIO: u64 = 3;
 
-/// Calls of each client: a thousand together. The first fifth warms up.
+/// Calls of each client: a thousand together.
 const CALLS: u32 = 125;
 
 /// One call in so many is hostile, and one of so many of those is never waited for.
 const HOSTILE: u64 = 10;
 const DROPPED: u64 = 4;
 
-/// What memory may differ by, KiB: the allocator keeps what it got.
-const MEMORY: u64 = 48 << 10;
-
-/// What the counts of descriptors and threads may differ by: connections that close, threads that wait for work.
-const COUNT: u64 = 40;
+/// In so many parts, after each of which everything comes to rest and is looked at.
+const PARTS: u32 = 10;
 
 /// Chance, the same in every run (xorshift, Marsaglia 2003).
 struct Chance(u64);
@@ -82,8 +121,8 @@ type Call = (String, Value);
 fn calls(list: &Value) -> Vec<Call> {
     let tools = list["result"]["tools"].as_array().unwrap();
     let is_hostile = |tool: &&Value| {
-        let name = tool["name"].as_str().unwrap();
-        name.starts_with("zoo_") || name.starts_with("speaker_")
+        let (plugin, _) = tool["name"].as_str().unwrap().split_once('_').unwrap();
+        HOSTILE_PLUGINS.contains(&plugin)
     };
     tools.iter().filter(is_hostile).map(call).collect()
 }
@@ -122,10 +161,10 @@ impl Client<'_> {
 
     /// Calls, and goes before there is an answer.
     fn call_and_go(&mut self, (tool, arguments): &Call, id: u64) {
-        let params = json!({ "name": tool, "arguments": arguments });
         match self {
-            Self::Http(http) => drop(begun(http, tool, params)),
+            Self::Http(http) => drop(http.call_begun(tool, arguments.clone())),
             Self::Stdio(stdio) => {
+                let params = json!({ "name": tool, "arguments": arguments });
                 stdio.send(&request(id, "tools/call", params));
                 let cancel = json!({ "requestId": id });
                 stdio.send(
@@ -152,7 +191,7 @@ impl Client<'_> {
     }
 
     /// Some calls, one in ten of them hostile.
-    fn calls(&mut self, seed: u64, count: u32, hostile: &[Call]) {
+    fn calls(&mut self, seed: u64, count: u32, hostile: &[Call], floods: &[Call]) {
         static NEXT: AtomicU64 = AtomicU64::new(1_000_000);
         let mut chance = Chance(seed);
         for _ in 0..count {
@@ -161,7 +200,8 @@ impl Client<'_> {
                 self.is_served(&mut chance, id);
                 continue;
             }
-            let call = &hostile[usize::try_from(chance.below(hostile.len() as u64)).unwrap()];
+            let kind = if chance.below(2) == 0 { hostile } else { floods };
+            let call = &kind[usize::try_from(chance.below(kind.len() as u64)).unwrap()];
             if chance.below(DROPPED) == 0 {
                 self.call_and_go(call, id);
             } else {
@@ -172,23 +212,10 @@ impl Client<'_> {
     }
 }
 
-/// A call over HTTP whose answer nobody reads: the connection, to be dropped.
-fn begun(http: &Http, tool: &str, params: Value) -> TcpStream {
-    let body = stateless(1, "tools/call", params).to_string();
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
-        http.address(),
-        body.len()
-    );
-    let mut stream = TcpStream::connect(http.address()).unwrap();
-    stream.write_all(head.as_bytes()).unwrap();
-    stream
-}
-
 /// No call runs or waits, and the pool is empty.
 fn until_at_rest(http: &Http) {
     let gauge = |name: &str| http.admin().metric(name);
-    for plugin in ["zoo", "speaker", "time", "honest"] {
+    for plugin in PLUGINS {
         for name in ["moongate_plugin_instances", "moongate_plugin_calls_waiting"] {
             let name = format!("{name}{{plugin=\"{plugin}\"}}");
             until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
@@ -204,8 +231,7 @@ fn until_at_rest(http: &Http) {
 #[track_caller]
 fn assert_readable(log: &str, hostile: u64) {
     for line in log.lines() {
-        assert!(!line.contains(|c: char| c.is_control() && c != '\t'), "{line:?}");
-        assert!(!line.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{e0041}']), "{line:?}");
+        assert!(!line.contains(is_trap), "{line:?}");
         assert!(line.len() < 20 << 10, "a line of {} bytes: {}", line.len(), &line[..200]);
         assert!(!line.starts_with("2026-01-01"), "a forged line: {line}");
     }
@@ -214,50 +240,110 @@ fn assert_readable(log: &str, hostile: u64) {
     assert!(lines < most, "{lines} lines of {hostile} hostile calls");
 }
 
-#[test]
-fn one_hostile_call_in_ten_harms_no_other_and_leaves_nothing_behind() {
-    let workspace = Workspace::new(GATEWAY);
-    workspace.write("in/a.txt", "hello");
-    let http = Http::start(&workspace);
-    let mut piped: Vec<Stdio> = (0..OVER_STDIO)
-        .map(|_| {
-            let mut stdio = Stdio::start_with(&workspace, &["-v"]);
+/// What each process used after each part, in the order of the parts.
+#[derive(Debug, Default)]
+struct Course(Vec<Usage>);
+
+impl Course {
+    /// What is used at the end is what was used once everything had been done a few times: the least of the last three
+    /// parts is held against the least of the second to the fourth, so that a moment's peak counts for nothing. How much
+    /// more it may be doesn't grow with the calls: ten times as many find leaks a tenth as large.
+    #[track_caller]
+    fn is_flat(&self) {
+        for (what, of, more) in [
+            ("KiB of memory", (|usage| usage.resident) as fn(&Usage) -> u64, 8 << 10),
+            ("descriptors", |usage| usage.descriptors, 8),
+            ("threads", |usage| usage.threads, 16),
+            ("mappings", |usage| usage.mappings, 64),
+        ] {
+            let least = |parts: &[Usage]| parts.iter().map(of).min().unwrap();
+            let (begin, end) = (least(&self.0[1..4]), least(&self.0[7..]));
+            assert!(end <= begin + more, "{begin} {what} became {end}: {}", self.told());
+        }
+    }
+
+    fn told(&self) -> String {
+        let usage = |Usage { resident, descriptors, mappings, threads }: &Usage| {
+            format!("{resident} KiB, {descriptors} descriptors, {mappings} mappings, {threads} threads")
+        };
+        self.0.iter().map(usage).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The gateways, of which one serves HTTP and the others a client each.
+struct Gateways {
+    http: Http,
+    piped: Vec<Stdio>,
+}
+
+impl Gateways {
+    fn start(workspace: &Workspace) -> Self {
+        let greeted = |_| {
+            let mut stdio = Stdio::start_with(workspace, &["-v"]);
             stdio.ask("initialize", hello("2025-11-25"));
             stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
             stdio
-        })
-        .collect();
-    let hostile = calls(&http.ask("tools/list", json!({})).json());
-    assert!(hostile.len() > 80, "{hostile:?}");
-    let mut used = Vec::new();
-    for (phase, part) in [(1, 1), (2, 4)] {
-        let count = rounds(CALLS) * part / 5;
+        };
+        Self { http: Http::start(workspace), piped: (0..OVER_STDIO).map(greeted).collect() }
+    }
+
+    /// All clients at once, until everything is at rest.
+    fn calls(&mut self, part: u32, count: u32, hostile: &[Call], floods: &[Call]) {
+        let seed = u64::from(part + 1) * 1000;
+        let Self { http, piped } = self;
+        let http = &*http;
         thread::scope(|scope| {
-            let (http, hostile) = (&http, &hostile);
             for client in 0..OVER_HTTP {
-                scope.spawn(move || Client::Http(http).calls(phase * 1000 + client, count, hostile));
+                scope.spawn(move || Client::Http(http).calls(seed + client, count, hostile, floods));
             }
-            for (client, stdio) in (OVER_HTTP..).zip(&mut piped) {
-                scope.spawn(move || Client::Stdio(stdio).calls(phase * 1000 + client, count, hostile));
+            for (client, stdio) in (OVER_HTTP..).zip(piped) {
+                scope.spawn(move || Client::Stdio(stdio).calls(seed + client, count, hostile, floods));
             }
         });
-        until_at_rest(&http);
-        let pids = [http.pid()].into_iter().chain(piped.iter().map(Stdio::pid));
-        used.push(pids.map(Usage::of).collect::<Vec<_>>());
+        until_at_rest(http);
     }
-    for (before, after) in used[0].iter().zip(&used[1]) {
-        assert!(after.resident <= before.resident + MEMORY, "{before:?} became {after:?}");
-        assert!(after.descriptors <= before.descriptors + COUNT, "{before:?} became {after:?}");
-        assert!(after.threads <= before.threads + COUNT, "{before:?} became {after:?}");
+
+    fn usage(&self) -> impl Iterator<Item = Usage> {
+        [self.http.pid()].into_iter().chain(self.piped.iter().map(Stdio::pid)).map(Usage::of)
     }
+}
+
+#[test]
+fn one_hostile_call_in_ten_harms_no_other_and_leaves_nothing_behind() {
+    let remote = Remote::start();
+    let workspace = Workspace::new(&GATEWAY.replace("@remote@", &remote.origin()));
+    workspace.write("in/a.txt", "hello ".repeat(10_000));
+    let mut gateways = Gateways::start(&workspace);
+    let hostile = calls(&gateways.http.ask("tools/list", json!({})).json());
+    assert!(hostile.len() > 100, "{hostile:?}");
+    let flood = |(tool, arguments): &(&str, &str)| {
+        let arguments = arguments.replace("@remote@", &remote.origin());
+        ((*tool).to_owned(), serde_json::from_str(&arguments).unwrap())
+    };
+    let floods: Vec<Call> = FLOODS.iter().map(flood).collect();
+    let mut courses: Vec<Course> = (0..=OVER_STDIO).map(|_| Course::default()).collect();
+    let calls_of_each = rounds(CALLS);
+    for part in 0..PARTS {
+        let count = calls_of_each * (part + 1) / PARTS - calls_of_each * part / PARTS;
+        gateways.calls(part, count, &hostile, &floods);
+        for (course, usage) in courses.iter_mut().zip(gateways.usage()) {
+            course.0.push(usage);
+        }
+    }
+    if let Some(file) = std::env::var_os("MOONGATE_FIGURES") {
+        let figures: String = courses.iter().map(|course| course.told() + "\n").collect();
+        std::fs::write(file, figures).unwrap();
+    }
+    courses.iter().for_each(Course::is_flat);
+    let Gateways { http, piped } = gateways;
     let list = http.ask("tools/list", json!({})).json();
     assert_eq!(calls(&list), hostile, "the lists are what they were");
-    let per_client = u64::from(rounds(CALLS)) / HOSTILE * 2;
+    let per_client = u64::from(calls_of_each) / HOSTILE * 2;
     assert_readable(&http.log(), OVER_HTTP * per_client);
     for stdio in piped {
         let (_, status, log) = stdio.finish();
         assert!(status.success(), "{log}");
-        assert_readable(&log, per_client + u64::from(rounds(CALLS))); // with `-v`, each call has a line
+        assert_readable(&log, per_client + u64::from(calls_of_each)); // with `-v`, each call has a line
         let pool = log.lines().find(|line| line.contains("what the pool still holds"));
         let pool = pool.unwrap_or_else(|| panic!("what the pool held at the end isn't in the log: {log}"));
         for gauge in ["calls=0", "instances=0", "memories=0", "tables=0", "stacks=0"] {
@@ -298,12 +384,11 @@ fn honest_calls_and_timers_go_on_beside_eight_guests_that_loop() {
         source = "@time@"
         [plugins.honest]
         source = "@zoo@"
-                tools.allow = ["echo", "sleep"]
+        tools.allow = ["echo", "sleep"]
         "#,
     );
     let http = Http::start(&workspace);
-    let looping =
-        LOOPS.map(|tool| begun(&http, &format!("zoo_{tool}"), json!({ "name": format!("zoo_{tool}") })));
+    let looping = LOOPS.map(|tool| http.call_begun(&format!("zoo_{tool}"), json!({})));
     let instances = "moongate_plugin_instances{plugin=\"zoo\"}";
     until("all of them loop", || http.admin().metric(instances) == Some(8.0));
     for count in 0..20 {
@@ -342,8 +427,8 @@ fn files_that_one_plugin_holds_open_keep_nobody_from_connecting() {
     command.args(["-c", "ulimit -Sn 512; exec \"$0\" serve"]).arg(plain.get_program()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let http = Http::spawn(command);
-    let call = json!({ "name": "zoo_many_files", "arguments": { "count": HELD, "hold": true } });
-    let _holding: Vec<_> = (0..8).map(|_| begun(&http, "zoo_many_files", call.clone())).collect();
+    let call = json!({ "count": HELD, "hold": true });
+    let _holding = [(); 8].map(|()| http.call_begun("zoo_many_files", call.clone()));
     until("all of them are open", || Usage::of(http.pid()).descriptors > 8 * HELD);
     let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");

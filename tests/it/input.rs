@@ -28,7 +28,7 @@ fn greeting(revision: &str, declared: Value) -> Value {
     params
 }
 
-fn greeted(workspace: &Workspace, revision: &str, declared: Value) -> Stdio {
+pub(crate) fn greeted(workspace: &Workspace, revision: &str, declared: Value) -> Stdio {
     let mut stdio = Stdio::start(workspace);
     let answer = stdio.ask("initialize", greeting(revision, declared));
     assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");

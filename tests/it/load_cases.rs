@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use moongate_generated::Plugin;
 use moongate_tests::{Stdio, Workspace, component, text};
 use serde_json::json;
 
@@ -44,9 +45,18 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         ("import", wat(UNKNOWN_IMPORT), &["acme:rockets/launch@1.0.0"]),
         ("precompiled", precompiled(), &["precompiled"]),
         ("table", wat("(component (core module (table 10000000 funcref)))"), &["10000000", "100000"]),
+        ("instances", wat(&many("", 65)), &["65", "64"]),
+        ("memories", wat(&many("(memory 1)", 5)), &["5", "4"]),
+        ("tables", wat(&many("(table 1 funcref)", 33)), &["33", "32"]),
         ("name", long_name(), &["broken", "import name `____"]),
         ("bomb", nested(20_000), &["compiling", "of memory"]),
     ]
+}
+
+/// A component of so many instances of a module.
+fn many(content: &str, count: usize) -> String {
+    let instances: String = (0..count).map(|at| format!("(core instance $i{at} (instantiate $m))")).collect();
+    format!("(component (core module $m {content}) {instances})")
 }
 
 /// A component whose import has a name that is wrong, and longer than what a pipe holds.
@@ -148,10 +158,16 @@ fn a_file_of_another_digest_than_pinned_is_refused() {
 
 #[test]
 fn a_file_larger_than_allowed_is_refused_unread() {
-    let workspace =
-        Workspace::new("[plugins.time]\nsource = \"@time@\"\n[plugins.time.limits]\ncomponent = \"10KiB\"\n");
-    let output = workspace.run(&["check"]);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(78), "{message}");
-    assert!(message.contains("10.0 KiB") && message.contains("component"), "{message}");
+    let plugin = Plugin::version(1).padding(20_000).build();
+    let check = |most: usize| {
+        let workspace =
+            Workspace::new(&format!("[plugins.p]\nsource = \"p.wasm\"\nlimits = {{ component = {most} }}\n"));
+        workspace.write("p.wasm", &plugin);
+        let output = workspace.run(&["check"]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, message) = check(plugin.len() - 1);
+    assert_eq!(code, Some(78), "{message}");
+    assert!(message.contains("KiB") && message.contains("limits.component"), "{message}");
+    assert_eq!(check(plugin.len()).0, Some(0));
 }

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use moongate_sdk::{Context, changes, log, progress};
+use moongate_sdk::{Context, LogLevel, changes, log, progress};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -46,6 +46,13 @@ pub(crate) fn log_flood(lines: u32) -> String {
         log::info(format_args!("line {line} of {lines} that nobody wanted"));
     }
     format!("wrote {lines} log lines")
+}
+
+/// Uses a long word wherever a word is passed on.
+pub(crate) fn long_words(word: &str) -> &'static str {
+    log::data(LogLevel::Warning, Some(word), &word);
+    progress::report_with(1.0, 2.0, word);
+    "the words were said"
 }
 
 /// Reports progress `reports` times.

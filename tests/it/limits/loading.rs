@@ -73,6 +73,17 @@ fn what_a_plugin_says_of_itself_has_limits() {
         let said = refused(&plugin, limits);
         assert!(said.contains(&format!("`{key}`")), "{key}: {said}");
     }
+    // What can't be configured.
+    let said = refused(&Plugin::version(1).tool("x".repeat(63)), "");
+    assert!(said.contains("64"), "{said}");
+    let mut definitions = json!({ "d30": {} });
+    for level in 0..30 {
+        let next = json!({ "$ref": format!("#/$defs/d{}", level + 1) });
+        definitions[format!("d{level}")] = json!({ "allOf": [next, next] });
+    }
+    let multiplies = json!({ "type": "object", "$ref": "#/$defs/d0", "$defs": definitions });
+    let said = refused(&Plugin::version(1).schema(multiplies.to_string()), "");
+    assert!(said.contains("multiply"), "{said}");
     let workspace = beside_others(&Plugin::version(1).schema(deep), "schema_depth = 22");
     let checked = workspace.run(&["check"]);
     assert!(checked.status.success(), "{checked:?}");

@@ -1,12 +1,15 @@
 //! Every tool of the guests is called by a test, and no test calls one that isn't there: read from the sources of the
 //! tests, so that nobody has to keep a list.
+//!
+//! A name counts where it is called (`calls`): that it stands somewhere in a test's source, a table of `gateway.toml`
+//! or a message, is no call.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
-use moongate_tests::{Stdio, Workspace, root};
+use moongate_tests::{Source, Stdio, Workspace, root};
 use serde_json::{Value, json};
+
+mod calls;
 
 /// The plugins that are there to be tested with.
 const GUESTS: [&str; 3] = ["keeper", "speaker", "zoo"];
@@ -38,43 +41,32 @@ fn offered() -> BTreeMap<&'static str, BTreeSet<String>> {
     GUESTS.map(of).into()
 }
 
-/// The texts in quotation marks of each test's source, but for this one's.
-fn sources() -> Vec<(String, BTreeSet<String>)> {
-    let mut found = Vec::new();
-    for folder in ["tests/it", "gateway/src/host", "plugin-sdk/tests"] {
-        read(&root().join(folder), &mut found);
-    }
-    found
+/// The tests, but for this one.
+fn sources() -> impl Iterator<Item = Source> {
+    let is_this = |source: &Source| source.path.ends_with("inventory.rs");
+    Source::below(&root().join("tests/it")).into_iter().filter(move |source| !is_this(source))
 }
 
-fn read(folder: &Path, found: &mut Vec<(String, BTreeSet<String>)>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            read(&path, found);
-        } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("zoo/inventory.rs") {
-            found.push((path.display().to_string(), quoted(&fs::read_to_string(&path).unwrap())));
-        }
-    }
-}
-
-/// What stands between quotation marks in the code, line by line, and what stands between those; comments don't count.
-fn quoted(source: &str) -> BTreeSet<String> {
-    let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
-    code.flat_map(|line| line.split('"')).map(str::to_owned).collect()
+/// Whether a test starts this guest, in its own table or alone.
+fn speaks_of(source: &Source, guest: &str) -> bool {
+    source.text.contains(&format!("@{guest}@")) || source.text.contains(&format!("\"{guest}\""))
 }
 
 #[test]
 fn every_tool_of_the_guests_is_called_by_a_test() {
-    let sources = sources();
+    let called: Vec<(Source, BTreeSet<String>)> = sources()
+        .map(|source| (calls::in_source(&source.text), source))
+        .map(|(its, source)| (source, its))
+        .collect();
     let mut missing = Vec::new();
     for (guest, names) in offered() {
         assert!(names.len() > 5, "{guest}: {names:?}");
-        let about = |texts: &BTreeSet<String>| texts.iter().any(|text| text.contains(guest));
-        let own: Vec<_> = sources.iter().filter(|(_, texts)| about(texts)).collect();
         for name in names {
             let public = format!("{guest}_{name}");
-            if !own.iter().any(|(_, texts)| texts.contains(&name) || texts.contains(&public)) {
+            let is_called = called.iter().any(|(source, its)| {
+                its.contains(&public) || (its.contains(&name) && speaks_of(source, guest))
+            });
+            if !is_called {
                 missing.push(public);
             }
         }
@@ -89,16 +81,51 @@ fn no_test_calls_a_tool_that_no_guest_has() {
     let is_name =
         |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     let mut unknown = Vec::new();
-    for (file, texts) in sources() {
-        for text in texts {
+    for source in sources() {
+        for text in source.code().split('"') {
             let name = FIXED.iter().find_map(|guest| text.strip_prefix(guest)?.strip_prefix('_'));
             let Some(name) = name.filter(|name| is_name(name)) else { continue };
             // A plugin's table may name another's component.
             let other = ["get_current_time", "convert_time"].contains(&name);
             if !(all.contains(&name.to_owned()) || NOBODYS.contains(&name) || other) {
-                unknown.push(format!("{file}: {text}"));
+                unknown.push(format!("{}: {text}", source.path.display()));
             }
         }
     }
     assert!(unknown.is_empty(), "no guest has {unknown:?}");
+}
+
+#[test]
+fn a_name_counts_only_where_it_is_called() {
+    let source = r##"
+        const ENDED: &[(&str, &str)] = &[("in_a_table", "{}")];
+        const UNUSED: [&str; 1] = ["in_no_table_of_a_call"];
+        const GATEWAY: &str = r#"tools.allow = ["in_toml"]"#;
+        const ASKED: &str = r#"{"name":"zoo_in_json"}"#;
+        // client.call("in_a_comment", json!({}));
+        fn helper(stdio: &mut Stdio, tool: &str) { stdio.call(&format!("zoo_{tool}"), json!({})); }
+        fn ended() { for (tool, _) in ENDED { helper(&mut stdio, tool); } }
+        fn direct() {
+            helper(&mut stdio, "by_a_helper");
+            stdio.call("zoo_directly", json!({ "text": "as_an_argument" }));
+            assert!(text.contains("in_a_message"));
+            stdio.send(&request(1, "tools/call", json!({ "name": "as_a_parameter" })));
+            for tool in ["in_a_list"] { helper(&mut stdio, tool); }
+        }
+        fn no_call() { let names = ["in_a_list_of_no_call"]; UNUSED.contains(&names[0]); }
+    "##;
+    let called: Vec<String> = calls::in_source(source).into_iter().collect();
+    assert_eq!(
+        called,
+        [
+            "as_a_parameter",
+            "by_a_helper",
+            "in_a_list",
+            "in_a_table",
+            "zoo_directly",
+            "zoo_in_json",
+            "zoo_{tool}",
+            "{}"
+        ]
+    );
 }

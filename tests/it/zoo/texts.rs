@@ -1,7 +1,7 @@
 //! Text that a model, a terminal or a log will see holds no character that can't be seen, whoever said it and wherever:
 //! names, descriptions, instructions, messages, log lines. What a call returns is data, and comes as it is.
 
-use moongate_tests::{Http, Stdio, Workspace, component, hello, request, stateless, text};
+use moongate_tests::{Http, Stdio, Workspace, component, hello, is_trap, request, stateless, text};
 use serde_json::{Value, json};
 
 const GATEWAY: &str = r#"
@@ -73,13 +73,6 @@ const PLACES: [&str; 19] = [
 
 /// The same, since there are titles, and progress with words.
 const TITLES: [&str; 5] = ["tool title", "resource title", "template title", "prompt title", "progress"];
-
-/// Is it a character that shows nothing, turns text around, or commands a terminal? Breaks of lines and tabs stay.
-fn is_trap(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t')
-        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
 
 /// Whether what stands there is data that a call returned.
 fn is_data(path: &[String]) -> bool {
@@ -254,6 +247,9 @@ const MOODS: &[(&str, Option<&[&str]>)] = &[
     ("many", Some(&["`tools.list-tools` failed"])),
     ("huge description", Some(&["`tools.list-tools` failed"])),
     ("long description", None),
+    ("long texts", None),
+    ("long name", Some(&["64"])),
+    ("long uri", Some(&["4,096"])),
     ("deep schema", Some(&["tool `deep`", "input-schema"])),
     ("broken schema", Some(&["tool `broken`", "input-schema"])),
     ("strange name", Some(&["tool `name begins"])),

@@ -1,7 +1,9 @@
 //! The floors of the house: which module may use which, read from the sources themselves.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::sources::Source;
 
 /// A word that only some modules may use.
 #[derive(Debug, Clone, Copy)]
@@ -30,45 +32,39 @@ impl Floors {
     /// A source can't be read.
     #[must_use]
     pub fn broken(&self, root: &Path) -> Vec<String> {
-        let sources = root.join(self.sources);
-        let mut found = Vec::new();
-        for file in rust_files(&sources) {
-            let inner = file.strip_prefix(&sources).expect("it was found there");
-            let module = inner.iter().next().expect("a file has a name").to_string_lossy();
-            let module = module.trim_end_matches(".rs");
-            if module == "lib" || module == "main" || inner.ends_with("tests.rs") {
-                continue;
-            }
-            let Some(floor) = self.modules.iter().position(|known| *known == module) else {
-                found.push(format!("{}: module `{module}` isn't on any floor", inner.display()));
-                continue;
-            };
-            let text = fs::read_to_string(&file).expect("a source is text");
-            let code: String = text
-                .lines()
-                .filter(|line| !line.trim_start().starts_with("//"))
-                .collect::<Vec<_>>()
-                .join("\n");
-            for used in words_after(&code, "crate::") {
-                match self.modules.iter().position(|known| *known == used) {
-                    Some(other) if other > floor => {
-                        found.push(format!(
-                            "{}: `{module}` uses `{used}`, which stands above it",
-                            inner.display()
-                        ));
-                    }
-                    Some(_) | None => {}
-                }
-            }
-            for rule in self.rules.iter().filter(|rule| !rule.only_in.contains(&module)) {
-                if uses(&code, rule.word) {
-                    found.push(format!("{}: `{module}` speaks of `{}`", inner.display(), rule.word));
-                }
+        let mut found = BTreeSet::new();
+        for source in Source::below(&root.join(self.sources)) {
+            self.broken_in(&source, &mut found);
+        }
+        found.into_iter().collect()
+    }
+
+    fn broken_in(&self, source: &Source, found: &mut BTreeSet<String>) {
+        let file = source.path.display();
+        let module = source.path.iter().next().expect("a file has a name").to_string_lossy();
+        let module = module.trim_end_matches(".rs");
+        if module == "lib" || module == "main" || source.path.ends_with("tests.rs") {
+            return;
+        }
+        let Some(floor) = self.floor(module) else {
+            found.insert(format!("{file}: module `{module}` isn't on any floor"));
+            return;
+        };
+        let code = source.code();
+        for used in words_after(&code, "crate::") {
+            if self.floor(used).is_some_and(|other| other > floor) {
+                found.insert(format!("{file}: `{module}` uses `{used}`, which stands above it"));
             }
         }
-        found.sort();
-        found.dedup();
-        found
+        for rule in self.rules.iter().filter(|rule| !rule.only_in.contains(&module)) {
+            if uses(&code, rule.word) {
+                found.insert(format!("{file}: `{module}` speaks of `{}`", rule.word));
+            }
+        }
+    }
+
+    fn floor(&self, module: &str) -> Option<usize> {
+        self.modules.iter().position(|known| *known == module)
     }
 }
 
@@ -110,17 +106,4 @@ fn words_after<'a>(code: &'a str, mark: &str) -> Vec<&'a str> {
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
-}
-
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder of sources").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
 }

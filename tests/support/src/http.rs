@@ -242,6 +242,25 @@ impl Http {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).json()
     }
 
+    /// Begins the same, and gives the connection, to be dropped before its answer has come.
+    ///
+    /// # Panics
+    /// Nobody listens.
+    #[must_use]
+    #[track_caller]
+    pub fn call_begun(&self, tool: &str, arguments: Value) -> TcpStream {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let body = stateless(1, "tools/call", params).to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        let mut stream = TcpStream::connect(self.address).expect("the gateway listens");
+        stream.write_all(head.as_bytes()).expect("the gateway reads");
+        stream
+    }
+
     /// Asks the process to end, as a service manager does, and waits for it.
     ///
     /// # Panics

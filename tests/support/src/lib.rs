@@ -14,6 +14,7 @@ mod judge;
 mod process;
 mod remote;
 mod replace;
+mod sources;
 mod stdio;
 mod workspace;
 
@@ -25,6 +26,7 @@ pub use judge::{Judge, Sent};
 pub use process::{Usage, rounds};
 pub use remote::{Remote, Seen};
 pub use replace::{Replaced, Way};
+pub use sources::Source;
 pub use stdio::Stdio;
 pub use workspace::{Workspace, binary, component, root, updates_goldens};
 
@@ -66,6 +68,14 @@ pub fn request(id: u64, method: &str, params: Value) -> Value {
 pub fn stateless(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = envelope();
     request(id, method, params)
+}
+
+/// Is it a character that shows nothing, turns text around, or commands a terminal? Breaks of lines and tabs stay.
+#[must_use]
+pub fn is_trap(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Waits until something is so, looking again and again.

@@ -31,6 +31,7 @@ const FIXED: &[&str] = &[
     "swap_often",
     "open",
     "note",
+    "fill",
     // Whose lists depend on it.
     "offer",
     "withdraw",
@@ -158,6 +159,7 @@ fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<Strin
                 (0..args.count()).map(|_| Cas::new(bucket, args.key())).collect();
             looks.map(|looks| format!("looked {} times", looks.len()))
         }
+        "fill" => fill(bucket, args),
         "offer" => {
             bucket.set(&format!("{OFFERED}{}", args.key()), b"")?;
             told("offered")
@@ -185,6 +187,18 @@ fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<Strin
         "wait_and_tidy" | "wait_for_ever" => wait(ctx, bucket, name, args.key()),
         other => Ok(format!("`{other}` was offered")),
     }
+}
+
+/// Keeps one value under more and more keys until it is refused; says how many there were and why there aren't more.
+fn fill(bucket: &Bucket, args: &Args) -> Result<String, Error> {
+    for number in 0_u64.. {
+        match bucket.set(&format!("{}{number}", args.key()), args.value().as_bytes()) {
+            Ok(()) => {}
+            Err(Error::Other(why)) => return Ok(format!("{number} keys, then: {why}")),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok("there are no more numbers".to_owned())
 }
 
 /// Waits until nobody waits for it any more; then it either tidies up or goes on.

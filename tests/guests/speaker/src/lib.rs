@@ -110,7 +110,7 @@ impl Plugin for Speaker {
             description: some("plugin description"),
             website_url: some("https://example.com/website"),
             icons: icons(),
-            instructions: some("instructions"),
+            instructions: moods::instructions(some("instructions")),
             meta: meta("plugin meta"),
             ..PluginInfo::new(strange("plugin name"), strange("plugin version"))
         }
@@ -160,7 +160,7 @@ impl Plugin for Speaker {
     }
 
     fn resources(&self) -> Result<Vec<ResourceInfo>, Failure> {
-        Ok(moods::unless_moody(|| vec![resource("speaker://text"), resource("speaker://lost")]))
+        Ok(moods::resources(|| vec![resource("speaker://text"), resource("speaker://lost")]))
     }
 
     fn templates(&self) -> Result<Vec<ResourceTemplate>, Failure> {
@@ -225,9 +225,12 @@ impl Plugin for Speaker {
         &self,
         _: &CompletionTarget,
         _: &str,
-        _: &str,
+        typed: &str,
         _: &[(String, String)],
     ) -> Result<Completion, Failure> {
+        if typed == "many" {
+            return Ok(Completion::from((0..1_000).map(|at| at.to_string()).collect::<Vec<_>>()));
+        }
         Ok(Completion { meta: meta("completion meta"), ..Completion::from(vec![strange("completion")]) })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use moongate_sdk::{Failure, Fault, Tool, config};
+use moongate_sdk::{Failure, Fault, ResourceInfo, Tool, config};
 
 /// The setting; none: all is well.
 fn mood() -> Option<String> {
@@ -12,6 +12,24 @@ fn mood() -> Option<String> {
 /// The resources, unless there is a mood: then there may be others like it, and URIs are for one of them only.
 pub(crate) fn unless_moody<T>(list: impl FnOnce() -> Vec<T>) -> Vec<T> {
     if mood().is_some() { Vec::new() } else { list() }
+}
+
+/// The instructions, which may be far too long.
+pub(crate) fn instructions(usual: Option<String>) -> Option<String> {
+    if mood().as_deref() == Some("long texts") { Some(long("instructions")) } else { usual }
+}
+
+/// A mebibyte.
+fn long(beginning: &str) -> String {
+    format!("{beginning} {}", "x".repeat(1 << 20))
+}
+
+/// The same for resources, of which one mood has one that is named at too much length.
+pub(crate) fn resources(list: impl FnOnce() -> Vec<ResourceInfo>) -> Vec<ResourceInfo> {
+    if mood().as_deref() == Some("long uri") {
+        return vec![ResourceInfo::new(format!("speaker://{}", "x".repeat(4_096)), "long")];
+    }
+    unless_moody(list)
 }
 
 /// What happens in `describe`.
@@ -58,6 +76,11 @@ pub(crate) fn tools(mut tools: Vec<Tool>) -> Result<Vec<Tool>, Failure> {
         Some("long description") => {
             tools.push(Tool::new("long", "x".repeat(1 << 20), r#"{"type":"object"}"#))
         }
+        Some("long texts") => {
+            let tool = own("wordy", r#"{"type":"object"}"#);
+            tools.push(Tool { title: Some(long("title")), description: Some(long("description")), ..tool });
+        }
+        Some("long name") => tools.push(own(&"x".repeat(65), r#"{"type":"object"}"#)),
         Some("deep schema") => tools.push(own("deep", &deep(100_000))),
         Some("broken schema") => tools.push(own("broken", "{\"type\":\"object\"\n\"forged\"")),
         Some("strange name") => tools.push(own(&super::strange("name"), r#"{"type":"object"}"#)),

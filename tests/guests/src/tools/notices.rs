@@ -24,6 +24,12 @@ impl Notices {
         "the log line was written"
     }
 
+    /// Names a log line and words progress: by default with a mebibyte each. For what is kept of words.
+    #[tool]
+    fn long_words(&self, bytes: Option<usize>) -> &'static str {
+        says::long_words(&output::letters(bytes.unwrap_or(1 << 20)))
+    }
+
     /// Reports progress: by default 100,000 times. For the limit of progress.
     #[tool]
     fn progress_flood(&self, reports: Option<u32>) -> String {
