@@ -36,7 +36,9 @@ pub mod overlap;
 mod plugin;
 mod problem;
 mod reading;
+pub mod reference;
 mod render;
+mod resolved;
 mod restart;
 pub mod schema;
 mod secret;
@@ -53,6 +55,7 @@ pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};
 pub use problem::{Problem, Severity, Source};
 pub use render::{Style, render};
+pub use resolved::resolved;
 
 /// The whole configuration, resolved: paths are absolute, defaults filled in, secrets read.
 #[derive(Debug, Clone)]

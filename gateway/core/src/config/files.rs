@@ -144,6 +144,7 @@ pub(super) fn unreadable(what: &str, text: &str, path: &Path, error: &io::Error)
         io::ErrorKind::InvalidData => {
             Problem::error(format!("{what} {written} doesn't hold text")).hint("it must be valid UTF-8")
         }
-        _ => Problem::error(format!("{what} {written} can't be read: {error}")),
+        _ => Problem::error(format!("{what} {written} can't be read: {error}"))
+            .hint("name a file on this machine that can be read"),
     }
 }

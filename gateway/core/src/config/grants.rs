@@ -186,7 +186,7 @@ impl Reading<'_> {
             match self.variable(&name) {
                 Ok(_) if granted.iter().any(|(other, _)| *other == name.text) => {
                     let problem = Problem::warning(format!("{} is granted twice", quoted(&name.text)));
-                    self.note(problem.at(name.place));
+                    self.note(problem.at(name.place).hint("remove one of the two"));
                 }
                 Ok(value) => {
                     let secret = Secret::new(value.as_str());

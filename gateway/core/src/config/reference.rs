@@ -54,10 +54,14 @@ fn table(path: &str, title: &str, doc: &str, keys: &[Key], page: &mut String) {
         if let Some((path, keys)) = inside(&key.kind, &below) {
             // The limits of all plugins and those of one are the same keys.
             if path == "plugins.NAME.limits" {
-                let _ = write!(page, "\n## `[{path}]`\n\n{} The keys are those of `[defaults.limits]`, and so are the values of those that are left out.\n", key.doc);
+                let _ = write!(
+                    page,
+                    "\n## `[{path}]`\n\n{} The keys are those of `[defaults.limits]`, and so are the values of those that are left out.\n",
+                    key.doc
+                );
                 continue;
             }
-            table(&path, &format!("`{}`", header(&key.kind, &path)), key.doc, keys, page);
+            table(&path, &heading(&key.kind, &path), key.doc, keys, page);
         }
     }
 }
@@ -75,9 +79,9 @@ fn is_table(kind: &Kind) -> bool {
     matches!(kind, Kind::Table(_) | Kind::Named(_) | Kind::Settings)
 }
 
-/// How the heading of a section names what it is about: a header of the file, or a key whose value holds such tables.
-fn header(kind: &Kind, path: &str) -> String {
-    if is_table(kind) { format!("[{path}]") } else { path.to_owned() }
+/// How the heading of a section names what it is about: a header of the file, or a list of such tables.
+fn heading(kind: &Kind, path: &str) -> String {
+    if is_table(kind) { format!("`[{path}]`") } else { format!("A table in the list `{path}`") }
 }
 
 /// The keys of the tables that a value holds, and how to name them.
@@ -117,7 +121,9 @@ fn kind(kind: &Kind) -> String {
         Kind::Text(_) => "text".to_owned(),
         Kind::Path(_) => "path".to_owned(),
         Kind::TextOrTable(..) => "text or table".to_owned(),
-        Kind::Word(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or "),
+        Kind::Word(words) => {
+            words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")
+        }
         Kind::Secret => "secret".to_owned(),
         Kind::List(item) => format!("list: {}", self::kind(item)),
         Kind::Table(_) => "table".to_owned(),
@@ -128,7 +134,11 @@ fn kind(kind: &Kind) -> String {
 
 fn span(range: Number, written: &dyn Fn(u64) -> String) -> String {
     let least = if range.zero.is_some() { "more than 0" } else { "0 or more" };
-    if range.most == u64::MAX { least.to_owned() } else { format!("{least}, at most {}", written(range.most)) }
+    if range.most == u64::MAX {
+        least.to_owned()
+    } else {
+        format!("{least}, at most {}", written(range.most))
+    }
 }
 
 fn seconds(seconds: u64) -> String {

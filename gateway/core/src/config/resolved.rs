@@ -2,7 +2,8 @@
 //!
 //! It goes through the file by the table of keys, so a key that is added there is written here. What it says can be
 //! read again and comes to the same configuration. Secrets stay what they are in the file, the name of a variable or
-//! a file; and settings of plugins keep their variables, because any of them may be a secret.
+//! a file; and settings of plugins keep their variables, because any of them may be a secret. One that stands in the
+//! file itself, where it shouldn't, is blotted out and can't be read again.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -92,7 +93,8 @@ impl<'a> Writer<'a> {
                 Kind::Named(item) => self.written(item, value),
                 _ => self.setting(value),
             };
-            let _ = writeln!(self.out, "{} = {value}", quoted_key(name));
+            let remark = if is_masked(&value) { " # a secret in the file itself: it isn't shown" } else { "" };
+            let _ = writeln!(self.out, "{} = {value}{remark}", quoted_key(name));
         }
     }
 
@@ -140,7 +142,9 @@ impl<'a> Writer<'a> {
                 list(items.iter().map(|it| self.written(item, it.get_ref())))
             }
             (Kind::Secret, DeValue::Table(found)) => self.inline(SECRET, found),
-            (Kind::Table(keys) | Kind::TextOrTable(_, keys), DeValue::Table(found)) => self.inline(keys, found),
+            (Kind::Table(keys) | Kind::TextOrTable(_, keys), DeValue::Table(found)) => {
+                self.inline(keys, found)
+            }
             (Kind::Named(item), DeValue::Table(found)) => members(
                 in_order(Some(found))
                     .into_iter()
@@ -170,9 +174,13 @@ impl<'a> Writer<'a> {
             DeValue::Boolean(answer) => answer.to_string(),
             DeValue::Datetime(time) => time.to_string(),
             DeValue::Array(items) => list(items.iter().map(|it| self.setting(it.get_ref()))),
-            DeValue::Table(found) if found.len() == 1 && found.contains_key("file") => self.inline(SECRET, found),
+            DeValue::Table(found) if found.len() == 1 && found.contains_key("file") => {
+                self.inline(SECRET, found)
+            }
             DeValue::Table(found) => members(
-                in_order(Some(found)).into_iter().map(|(name, value)| (quoted_key(name), self.setting(value))),
+                in_order(Some(found))
+                    .into_iter()
+                    .map(|(name, value)| (quoted_key(name), self.setting(value))),
             ),
         }
     }
@@ -180,6 +188,12 @@ impl<'a> Writer<'a> {
     fn filled(&self, raw: &str) -> String {
         expand(raw, self.environment).map_or_else(|_| raw.to_owned(), |filled| filled.text)
     }
+}
+
+/// Is it a text that was blotted out?
+fn is_masked(value: &str) -> bool {
+    let inside = value.trim_matches('"');
+    !inside.is_empty() && inside.bytes().all(|byte| byte == b'*')
 }
 
 /// A text that no variable is looked for in.

@@ -156,7 +156,7 @@ impl Reading<'_> {
             i128::from_str_radix(&number.as_str().replace('_', ""), number.radix()).unwrap_or(i128::MAX);
         if read < 0 {
             let problem = Problem::error(format!("`{}` can't be negative", value.path));
-            self.note(problem.at(value.place.clone()));
+            self.note(problem.at(value.place.clone()).hint("leave the key out for the usual value"));
             return None;
         }
         Some(u64::try_from(read).unwrap_or(u64::MAX))
@@ -169,7 +169,8 @@ impl Reading<'_> {
                 Problem::error(format!("`{}` can't be zero: {reason}", value.path))
                     .hint("leave the key out for the usual value")
             }
-            _ if number > range.most => Problem::error(format!("`{}` can't be more than {most}", value.path)),
+            _ if number > range.most => Problem::error(format!("`{}` can't be more than {most}", value.path))
+                .hint("write less, or leave the key out for the usual value"),
             _ => return Some(number),
         };
         self.note(problem.at(value.place.clone()));
