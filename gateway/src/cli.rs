@@ -13,12 +13,14 @@ use crate::telemetry::{LogFormat, Verbosity};
 mod ask;
 mod call;
 mod check;
+mod completions;
 mod configuration;
 mod health;
 mod inspect;
 mod list;
 mod print;
 mod reload;
+mod schema;
 mod serve;
 mod version;
 
@@ -130,6 +132,8 @@ enum Verb {
     Call(call::Call),
     Reload(reload::Reload),
     Health(health::Health),
+    Schema(schema::Schema),
+    Completions(completions::Completions),
 }
 
 impl Cli {
@@ -158,7 +162,9 @@ impl Cli {
             | Verb::Inspect(_)
             | Verb::Call(_)
             | Verb::Reload(_)
-            | Verb::Health(_) => true,
+            | Verb::Health(_)
+            | Verb::Schema(_)
+            | Verb::Completions(_) => true,
         };
         let is_bare = matches!(&self.verb, Verb::Inspect(inspect) if inspect.is_bare());
         match (self.common.quiet, self.common.verbose) {
@@ -182,6 +188,8 @@ impl Cli {
             Verb::Call(call) => call.run(&common).await,
             Verb::Reload(reload) => reload.run(&common).await,
             Verb::Health(health) => health.run(&common).await,
+            Verb::Schema(schema) => schema.run(),
+            Verb::Completions(completions) => completions.run(),
         };
         done.unwrap_or_else(|error| {
             fail(&error);

@@ -113,7 +113,7 @@ fn an_empty_configuration_serves_nothing_and_says_so() {
 #[test]
 fn the_help_of_every_verb_is_as_it_was_read_last() {
     let workspace = Workspace::new("");
-    for verb in ["", "serve", "check", "list", "inspect", "call", "reload", "health"] {
+    for verb in ["", "serve", "check", "list", "inspect", "call", "reload", "health", "schema", "completions"] {
         let arguments: Vec<&str> = [verb, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let output = workspace.command(&arguments).env("COLUMNS", "100").output().unwrap();
         assert!(output.status.success(), "{output:?}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use moongate_core::catalog::Member;
-use moongate_core::config::{Loaded, Problem, Severity, Source};
+use moongate_core::config::{self, Loaded, Problem, ProcessEnvironment, Severity, Source};
 use serde_json::{Value, json};
 
 use crate::cli::{Common, Exit, Format, configuration, print};
@@ -17,8 +17,17 @@ use crate::supervisor::{Options, Supervisor, Totals};
 #[command(after_help = "\
 Examples:
   moongate check
+  moongate check --deny-warnings                in a pipeline
+  moongate check --print-resolved > now.toml    what holds: defaults, variables and paths filled in
   moongate check --config /etc/moongate/gateway.toml --format json")]
 pub(super) struct Check {
+    /// Fail where there are warnings, too
+    #[arg(long)]
+    deny_warnings: bool,
+    /// Also print the configuration as it holds: defaults written out, variables filled in, paths absolute; secrets stay
+    /// the names of where they are
+    #[arg(long)]
+    print_resolved: bool,
     /// How to say it
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -26,7 +35,10 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let Loaded { source, config, mut problems, .. } = configuration::read(common.config.as_deref());
+        let loaded = configuration::read(common.config.as_deref());
+        let resolved =
+            if self.print_resolved { config::resolved(&loaded, &ProcessEnvironment) } else { None };
+        let Loaded { source, config, mut problems, .. } = loaded;
         let mut totals = None;
         if let Some(config) = config {
             let state = config.state.clone();
@@ -38,23 +50,48 @@ impl Check {
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
         }
-        let errors = problems.iter().filter(|problem| problem.is_error()).count();
+        let verdict = self.verdict(&problems);
         match self.format {
-            Format::Json => print::json(&document(&problems, &source, totals))?,
+            Format::Json => {
+                let mut document = document(&problems, &source, totals);
+                document["ok"] = json!(verdict == Exit::Success);
+                if let Some(resolved) = resolved {
+                    document["resolved"] = json!(resolved);
+                }
+                print::json(&document)?;
+            }
             Format::Text => {
                 print::problems(&problems, &source);
-                match totals {
-                    Some(totals) if errors == 0 => print::data(&format!("ok: {}\n", summary(totals)))?,
-                    _ => print::note(&format!(
-                        "\n{} in `{}`\n",
-                        print::count(errors, "error"),
-                        source.path.display()
-                    )),
+                match (totals, resolved) {
+                    (_, Some(resolved)) => print::data(&resolved)?,
+                    (Some(totals), None) if verdict == Exit::Success => {
+                        print::data(&format!("ok: {}\n", summary(totals)))?;
+                    }
+                    (Some(_) | None, None) => {}
+                }
+                if verdict != Exit::Success {
+                    print::note(&sum(&problems, &source));
                 }
             }
         }
-        Ok(if errors == 0 { Exit::Success } else { Exit::Configuration })
+        Ok(verdict)
     }
+
+    /// How it ends.
+    fn verdict(&self, problems: &[Problem]) -> Exit {
+        let counts = |problem: &Problem| problem.is_error() || self.deny_warnings;
+        if problems.iter().any(counts) { Exit::Configuration } else { Exit::Success }
+    }
+}
+
+/// How much is wrong, in words.
+fn sum(problems: &[Problem], source: &Source) -> String {
+    let errors = problems.iter().filter(|problem| problem.is_error()).count();
+    let warnings = match problems.len() - errors {
+        0 => String::new(),
+        warnings => format!(", {}", print::count(warnings, "warning")),
+    };
+    format!("\n{}{warnings} in `{}`\n", print::count(errors, "error"), source.path.display())
 }
 
 /// What the plugin asks for and isn't granted, and the other way round.
@@ -78,7 +115,6 @@ pub(super) fn summary(totals: Totals) -> String {
 fn document(problems: &[Problem], source: &Source, totals: Option<Totals>) -> Value {
     let described: Vec<Value> = problems.iter().map(|problem| describe(problem, source)).collect();
     let mut document = json!({
-        "ok": !problems.iter().any(Problem::is_error),
         "file": source.path.to_string_lossy(),
         "problems": described,
     });
