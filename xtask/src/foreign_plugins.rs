@@ -194,7 +194,9 @@ fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("`{}` can't be read", folder.display()))? {
         let entry = entry?;
         if !entry.file_type()?.is_dir() {
-            files.push(entry.path());
+            if entry.path().extension().is_none_or(|kind| kind != "md") {
+                files.push(entry.path());
+            }
         } else if !NO_SOURCES.iter().any(|name| entry.file_name() == *name) {
             gather(&entry.path(), files)?;
         }
