@@ -29,7 +29,7 @@
 //! absent. What a plugin is to be told by its operator is better a setting ([`config`](crate::config)), which has a schema
 //! and a description.
 //!
-//! [`std::env`] finds the same variables in a component. In native tests it would find those of the machine; this module
+//! [`std::env`](mod@std::env) finds the same variables in a component. In native tests it would find those of the machine; this module
 //! finds what the test sets, and nothing else.
 
 use crate::host::env as host;

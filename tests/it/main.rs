@@ -14,6 +14,8 @@ mod changes;
 mod commands;
 /// Names and resources that two plugins claim.
 mod conflicts;
+/// Plugins of earlier states of the contract.
+mod contract;
 /// Conversations whose plugin is replaced meanwhile.
 mod conversations;
 /// Ways out of a granted directory, and changes to what may only be read.

@@ -36,10 +36,12 @@
 //! # Look at it as an operator does
 //! ```console
 //! $ moongate inspect target/wasm32-wasip2/release/weather.wasm
-//! $ moongate call --plugin target/wasm32-wasip2/release/weather.wasm forecast city=Oslo
+//! $ moongate call --config try.toml --explain weather_forecast city=Oslo
 //! ```
 //!
 //! `inspect` shows tools, schemas, sizes, and what the component imports, which is what an operator will be asked to grant.
+//! `call` loads what the table `[plugins.weather]` of `try.toml` names, and `--explain` says which grants it used and
+//! lacked.
 //!
 //! # Say what it needs
 //! A README has the table that runs it, with each grant and why:

@@ -1,0 +1,72 @@
+//! Plugins that were built for an earlier state of the contract, and still run.
+
+use moongate_tests::{Stdio, Workspace, hello, request, root, text};
+use serde_json::{Value, json};
+
+/// A client in front of the component of 0.1.0, which is granted all that it asks for.
+fn old() -> (Workspace, Stdio) {
+    let component = root().join("tests/contract-0.1.0/plugin.wasm");
+    let workspace = Workspace::new(&format!(
+        "[plugins.old]\nsource = {:?}\n\
+         [plugins.old.allow]\nstate = true\nclient = [\"roots\"]\n\
+         [plugins.old.config]\ncolour = \"red\"\n",
+        component.display().to_string()
+    ));
+    let mut client = Stdio::start(&workspace);
+    let mut greeting = hello("2025-11-25");
+    greeting["capabilities"] = json!({ "roots": {} });
+    let _ = client.ask("initialize", greeting);
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    (workspace, client)
+}
+
+#[test]
+fn a_plugin_of_contract_0_1_0_is_listed() {
+    let (_workspace, mut client) = old();
+    let mut names = |method: &str, list: &str, name: &str| -> Vec<Value> {
+        let answer = client.ask(method, json!({}));
+        let items = answer["result"][list].as_array().unwrap_or_else(|| panic!("{answer}"));
+        items.iter().map(|item| item[name].clone()).collect()
+    };
+    assert_eq!(names("tools/list", "tools", "name"), ["old_echo", "old_touch", "old_ask", "old_fail"]);
+    assert_eq!(names("resources/list", "resources", "uri"), ["old://page"]);
+    assert_eq!(names("resources/templates/list", "resourceTemplates", "uriTemplate"), ["old://pages/{name}"]);
+    assert_eq!(names("prompts/list", "prompts", "name"), ["old_greet"]);
+}
+
+#[test]
+fn a_plugin_of_contract_0_1_0_answers_in_every_way() {
+    let (_workspace, mut client) = old();
+    let echo = client.call("old_echo", json!({ "a": 1 }));
+    let content = echo["result"]["content"].as_array().unwrap();
+    assert_eq!(content[0]["text"].as_str().unwrap().replace(' ', ""), r#"{"a":1}"#);
+    let kinds: Vec<&Value> = content.iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["text", "image", "resource_link", "resource"]);
+    let failed = client.call("old_fail", json!({}));
+    assert_eq!((&failed["error"]["code"], &failed["error"]["data"]), (&json!(-32602), &json!(1)));
+
+    let read = client.ask("resources/read", json!({ "uri": "old://pages/x" }));
+    assert_eq!(read["result"]["contents"][0]["text"], "a page");
+    assert_eq!(read["result"]["contents"][1]["blob"], "AA==");
+    let got = client.ask("prompts/get", json!({ "name": "old_greet", "arguments": { "name": "Ada" } }));
+    assert_eq!(got["result"]["messages"][0]["content"]["text"], "Ada");
+    let reference = json!({ "type": "ref/prompt", "name": "old_greet" });
+    let argument = json!({ "name": "name", "value": "A" });
+    let completed = client.ask("completion/complete", json!({ "ref": reference, "argument": argument }));
+    assert_eq!(completed["result"]["completion"]["values"], json!(["A", "Ada"]));
+}
+
+#[test]
+fn a_plugin_of_contract_0_1_0_finds_all_that_it_imports() {
+    let (_workspace, mut client) = old();
+    let touched = client.call("old_touch", json!({}));
+    // The text says which of its questions were answered otherwise than in its time.
+    assert_eq!(text(&touched), "", "{touched}");
+    assert_eq!(touched["result"]["structuredContent"], json!({ "touched": 17 }));
+
+    client.send(&request(70, "tools/call", json!({ "name": "old_ask", "arguments": {} })));
+    let question = client.receive();
+    assert_eq!(question["method"], "roots/list", "{question}");
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": [] } }));
+    assert_eq!(text(&client.response(70)).replace(' ', ""), r#"{"roots":[]}"#);
+}
