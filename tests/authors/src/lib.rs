@@ -1,3 +1,9 @@
 //! What authors of plugins meet.
 //!
-//! `tests/mistakes.rs` makes the likeliest mistakes, and holds what the compiler says of each against a file.
+//! `tests/mistakes.rs` and `tests/component.rs` make the likeliest mistakes, and hold what the compiler says of each
+//! against a file. The code of `docs/plugins.md` is compiled here, as documentation tests and in `tests/first_plugin.rs`.
+
+/// The page for authors.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/plugins.md")]
+pub struct PluginsPage;
