@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
-use moongate_tests::{Stdio, Workspace, root};
+use moongate_tests::{Source, Stdio, Workspace, root};
 use serde_json::{Value, json};
 
 /// A row of its table.
@@ -12,8 +11,34 @@ struct Row {
     limit: String,
     key: String,
     default: String,
-    tools: Vec<String>,
+    tried: Vec<Tried>,
     tests: Vec<String>,
+}
+
+/// What runs into the limit.
+#[derive(Debug)]
+enum Tried {
+    /// A tool or a prompt of a guest.
+    Tool(String),
+    /// A way in which the speaker describes itself.
+    Mood(String),
+    /// A property of a generated plugin.
+    Made(String),
+    /// A file that is no usable plugin.
+    Case(String),
+}
+
+impl Tried {
+    fn read(text: &str) -> Self {
+        let name = quoted(text).remove(0);
+        match text.split('`').next() {
+            Some("") => Self::Tool(name),
+            Some("mood ") => Self::Mood(name),
+            Some("made ") => Self::Made(name),
+            Some("case ") => Self::Case(name),
+            _ => panic!("{text}"),
+        }
+    }
 }
 
 /// What stands between backticks.
@@ -21,23 +46,32 @@ fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-fn rows() -> Vec<Row> {
+/// The rows of the page's tables that have so many columns.
+fn cells<const COLUMNS: usize>() -> Vec<[String; COLUMNS]> {
     let text = fs::read_to_string(root().join("docs/limits.md")).unwrap();
-    let lines = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| What |"));
-    let rows: Vec<Row> = lines
-        .map(|line| {
-            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-            let [limit, key, default, _, tools, tests] = cells.as_slice() else { panic!("{line}") };
-            Row {
-                limit: (*limit).to_owned(),
-                key: key.trim_matches('`').to_owned(),
-                default: (*default).to_owned(),
-                tools: quoted(tools),
-                tests: quoted(tests),
-            }
+    let lines: Vec<&str> = text.lines().chain([""]).collect();
+    // A table's first line has the names of its columns, and stands above one of dashes.
+    let rows = lines.windows(2).map(|pair| (pair[0], pair[1]));
+    rows.filter(|(line, next)| line.starts_with("| ") && !next.starts_with("|-"))
+        .filter_map(|(line, _)| {
+            let cells: Vec<String> =
+                line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
+            assert!([4, 6].contains(&cells.len()), "{line}");
+            cells.try_into().ok()
         })
-        .collect();
-    assert!(rows.len() > 40, "the table isn't found: {} rows", rows.len());
+        .collect()
+}
+
+fn rows() -> Vec<Row> {
+    let row = |[limit, key, default, _, tried, tests]: [String; 6]| Row {
+        limit,
+        key: key.trim_matches('`').to_owned(),
+        default,
+        tried: tried.split(", ").map(Tried::read).collect(),
+        tests: quoted(&tests),
+    };
+    let rows: Vec<Row> = cells().into_iter().map(row).collect();
+    assert!(rows.len() > 60, "the tables aren't found: {} rows", rows.len());
     rows
 }
 
@@ -80,42 +114,51 @@ fn the_table_of_limits_has_every_key_with_its_default() {
     assert_eq!(counted, told.keys().filter(|key| *key != "fixed").count(), "a key stands there twice");
 }
 
-#[test]
-fn the_table_of_limits_names_tools_and_tests_that_there_are() {
-    let workspace =
-        Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.keeper]\nsource = \"@keeper@\"\n");
+/// What the guests offer, under their own names.
+fn offered() -> BTreeSet<String> {
+    let guests = ["zoo", "keeper", "speaker"];
+    let config: String =
+        guests.iter().map(|guest| format!("[plugins.{guest}]\nsource = \"@{guest}@\"\n")).collect();
+    let workspace = Workspace::new(&config);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({}));
-    let tools: BTreeSet<&str> =
-        list["result"]["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
-    let mut sources = String::new();
-    for folder in ["gateway", "tests"] {
-        read_all(&root().join(folder), &mut sources);
+    let mut all = BTreeSet::new();
+    for kind in ["tools", "prompts"] {
+        let list = stdio.ask(&format!("{kind}/list"), json!({}));
+        let names = list["result"][kind].as_array().unwrap().iter().filter_map(|item| item["name"].as_str());
+        all.extend(names.filter_map(|name| Some(name.split_once('_')?.1.to_owned())));
     }
-    for Row { limit, tools: named, tests, .. } in rows() {
-        for tool in named {
-            let known = ["zoo", "keeper"].iter().any(|plugin| tools.contains(&*format!("{plugin}_{tool}")));
-            assert!(known, "{limit}: there is no tool `{tool}`");
-        }
-        assert!(!tests.is_empty(), "{limit}: no test proves it");
-        for test in tests {
-            assert!(sources.contains(&format!("fn {test}(")), "{limit}: there is no test `{test}`");
-        }
-    }
+    all
 }
 
-/// The text of all Rust files in a folder.
-fn read_all(folder: &Path, into: &mut String) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir()
-            && !matches!(name.as_str(), "target" | "node_modules" | "dist")
-            && !name.starts_with('.')
-        {
-            read_all(&path, into);
-        } else if path.extension().is_some_and(|kind| kind == "rs") {
-            into.push_str(&fs::read_to_string(&path).unwrap());
+#[test]
+fn the_table_of_limits_names_what_tries_them_and_tests_that_there_are() {
+    let offered = offered();
+    let source = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let moods = source("tests/guests/speaker/src/moods.rs");
+    let (made, cases) = (source("tests/generated/src/lib.rs"), source("tests/it/load_cases.rs"));
+    let sources = ["gateway", "tests"].map(|folder| Source::below(&root().join(folder)));
+    let there: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
+    let proven = |limit: &str, tests: &[String]| {
+        assert!(!tests.is_empty(), "{limit}: no test proves it");
+        for test in tests {
+            assert!(there.contains(&**test), "{limit}: there is no test `{test}`");
         }
+    };
+    for Row { limit, tried, tests, .. } in rows() {
+        for tried in tried {
+            let known = match &tried {
+                Tried::Tool(name) => offered.contains(name),
+                Tried::Mood(name) => moods.contains(&format!("Some(\"{name}\")")),
+                Tried::Made(name) => made.contains(&format!("pub fn {name}(mut self")),
+                Tried::Case(name) => cases.contains(&format!("(\"{name}\", ")),
+            };
+            assert!(known, "{limit}: there is no {tried:?}");
+        }
+        proven(&limit, &tests);
+    }
+    let clients = cells::<4>();
+    assert!(clients.len() > 3, "the table of clients isn't found");
+    for [limit, _, _, tests] in clients {
+        proven(&limit, &quoted(&tests));
     }
 }
