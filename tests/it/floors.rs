@@ -31,6 +31,8 @@ const GATEWAY: Floors = Floors {
     rules: &[
         Rule { word: "wasmtime", only_in: &["host"] },
         Rule { word: "wasmtime_wasi", only_in: &["host"] },
+        Rule { word: "cap_primitives", only_in: &["host"] },
+        Rule { word: "cap_fs_ext", only_in: &["host"] },
         Rule { word: "axum", only_in: &["transport", "admin"] },
         Rule { word: "hyper", only_in: &["host", "transport", "admin", "cli"] },
         Rule { word: "hyper_util", only_in: &["host", "transport", "admin", "cli"] },
