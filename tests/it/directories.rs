@@ -11,6 +11,7 @@ use moongate_tests::{Http, Stdio, Workspace, signal, text, until};
 use serde_json::{Value, json};
 
 mod own_files;
+mod pipes;
 
 /// A folder with `ro` and `rw`, which are granted to `zoo` so, and `outside`, which isn't.
 fn cage() -> Workspace {

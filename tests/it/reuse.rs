@@ -140,6 +140,19 @@ fn a_granted_folder_that_was_replaced_is_the_new_one() {
 }
 
 #[test]
+fn a_directory_that_is_open_in_place_of_a_granted_one_is_left_to_no_other_call() {
+    let (_workspace, mut stdio) = stdio("");
+    assert_eq!(seen(&mut stdio), 1);
+    let mut take = |what: &str| {
+        let steps = json!([{ "what": what, "dir": "/in", "path": "." }]);
+        let told = stdio.call("zoo_file_steps", json!({ "steps": steps }));
+        (text(&told).to_owned(), seen(&mut stdio))
+    };
+    assert_eq!(take("list"), ("a.txt".to_owned(), 2), "nothing was left behind");
+    assert_eq!(take("keep_another"), ("kept".to_owned(), 1));
+}
+
+#[test]
 fn no_instance_serves_two_callers() {
     let workspace = Workspace::new(&format!(
         "[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"ann\" }} }}, {{ name = \"bob\", token = {{ file = \"bob\" }} }}]\n{}",

@@ -46,10 +46,10 @@ pub(super) struct State {
     pub(super) uses: Uses,
     /// What the call may still read from files and write to them.
     pub(super) files: Quota,
-    /// Which grant each open file belongs to.
+    /// Which grant each open file belongs to, and which handles are the granted directories themselves.
     pub(super) homes: Homes,
     pub(super) output: Arc<Output>,
-    /// The handles of granted directories and standard streams that it was given; it may have dropped them since.
+    /// The handles of standard streams that it was given; it may have dropped them since.
     pub(super) standing: BTreeSet<u32>,
     meter: Arc<Meter>,
 }

@@ -54,12 +54,20 @@ enum What {
     SetTimes,
     /// Open for reading, and set its times.
     SetTimesOpen,
+    /// Begin to list a directory a hundred times, read a name of each in turn, and tell how many names each had.
+    ListAtOnce,
+    /// Give back a granted directory, and open another in its place, which is kept.
+    KeepAnother,
 }
 
-/// Takes the steps, one after the other, and tells what came of each, one a line.
-pub(crate) fn steps(steps: &[Step]) -> String {
+/// Takes the steps, one after the other, and tells what came of each, one a line. Where all of them are taken several
+/// times, it tells what came of them the last time.
+pub(crate) fn steps(steps: &[Step], times: u32) -> String {
     let dirs = preopens::get_directories();
-    let told: Vec<String> = steps.iter().map(|step| step.take(&dirs)).collect();
+    let mut told = Vec::new();
+    for _ in 0..times {
+        told = steps.iter().map(|step| step.take(&dirs)).collect();
+    }
     told.join("\n")
 }
 
@@ -112,6 +120,36 @@ impl Step {
             What::SetTimesOpen => {
                 open(OpenFlags::empty(), reading)?.set_times(NewTimestamp::Now, NewTimestamp::Now).map(done)
             }
+            What::ListAtOnce => {
+                let folder = open(OpenFlags::DIRECTORY, reading)?;
+                list_at_once(&folder)
+            }
+            What::KeepAnother => {
+                drop(preopens::get_directories());
+                std::mem::forget(open(OpenFlags::DIRECTORY, reading)?);
+                Ok("kept".to_owned())
+            }
+        }
+    }
+}
+
+fn list_at_once(folder: &Descriptor) -> Result<String, ErrorCode> {
+    let mut listings = Vec::new();
+    for _ in 0..100 {
+        listings.push((folder.read_directory()?, 0_u64));
+    }
+    loop {
+        let mut ended = 0;
+        for (listing, names) in &mut listings {
+            match listing.read_directory_entry()? {
+                Some(_) => *names += 1,
+                None => ended += 1,
+            }
+        }
+        if ended == listings.len() {
+            let mut counts: Vec<_> = listings.into_iter().map(|(_, names)| names).collect();
+            counts.dedup();
+            return Ok(format!("{counts:?}"));
         }
     }
 }

@@ -3,6 +3,7 @@
 //! WASI's own `open-at` opens whatever there is. Opening a pipe whose other end nobody holds never returns, and the
 //! thread that waits for it is lost, because the system offers no way to call it back: a few hundred calls would take
 //! all threads that files, schemas and loading need. A terminal or another device may wait likewise when it is read.
+//! So opening is our own, see [`open`], and so is whatever else would open something on its way.
 //!
 //! What a call reads and writes is limited; beyond that it gets the error that a full quota of disk space is.
 
@@ -10,25 +11,24 @@ use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, DescriptorType, DirectoryEntry, ErrorCode, Filesize, Host as _, HostDescriptor as _,
-    HostDirectoryEntryStream as _, OpenFlags, PathFlags,
+    DescriptorFlags, ErrorCode, Filesize, Host as _, HostDescriptor as _, OpenFlags, PathFlags,
 };
-use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, IoError, ReaddirIterator};
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, IoError};
 
+use self::open::Wanted;
 use self::quota::Exceeded;
 use self::streams::{Reader, Writer};
 use crate::host::store::State;
 
 mod changes;
+mod listing;
+mod open;
 mod permissions;
 mod quota;
 mod streams;
 
 pub(in crate::host) use self::changes::Homes;
 pub(in crate::host) use self::quota::Quota;
-
-/// What a name in a directory counts beside its own bytes, when it is read.
-const ENTRY: u64 = 32;
 
 /// What a new file, directory or link counts, however little is in it: about what it takes on the disk.
 const MADE: u64 = 4 << 10;
@@ -51,10 +51,8 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         Box::new(write_via_stream(store, question))
     })?;
     types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
-    types.func_wrap_async("[method]directory-entry-stream.read-directory-entry", |store, question| {
-        Box::new(read_directory_entry(store, question))
-    })?;
     types.func_wrap("filesystem-error-code", error_code)?;
+    listing::add_to_linker(linker)?;
     changes::add_to_linker(linker)?;
     linker.allow_shadowing(false);
     Ok(())
@@ -75,38 +73,28 @@ fn quota<T>(_: Exceeded) -> Answer<T> {
 
 async fn open(
     mut store: StoreContextMut<'_, State>,
-    (dir, path_flags, path, open_flags, flags): Question,
+    (dir, links, path, open, flags): Question,
 ) -> Result<Answer<Resource<Descriptor>>> {
-    let state = store.data_mut();
-    let again = Resource::new_borrow(dir.rep());
-    // What isn't there may be made; any other reason not to look at it is also one not to open it.
-    match state.filesystem().stat_at(again, path_flags, path.clone()).await {
-        Ok(found) => match found.type_ {
-            DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => {}
-            DescriptorType::Fifo
-            | DescriptorType::BlockDevice
-            | DescriptorType::CharacterDevice
-            | DescriptorType::Socket
-            | DescriptorType::Unknown => return Ok((Err(ErrorCode::NotPermitted),)),
-        },
-        Err(_) if open_flags.contains(OpenFlags::CREATE) => {
-            if let Err(exceeded) = state.files.write(MADE) {
-                return Ok(quota(exceeded));
-            }
-        }
-        Err(_) => {}
-    }
-    let home = dir.rep();
-    let changes = flags.contains(DescriptorFlags::WRITE)
-        || open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
-    let opened = state.filesystem().open_at(dir, path_flags, path, open_flags, flags).await;
-    let state = store.data_mut();
+    let (state, home) = (store.data_mut(), dir.rep());
+    let changes =
+        flags.contains(DescriptorFlags::WRITE) || open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
+    let opened = opened(state, &dir, Wanted { path, links, open, flags }).await;
     match &opened {
         Ok(opened) => state.opened_in(home, opened.rep()),
         Err(_) if changes => return state.changed(&[home], opened),
         Err(_) => {}
     }
     answer(opened)
+}
+
+async fn opened(
+    state: &mut State,
+    dir: &Resource<Descriptor>,
+    wanted: Wanted,
+) -> FsResult<Resource<Descriptor>> {
+    let dir = open::directory(state, dir)?;
+    let opened = open::open(&dir, wanted, state.files.clone()).await?;
+    Ok(state.table.push(opened)?)
 }
 
 async fn read(
@@ -208,20 +196,6 @@ fn counted(state: &mut State, stream: Resource<DynOutputStream>) -> FsResult<Res
     let inner = state.table.delete(stream)?;
     let counting: DynOutputStream = Box::new(Writer::new(inner, state.files.clone()));
     Ok(state.table.push(counting)?)
-}
-
-async fn read_directory_entry(
-    mut store: StoreContextMut<'_, State>,
-    (entries,): (Resource<ReaddirIterator>,),
-) -> Result<Answer<Option<DirectoryEntry>>> {
-    let state = store.data_mut();
-    let entry = state.filesystem().read_directory_entry(entries).await;
-    if let Ok(Some(entry)) = &entry
-        && let Err(exceeded) = state.files.read(ENTRY + entry.name.len() as u64)
-    {
-        return Ok(quota(exceeded));
-    }
-    answer(entry)
 }
 
 /// What became of a stream, in the words of files.

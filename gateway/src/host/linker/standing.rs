@@ -1,12 +1,11 @@
 //! Handles that a guest's runtime opens once and keeps: the granted directories and the standard streams.
 //!
-//! Which ones these are is remembered (directories where they are handed out, in `files::changes`), because every other handle that is left after a call is one that the call
-//! forgot, see [`State::is_reusable`].
+//! Which ones these are is remembered (directories where they are handed out, see `files::changes`), because every other
+//! handle that is left after a call is one that the call forgot, see [`State::is_reusable`].
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::cli::WasiCliView as _;
-use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::bindings::cli::{stderr::Host as _, stdin::Host as _, stdout::Host as _};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
@@ -45,7 +44,7 @@ fn stderr(mut store: StoreContextMut<'_, State>, (): ()) -> Result<(Resource<Dyn
 
 /// How many of the handles in `state` are such, and their pollables; none: one of the streams isn't what it was.
 pub(in crate::host) fn count(state: &State) -> Option<usize> {
-    let (mut all, mut streams) = (0, 0);
+    let (mut all, mut streams) = (state.homes.granted(), 0);
     for &handle in &state.standing {
         let (input, output) =
             (Resource::<DynInputStream>::new_borrow(handle), Resource::<DynOutputStream>::new_borrow(handle));
@@ -55,10 +54,8 @@ pub(in crate::host) fn count(state: &State) -> Option<usize> {
         } else if state.table.get(&output).is_ok() {
             all += 1 + state.table.iter_children(&output).map_or(0, Iterator::count);
             streams += 1;
-        } else if let Ok(Descriptor::Dir(_)) = state.table.get(&Resource::new_borrow(handle)) {
-            all += 1;
         }
     }
-    // A handle that was dropped is given to whatever is opened next.
+    // The number of a stream that was dropped is given to whatever is opened next.
     (streams == state.output.held()).then_some(all)
 }

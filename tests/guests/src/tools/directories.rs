@@ -36,10 +36,11 @@ impl Directories {
     }
 
     /// Calls the file system as it is told, step by step, and tells what came of each: what it got, or `refused: ` and
-    /// the error. For ways out of a directory, and for changes to what may only be read.
+    /// the error. For ways out of a directory, and for changes to what may only be read; all steps several times for
+    /// what changes meanwhile.
     #[tool]
-    fn file_steps(&self, steps: &[files::Step]) -> String {
-        files::steps(steps)
+    fn file_steps(&self, steps: &[files::Step], times: Option<u32>) -> String {
+        files::steps(steps, times.unwrap_or(1))
     }
 
     /// Reads a file or folder again and again until it is refused. For the limit of what is read from files.

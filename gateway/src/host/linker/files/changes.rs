@@ -2,12 +2,14 @@
 //! of it, with the line that would grant more.
 //!
 //! WASI's own checks refuse, and stay the ones that count. Which grant a descriptor belongs to is kept beside it, because
-//! a descriptor doesn't say.
+//! a descriptor doesn't say; so is which ones are the granted directories themselves. Both are forgotten when it is
+//! dropped, because the next one that is opened gets its number.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, SystemTime};
 
 use moongate_core::config::{DirGrant, DirMode};
-use wasmtime::component::{Linker, Resource};
+use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
@@ -16,22 +18,33 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     ErrorCode, HostDescriptor as _, NewTimestamp, PathFlags,
 };
 
-use super::{Answer, MADE, answer, permissions, quota};
+use super::{Answer, MADE, answer, open, permissions, quota};
 use crate::host::store::State;
 use crate::host::uses::Lack;
 
 type Store<'s> = StoreContextMut<'s, State>;
 type File = Resource<Descriptor>;
 
-/// Which of the granted directories each descriptor was opened in. The host gives the number of one that was dropped to
-/// the next one, which takes its place here.
+/// Which of the granted directories each descriptor was opened in.
 #[derive(Debug, Default)]
-pub(in crate::host) struct Homes(HashMap<u32, usize>);
+pub(in crate::host) struct Homes {
+    of: HashMap<u32, usize>,
+    /// Those that are a granted directory itself, as it was handed out.
+    granted: HashSet<u32>,
+}
+
+impl Homes {
+    /// How many handles of the granted directories themselves the guest holds.
+    pub(in crate::host) fn granted(&self) -> usize {
+        self.granted.len()
+    }
+}
 
 /// Puts functions that tell in the place of WASI's.
 pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap("get-directories", get_directories)?;
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
+    types.resource("descriptor", ResourceType::host::<Descriptor>(), dropped)?;
     types.func_wrap_async("[method]descriptor.create-directory-at", |store, question| {
         Box::new(create_directory(store, question))
     })?;
@@ -60,15 +73,15 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
 impl State {
     /// Notes that `opened` was opened in `dir`, and that the grant was used.
     pub(super) fn opened_in(&mut self, dir: u32, opened: u32) {
-        if let Some(home) = self.homes.0.get(&dir).copied() {
-            self.homes.0.insert(opened, home);
+        if let Some(home) = self.homes.of.get(&dir).copied() {
+            self.homes.of.insert(opened, home);
             self.used(dir);
         }
     }
 
     /// Notes that the grant was used that a descriptor belongs to.
     fn used(&self, file: u32) {
-        if let Some(home) = self.homes.0.get(&file) {
+        if let Some(home) = self.homes.of.get(&file) {
             let grant = &self.config.allow.dirs[*home];
             self.uses.used(|| format!("dirs {} ({})", grant.guest, grant.mode.as_str()));
         }
@@ -81,7 +94,7 @@ impl State {
             files.iter().for_each(|file| self.used(*file));
         }
         if matches!(&answer, Err(ErrorCode::NotPermitted)) {
-            let homes = files.iter().filter_map(|file| self.homes.0.get(file));
+            let homes = files.iter().filter_map(|file| self.homes.of.get(file));
             let grants = homes.map(|home| &self.config.allow.dirs[*home]);
             for DirGrant { guest, named, .. } in grants.filter(|grant| grant.mode == DirMode::ReadOnly) {
                 // A text of JSON is one of TOML, too, whatever is in it.
@@ -99,12 +112,21 @@ impl State {
 fn get_directories(mut store: Store<'_>, (): ()) -> Result<(Vec<(File, String)>,)> {
     let state = store.data_mut();
     let directories = state.filesystem().get_directories()?;
-    state.standing.extend(directories.iter().map(|(directory, _)| directory.rep()));
+    state.homes.granted.extend(directories.iter().map(|(directory, _)| directory.rep()));
     for (directory, guest) in &directories {
         let home = state.config.allow.dirs.iter().position(|grant| grant.guest == *guest);
-        state.homes.0.extend(home.map(|home| (directory.rep(), home)));
+        state.homes.of.extend(home.map(|home| (directory.rep(), home)));
     }
     Ok((directories,))
+}
+
+/// Whatever is known of a descriptor goes with it.
+fn dropped(mut store: Store<'_>, descriptor: u32) -> Result<()> {
+    let state = store.data_mut();
+    state.homes.of.remove(&descriptor);
+    state.homes.granted.remove(&descriptor);
+    state.table.delete(File::new_own(descriptor))?;
+    Ok(())
 }
 
 async fn create_directory(mut store: Store<'_>, (dir, path): (File, String)) -> Result<Answer<()>> {
@@ -164,8 +186,38 @@ async fn set_times_at(
     (dir, flags, path, accessed, modified): (File, PathFlags, String, NewTimestamp, NewTimestamp),
 ) -> Result<Answer<()>> {
     let (state, home) = (store.data_mut(), dir.rep());
-    let result = state.filesystem().set_times_at(dir, flags, path, accessed, modified).await;
+    let result = if flags.contains(PathFlags::SYMLINK_FOLLOW) {
+        set_times_following(state, &dir, path, [accessed, modified]).await
+    } else {
+        state.filesystem().set_times_at(dir, flags, path, accessed, modified).await
+    };
     state.changed(&[home], result)
+}
+
+/// WASI's own opens what a link leads to, and waits there.
+async fn set_times_following(
+    state: &mut State,
+    dir: &File,
+    path: String,
+    times: [NewTimestamp; 2],
+) -> FsResult<()> {
+    let dir = open::directory(state, dir)?;
+    let [accessed, modified] = times.map(time);
+    open::set_times(&dir, path, accessed?, modified?).await
+}
+
+/// The time; none: it stays as it is.
+fn time(new: NewTimestamp) -> std::result::Result<Option<SystemTime>, ErrorCode> {
+    match new {
+        NewTimestamp::NoChange => Ok(None),
+        NewTimestamp::Now => Ok(Some(SystemTime::now())),
+        NewTimestamp::Timestamp(time) => {
+            let after = Duration::from_secs(time.seconds)
+                .checked_add(Duration::from_nanos(time.nanoseconds.into()))
+                .and_then(|after| SystemTime::UNIX_EPOCH.checked_add(after));
+            after.map(Some).ok_or(ErrorCode::Overflow)
+        }
+    }
 }
 
 async fn set_times(

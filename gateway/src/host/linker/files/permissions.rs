@@ -11,11 +11,9 @@ use std::fs::File;
 use std::sync::Arc;
 
 use wasmtime::component::Resource;
-use wasmtime_wasi::filesystem::{Descriptor, FsPerms, WasiFilesystemView as _};
-use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, DescriptorType, HostDescriptor as _, OpenFlags, PathFlags,
-};
+use wasmtime_wasi::filesystem::{Descriptor, FsPerms};
 
+use super::open::{Wanted, directory, open};
 use crate::host::store::State;
 
 /// A file by its directory and its path there.
@@ -41,15 +39,8 @@ fn may_change(state: &State, dir: &Resource<Descriptor>) -> bool {
 
 /// The file, if it is one and may be read; links aren't followed.
 async fn file(state: &mut State, (dir, path): Place<'_>) -> Option<Arc<File>> {
-    let again = || Resource::new_borrow(dir.rep());
-    let mut files = state.filesystem();
-    let found = files.stat_at(again(), PathFlags::empty(), path.to_owned()).await.ok()?;
-    if found.type_ != DescriptorType::RegularFile {
-        return None;
-    }
-    let (nothing, read) = (OpenFlags::empty(), DescriptorFlags::READ);
-    let opened = files.open_at(again(), PathFlags::empty(), path.to_owned(), nothing, read).await.ok()?;
-    match state.table.delete(opened).ok()? {
+    let dir = directory(state, dir).ok()?;
+    match open(&dir, Wanted::read(path), state.files.clone()).await.ok()? {
         Descriptor::File(opened) => Some(opened.file),
         Descriptor::Dir(_) => None,
     }

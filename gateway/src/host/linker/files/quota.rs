@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytesize::ByteSize;
 use moongate_core::config::Limits;
 use tokio::sync::Semaphore;
-use wasmtime_wasi::p2::StreamError;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+use wasmtime_wasi::p2::{FsError, StreamError};
 
 use crate::host::uses::Uses;
 
@@ -104,5 +105,11 @@ impl Quota {
 impl From<Exceeded> for StreamError {
     fn from(error: Exceeded) -> Self {
         Self::LastOperationFailed(wasmtime::Error::new(error))
+    }
+}
+
+impl From<Exceeded> for FsError {
+    fn from(_: Exceeded) -> Self {
+        ErrorCode::Quota.into()
     }
 }
