@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 mod own_files;
 mod pipes;
+mod swaps;
 
 /// A folder with `ro` and `rw`, which are granted to `zoo` so, and `outside`, which isn't.
 fn cage() -> Workspace {
