@@ -82,7 +82,7 @@ fn all_that_a_plugin_has_is_shown_without_its_secrets() {
     let [notes, secret, state] = ["notes", "secret.txt", "state"].map(|name| workspace.path().join(name));
     for part in [
         "https://api.example.com/v1 by GET in 10.1.0.0/16",
-        "credentials for https://api.example.com: authorization from env PATH",
+        "send credentials            https://api.example.com: authorization from env PATH",
         &format!("/notes = {} (rw)", notes.canonicalize().unwrap().display()),
         &format!("the store notes, in {}", state.display()),
         &format!("key (from file {}), plain", secret.display()),

@@ -25,7 +25,7 @@ const ELSEWHERE: [&str; 5] = ["_env", "_file", "_name", "_path", "_url"];
 
 /// `text` with such values replaced, byte for byte, so that places stay right.
 pub(super) fn mask(text: &str) -> String {
-    let mut masking = Masking { text, at: 0, key: "", depth: 0, in_value: false, out: String::new() };
+    let mut masking = Masking { text, at: 0, is_secret: false, depth: 0, in_value: false, out: String::new() };
     while masking.at < text.len() {
         masking.step();
     }
@@ -36,8 +36,8 @@ pub(super) fn mask(text: &str) -> String {
 struct Masking<'t> {
     text: &'t str,
     at: usize,
-    /// The key that was seen last.
-    key: &'t str,
+    /// Whether the key that was seen last sounds like a secret's.
+    is_secret: bool,
     /// How many lists and tables are open in the value.
     depth: usize,
     /// Whether what comes is the key's value, or a part of it.
@@ -103,7 +103,7 @@ impl<'t> Masking<'t> {
         let after = &inside[(length + close).min(inside.len())..];
         self.copy(open);
         if is_key(after) {
-            self.key = content;
+            self.is_secret = is_secret(content);
             self.copy(length);
         } else {
             self.value(content);
@@ -115,7 +115,7 @@ impl<'t> Masking<'t> {
     fn word(&mut self, rest: &'t str) {
         let length = rest.find(|c| !is_bare(c)).unwrap_or(rest.len());
         if is_key(&rest[length..]) {
-            self.key = &rest[..length];
+            self.is_secret = is_secret(&rest[..length]);
             return self.copy(length);
         }
         let word = &rest[..length];
@@ -125,7 +125,7 @@ impl<'t> Masking<'t> {
 
     fn value(&mut self, content: &'t str) {
         let is_variable = content.starts_with("${") && content.ends_with('}');
-        if self.in_value && !is_variable && is_secret(self.key) {
+        if self.in_value && !is_variable && self.is_secret {
             self.out.extend(content.bytes().map(|byte| if byte == b'\n' { '\n' } else { '*' }));
             self.at += content.len();
         } else {

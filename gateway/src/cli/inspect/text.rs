@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytesize::ByteSize;
-use moongate_core::config::{Asked, Match};
+use moongate_core::config::{Asked, Credential, Match};
 use moongate_core::manifest::{Manifest, Need, Tool};
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn grants(shown: &Shown<'_>) -> String {
         Table::Read { .. } => shown.matches.iter().map(|found| granted(found, shown)).collect(),
     };
     let allow = &shown.member.config().allow;
-    all.extend(allow.credentials.iter().map(|credential| ("have added", credential.described())));
+    all.extend(allow.credentials.iter().map(|credential| ("send credentials", credential_text(credential))));
     all.extend(instructions(shown).map(|said| ("instruct the model", said)));
     if all.is_empty() {
         return "  nothing\n".to_owned();
@@ -55,6 +55,12 @@ fn grants(shown: &Shown<'_>) -> String {
     let mut said = String::new();
     rows(&mut said, &all);
     said
+}
+
+/// What is added to requests, and where the values come from.
+fn credential_text(credential: &Credential) -> String {
+    let said = credential.described();
+    said.strip_prefix("credentials for ").map(str::to_owned).unwrap_or(said)
 }
 
 /// What the plugin's own words to the model are to the client.
