@@ -11,7 +11,9 @@ use crate::names::StoreName;
 
 mod asked;
 mod credentials;
+mod cure;
 mod fuzz;
+mod headers;
 mod networks;
 mod outgoing;
 mod pattern;
@@ -20,7 +22,9 @@ mod reading;
 mod wider;
 
 pub use asked::{Asked, Match};
+pub use cure::is_this_machine;
 pub use fuzz::fuzz_grant;
+pub use headers::{Reserved, is_same_header};
 pub use outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, NoTarget, Target};
 pub use public::is_public;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::headers::Reserved;
 use super::outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme};
 use super::pattern::{self, Fault, Pattern};
 use super::reading::is_token;
@@ -11,25 +12,6 @@ use crate::config::keys::Kind;
 use crate::config::problem::{Problem, quoted};
 use crate::config::reading::{HandedOut, Reading, Table, Text, Value};
 use crate::config::{Secret, keys};
-
-/// Headers that decide where a message ends, to whom it goes or how it gets there: the sender's alone.
-const OURS: [&str; 15] = [
-    "connection",
-    "content-length",
-    "date",
-    "expect",
-    "host",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-];
 
 /// A header with its value, and where its name stands.
 type Added = (String, Secret, Range<usize>);
@@ -104,13 +86,12 @@ impl Reading<'_> {
     /// Notes a header that can't be added.
     fn is_added(&mut self, name: &str, value: &Value<'_>) -> bool {
         let shown = quoted(name);
-        let lower = name.to_ascii_lowercase();
         let problem = if !is_token(name) {
             Problem::error(format!("no header can be called {shown}"))
                 .hint("write it such as `authorization`")
-        } else if OURS.contains(&lower.as_str()) {
+        } else if let Some(reserved) = Reserved::of(name) {
             let problem = Problem::error(format!("the header {shown} can't be added"));
-            problem.hint("it is the gateway's: it says how a message is sent, not who sends it")
+            problem.hint(format!("remove it: it {}", reserved.reason()))
         } else {
             return true;
         };

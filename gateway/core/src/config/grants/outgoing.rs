@@ -113,7 +113,7 @@ impl HttpGrant {
             && self.host.covers(&target.host)
             && self.methods.as_ref().is_none_or(|methods| methods.contains(&target.method))
             && target.method != "CONNECT" // the way through a proxy, not to a server
-            && (self.path.is_empty() || target.is_plain && begins_with(&target.path, &self.path))
+            && target.is_at(&self.path)
     }
 
     /// Does `other` cover every request that this covers, and reach every address for it?
@@ -253,6 +253,17 @@ impl Target {
     pub fn method(&self) -> &str {
         &self.method
     }
+
+    /// The path.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Does a grant of this path cover it? Empty: of every path.
+    pub(super) fn is_at(&self, granted: &str) -> bool {
+        granted.is_empty() || self.is_plain && begins_with(&self.path, granted)
+    }
 }
 
 impl Credential {
@@ -281,7 +292,7 @@ impl Credential {
 
 impl HttpOrigin {
     /// The origin of a URL; none where it is of another scheme, or its host has an empty label. One dot at a name's end
-    /// makes no difference.
+    /// makes no difference, nor does an IPv4 address that is written as one of IPv6.
     #[must_use]
     pub fn of(url: &Url) -> Option<Self> {
         let scheme = match url.scheme() {
@@ -299,7 +310,8 @@ impl HttpOrigin {
                 Host::Domain(name.to_owned())
             }
             Host::Ipv4(address) => Host::Ipv4(address),
-            Host::Ipv6(address) => Host::Ipv6(address),
+            // The same machine by another name: a connection to the one is a connection to the other.
+            Host::Ipv6(address) => address.to_ipv4_mapped().map_or(Host::Ipv6(address), Host::Ipv4),
         };
         Some(Self { scheme, host, port: url.port_or_known_default()? })
     }

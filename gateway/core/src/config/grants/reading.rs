@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use url::Host;
 
+use super::cure::{THIS_MACHINE, is_this_machine};
 use super::is_public;
 use super::outgoing::{HostPattern, HttpGrant, HttpScheme};
 use super::pattern::{self, Fault, Pattern};
@@ -137,6 +138,18 @@ impl Reading<'_> {
             HostPattern::Exactly(Host::Domain(_)) | HostPattern::Below(_) | HostPattern::AnyName => None,
         };
         let problem = match &pattern.host {
+            _ if let Some(network) = address.and_then(|address| network_in(address, text, pattern)) => {
+                let whole = self.part(text, pattern.parts.host.start..text.text.len());
+                let message = format!("`{network}` is a network, which `url` can't name");
+                let problem = if address.is_some_and(|address| is_public(address) || networks.has(address)) {
+                    Problem::warning(message)
+                } else {
+                    Problem::error(message)
+                };
+                problem.at(whole).hint(format!(
+                    "name a host in `url`, and the network it is in beside it: `networks = [\"{network}\"]`"
+                ))
+            }
             _ if address.is_some_and(|address| !is_public(address) && !networks.has(address)) => {
                 let network =
                     address.map(|address| format!("\"{}\"", IpNet::from(address))).unwrap_or_default();
@@ -145,7 +158,8 @@ impl Reading<'_> {
                 problem.at(host).hint(format!("{cure} to allow it"))
             }
             HostPattern::Exactly(Host::Domain(name)) if is_this_machine(name) && !networks.is_named() => {
-                let cure = networks.cure(&text.text, "\"127.0.0.0/8\", \"::1/128\"");
+                let [v4, v6] = THIS_MACHINE;
+                let cure = networks.cure(&text.text, &format!("\"{v4}\", \"{v6}\""));
                 let message = format!("no request will reach {}, which isn't public", quoted(written));
                 let problem = Problem::warning(message).at(host);
                 problem.hint(format!("{cure} to allow what this machine serves itself"))
@@ -202,9 +216,10 @@ impl Reading<'_> {
     }
 }
 
-/// Names that no resolver is asked for (RFC 6761, 6.3).
-fn is_this_machine(name: &str) -> bool {
-    name == "localhost" || name.ends_with(".localhost")
+/// The network that a grant of an address names, where its path is the length of one.
+fn network_in(address: IpAddr, text: &Text, pattern: &Pattern) -> Option<IpNet> {
+    let length = text.text[pattern.parts.path.clone()].trim_matches('/').parse().ok()?;
+    IpNet::new(address, length).ok().filter(|network| network.network() == address && length > 0)
 }
 
 /// Is it a domain right below the root, and none that people keep for their own networks (RFC 6761, 6762; ICANN's

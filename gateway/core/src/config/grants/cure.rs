@@ -1,0 +1,105 @@
+//! What to write into `allow` so that a request goes through: the line that an operator can take over as it is.
+//!
+//! Each is accepted by the reader of the file and grants the request that it was made for, in one step: a test follows
+//! every one.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use url::Host;
+
+use super::outgoing::{HttpGrant, HttpOrigin, Target};
+use super::{Grants, is_public, pattern};
+
+/// The longest line, in bytes: messages of this length aren't cut.
+const LONGEST: usize = 360;
+
+impl Grants {
+    /// The line that would grant a request: its whole origin, or only its path and method where others of the origin
+    /// are granted. Where the host can only be in a network that isn't public, that is named, too.
+    #[must_use]
+    pub fn cure(&self, target: &Target) -> String {
+        let origin = target.origin();
+        let granted: Vec<&HttpGrant> =
+            self.http.iter().filter(|grant| grant.covers_origin(&origin)).collect();
+        let mut networks: Vec<IpNet> = Vec::new();
+        for network in granted.iter().flat_map(|grant| &grant.networks) {
+            if !networks.contains(network) {
+                networks.push(*network);
+            }
+        }
+        let needed = networks_of(&origin.host);
+        if !needed.iter().any(|network| networks.iter().any(|its| its.contains(network))) {
+            networks.extend(needed);
+        }
+        if granted.is_empty() {
+            return line(&origin.to_string(), &[], &networks);
+        }
+        let methods = [target.method()];
+        // A path that servers read in different ways is granted with what lies above it.
+        let ends = target.path().rmatch_indices('/').map(|(at, _)| at);
+        let ends = std::iter::once(target.path().len()).chain(ends);
+        let lines = ends.map(|end| (end, format!("{origin}{}", &target.path()[..end])));
+        lines
+            .filter(|(_, url)| pattern::parse(url).is_ok_and(|pattern| target.is_at(&pattern.path)))
+            .map(|(_, url)| line(&url, &methods, &networks))
+            .find(|line| line.len() <= LONGEST)
+            .unwrap_or_else(|| line(&origin.to_string(), &methods, &networks))
+    }
+}
+
+impl HttpGrant {
+    /// The line that would let requests of this grant to one origin go to an address, too.
+    #[must_use]
+    pub fn cure(&self, origin: &HttpOrigin, address: IpAddr) -> String {
+        let mut networks = self.networks.clone();
+        networks.push(address.into());
+        let methods: Vec<&str> = self.methods.iter().flatten().map(String::as_str).collect();
+        let whole = line(&format!("{origin}{}", self.path), &methods, &networks);
+        if whole.len() <= LONGEST { whole } else { line(&origin.to_string(), &[], &[address.into()]) }
+    }
+}
+
+/// The networks that a host is known to be in though it isn't public.
+fn networks_of(host: &Host<String>) -> Vec<IpNet> {
+    let alone = |address: IpAddr| if is_public(address) { Vec::new() } else { vec![address.into()] };
+    match host {
+        Host::Ipv4(address) => alone((*address).into()),
+        Host::Ipv6(address) => alone((*address).into()),
+        Host::Domain(name) if is_this_machine(name) => THIS_MACHINE.map(parsed).to_vec(),
+        Host::Domain(_) => Vec::new(),
+    }
+}
+
+/// Where a machine reaches itself.
+pub(super) const THIS_MACHINE: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+fn parsed(network: &str) -> IpNet {
+    network.parse().expect("a network")
+}
+
+/// Is it a name that stands for the machine itself, whoever is asked (RFC 6761, 6.3)?
+#[must_use]
+pub fn is_this_machine(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+fn line(url: &str, methods: &[&str], networks: &[IpNet]) -> String {
+    if methods.is_empty() && networks.is_empty() {
+        return format!("http = [\"{url}\"]");
+    }
+    let list = |items: Vec<String>| items.join(", ");
+    let mut keys = format!("url = \"{url}\"");
+    if !methods.is_empty() {
+        let methods = list(methods.iter().map(|method| format!("\"{method}\"")).collect());
+        keys.push_str(&format!(", methods = [{methods}]"));
+    }
+    if !networks.is_empty() {
+        let networks = list(networks.iter().map(|network| format!("\"{network}\"")).collect());
+        keys.push_str(&format!(", networks = [{networks}]"));
+    }
+    format!("http = [{{ {keys} }}]")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! Each cure is followed: taken over as it is, it grants the request that it was made for.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::*;
+use crate::config::{Loaded, from_text};
+
+/// What a table with these items of `http` is read as.
+fn read(http: &str) -> Loaded {
+    let text = format!("version = 1\n[plugins.x]\nsource = 'x.wasm'\n[plugins.x.allow]\nhttp = [{http}]\n");
+    let variables = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
+    from_text(Path::new("/nowhere/gateway.toml"), text, &variables)
+}
+
+/// What is granted by these items of `http`, which hold no mistake.
+#[track_caller]
+fn grants(items: &[&str]) -> Grants {
+    let http = items.join(", ");
+    let loaded = read(&http);
+    let Some(config) = loaded.config else { panic!("{http}: {:?}", loaded.problems) };
+    config.plugins[0].allow.clone()
+}
+
+/// The one item of a line.
+fn item(line: &str) -> &str {
+    let item = line.strip_prefix("http = [").and_then(|rest| rest.strip_suffix(']'));
+    item.unwrap_or_else(|| panic!("no line of one grant: {line}"))
+}
+
+/// Whether a request goes through to an address.
+fn goes(grants: &Grants, target: &Target, address: IpAddr) -> bool {
+    let by = |grant: &&HttpGrant| {
+        grant.covers(target)
+            && (is_public(address) || grant.networks.iter().any(|its| its.contains(&address)))
+    };
+    grants.http.iter().any(|grant| by(&grant))
+}
+
+#[test]
+fn following_the_cure_grants_the_request_in_one_step() {
+    const PUBLIC: &str = "93.184.216.34";
+    // What is granted, what is asked for, where its host is, and the line.
+    let rows: [(&[&str], &str, &str, &str, &str); 18] = [
+        (&[], "GET", "https://a.example/x?y", PUBLIC, "'https://a.example'"),
+        (&[], "POST", "http://a.example:81/", PUBLIC, "'http://a.example:81'"),
+        (
+            &["{ url = 'https://a.example', methods = ['GET'] }"],
+            "POST",
+            "https://a.example/x/y?z",
+            PUBLIC,
+            "{ url = 'https://a.example/x/y', methods = ['POST'] }",
+        ),
+        (
+            &["'https://*.example/read'"],
+            "get",
+            "https://a.example/write/",
+            PUBLIC,
+            "{ url = 'https://a.example/write/', methods = ['GET'] }",
+        ),
+        (
+            &["'https://a.example/read'"],
+            "GET",
+            "https://a.example/a/%2e%2e%2fb",
+            PUBLIC,
+            "{ url = 'https://a.example', methods = ['GET'] }",
+        ),
+        (
+            &["'https://a.example/read'"],
+            "GET",
+            "https://a.example/a/b*c/d",
+            PUBLIC,
+            "{ url = 'https://a.example/a', methods = ['GET'] }",
+        ),
+        (
+            &["'https://a.example/read'"],
+            "GET",
+            "https://a.example/a//b",
+            PUBLIC,
+            "{ url = 'https://a.example/a/', methods = ['GET'] }",
+        ),
+        (
+            &[],
+            "GET",
+            "http://127.0.0.1:8080/x",
+            "127.0.0.1",
+            "{ url = 'http://127.0.0.1:8080', networks = ['127.0.0.1/32'] }",
+        ),
+        (
+            &[],
+            "GET",
+            "http://0x7f.1:8080/x",
+            "127.0.0.1",
+            "{ url = 'http://127.0.0.1:8080', networks = ['127.0.0.1/32'] }",
+        ),
+        (
+            &[],
+            "GET",
+            "http://localhost:81",
+            "127.0.0.1",
+            "{ url = 'http://localhost:81', networks = ['127.0.0.0/8', '::1/128'] }",
+        ),
+        (
+            &[],
+            "GET",
+            "http://api.LOCALHOST.",
+            "::1",
+            "{ url = 'http://api.localhost', networks = ['127.0.0.0/8', '::1/128'] }",
+        ),
+        (
+            &[],
+            "GET",
+            "https://10.1.2.3/",
+            "10.1.2.3",
+            "{ url = 'https://10.1.2.3', networks = ['10.1.2.3/32'] }",
+        ),
+        (
+            &[],
+            "GET",
+            "http://169.254.169.254/",
+            "169.254.169.254",
+            "{ url = 'http://169.254.169.254', networks = ['169.254.169.254/32'] }",
+        ),
+        (&[], "GET", "http://[::1]:81/", "::1", "{ url = 'http://[::1]:81', networks = ['::1/128'] }"),
+        (
+            &[],
+            "GET",
+            "http://[::ffff:10.0.0.1]/",
+            "10.0.0.1",
+            "{ url = 'http://10.0.0.1', networks = ['10.0.0.1/32'] }",
+        ),
+        (
+            &[],
+            "GET",
+            "http://[::ffff:7f00:1]/",
+            "127.0.0.1",
+            "{ url = 'http://127.0.0.1', networks = ['127.0.0.1/32'] }",
+        ),
+        (
+            &["{ url = 'http://wiki.example/read', networks = ['10.0.0.0/8'] }"],
+            "PUT",
+            "http://wiki.example/write",
+            "10.1.1.1",
+            "{ url = 'http://wiki.example/write', methods = ['PUT'], networks = ['10.0.0.0/8'] }",
+        ),
+        (
+            &["{ url = 'http://127.0.0.1/read', networks = ['127.0.0.0/8'] }"],
+            "GET",
+            "http://127.0.0.1/write",
+            "127.0.0.1",
+            "{ url = 'http://127.0.0.1/write', methods = ['GET'], networks = ['127.0.0.0/8'] }",
+        ),
+    ];
+    for (items, method, url, address, expected) in rows {
+        let target = Target::new(method, url).unwrap_or_else(|error| panic!("{url}: {error}"));
+        let address = address.parse().unwrap();
+        let before = grants(items);
+        assert!(!goes(&before, &target, address), "{url} is granted already");
+        let line = before.cure(&target);
+        assert_eq!(line.replace('"', "'"), format!("http = [{expected}]"), "{url}");
+        assert!(goes(&grants(&[items, &[item(&line)]].concat()), &target, address), "{url}: {line}");
+    }
+}
+
+#[test]
+fn following_the_cure_of_an_address_lets_the_request_go_there() {
+    for (granted, url, address, expected) in [
+        (
+            "'https://wiki.example'",
+            "https://wiki.example/x",
+            "10.1.2.3",
+            "{ url = 'https://wiki.example', networks = ['10.1.2.3/32'] }",
+        ),
+        (
+            "{ url = 'http://*:81/api', methods = ['GET', 'PUT'], networks = ['192.168.0.0/16'] }",
+            "http://localhost:81/api/x",
+            "127.0.0.1",
+            "{ url = 'http://localhost:81/api', methods = ['GET', 'PUT'], networks = ['192.168.0.0/16', '127.0.0.1/32'] }",
+        ),
+        (
+            "'https://*'",
+            "https://a.example/",
+            "64:ff9b::a00:1",
+            "{ url = 'https://a.example', networks = ['64:ff9b::a00:1/128'] }",
+        ),
+        (
+            "'https://*'",
+            "https://a.example/",
+            "fd00::7",
+            "{ url = 'https://a.example', networks = ['fd00::7/128'] }",
+        ),
+    ] {
+        let (target, address) = (Target::new("GET", url).unwrap(), address.parse().unwrap());
+        let before = grants(&[granted]);
+        assert!(before.http[0].covers(&target) && !goes(&before, &target, address), "{url}");
+        let line = before.http[0].cure(&target.origin(), address);
+        assert_eq!(line.replace('"', "'"), format!("http = [{expected}]"), "{url}");
+        assert!(goes(&grants(&[granted, item(&line)]), &target, address), "{url}: {line}");
+    }
+}
+
+#[test]
+fn a_cure_is_short_however_long_the_request() {
+    let before = grants(&["'https://a.example/read'"]);
+    let long = Target::new("GET", &format!("https://a.example/b/{}", "c".repeat(2_000))).unwrap();
+    assert_eq!(before.cure(&long), "http = [{ url = \"https://a.example/b\", methods = [\"GET\"] }]");
+    let method = "M".repeat(64);
+    let networks: Vec<String> = (0..64).map(|at| format!("'10.{at}.0.0/16'")).collect();
+    let many = format!("{{ url = 'https://a.example/read', networks = [{}] }}", networks.join(", "));
+    let line = grants(&[&many]).http[0].cure(&long.origin(), "192.168.0.1".parse().unwrap());
+    assert!(line.len() <= LONGEST, "{line}");
+    let target = Target::new(&method, "https://a.example/write").unwrap();
+    assert!(grants(&["'https://a.example/read'"]).cure(&target).contains(&method));
+}
+
+/// What `check` says of an item of `http`.
+fn hint(item: &str) -> String {
+    let problems = read(item).problems;
+    // The file isn't there, either.
+    let hints = problems.iter().filter(|problem| !problem.message.contains("x.wasm"));
+    hints.filter_map(|problem| problem.hint.clone()).next().unwrap_or_default()
+}
+
+/// What stands between the first pair of these marks.
+fn between(text: &str, mark: char) -> Option<&str> {
+    let (_, rest) = text.split_once(mark)?;
+    rest.split_once(mark).map(|(inside, _)| inside)
+}
+
+#[test]
+fn following_what_check_says_of_a_grant_ends_in_one_that_is_taken() {
+    // The host or URL that is written in place of the one that is wrong.
+    for (wrong, right) in [
+        ("example.com", "https://example.com"),
+        ("http://0x7f.1", "127.0.0.1"),
+        ("http://[::ffff:10.0.0.1]", "10.0.0.1"),
+        ("http://::1", "[::1]"),
+        ("https://.example.com", "*.example.com"),
+        ("https://example.com/api/*", "/api"),
+        ("https:/example.com", "https://"),
+    ] {
+        let hint = hint(&format!("'{wrong}'"));
+        let told = between(&hint, '`').or_else(|| between(&hint, '"'));
+        assert_eq!(told, Some(right), "{wrong}: {hint}");
+    }
+    // The whole item.
+    for wrong in
+        ["'http://10.0.0.1'", "'http://[::1]:81'", "'http://localhost:81'", "'https://169.254.169.254/x'"]
+    {
+        let hint = hint(wrong);
+        let told = between(&hint, '`').unwrap_or_else(|| panic!("{wrong}: {hint}"));
+        assert!(!grants(&[told]).http[0].networks.is_empty(), "{wrong}: {hint}");
+    }
+    for (wrong, network) in [
+        ("'https://10.0.0.0/8'", "10.0.0.0/8"),
+        ("{ url = 'http://[fd00::]/8' }", "fd00::/8"),
+        ("'http://192.168.1.0/24/'", "192.168.1.0/24"),
+    ] {
+        let hint = hint(wrong);
+        let told = between(&hint.replace("`url`", "url"), '`').map(str::to_owned).unwrap_or_default();
+        assert_eq!(told, format!("networks = [\"{network}\"]"), "{wrong}: {hint}");
+        assert!(
+            grants(&[&format!("{{ url = 'https://wiki.example', {told} }}")]).http[0].networks.len() == 1
+        );
+    }
+}
