@@ -26,6 +26,8 @@ mod errors;
 /// Files in granted directories.
 #[cfg(unix)]
 mod filesystem;
+/// The plugin `fetch`, and the web server that it reads.
+mod fetch;
 /// The order of modules, and which of them may speak of which library.
 mod floors;
 /// Nothing reaches a guest that wasn't granted.

@@ -115,7 +115,10 @@ impl request::Host for State {
 /// none.
 fn not_granted(granted: &std::collections::BTreeSet<ClientFeature>, name: &str) -> Option<ClientFeature> {
     let first = name.split('.').next().unwrap_or_default();
-    ClientFeature::ALL.into_iter().find(|feature| feature.as_str() == first).filter(|feature| !granted.contains(feature))
+    ClientFeature::ALL
+        .into_iter()
+        .find(|feature| feature.as_str() == first)
+        .filter(|feature| !granted.contains(feature))
 }
 
 /// Ready once the caller has lost interest.

@@ -1,14 +1,19 @@
 //! A web server that plugins send requests to: in the clear or by TLS, and with ways to behave badly.
 //!
-//! What it answers is in the path: `/hello`, `/echo` (the request as it came), `/bytes/N`, `/redirect?URL`; and
-//! `/hang`, `/stall`, `/flood`, `/heads` (a head without end), `/many-headers`, `/short`, `/cut`, `/upgrade`, `/early` (an
-//! answer before the body was read), `/leave` (closes the connection after an answer that says nothing of it).
+//! What it answers is in the path: what was [put](Remote::put) there; `/hello`, `/echo` (the request as it came),
+//! `/bytes/N`, `/redirect?URL`; and `/hang`, `/stall`, `/drip` (byte by byte without end), `/flood`, `/heads` (a head
+//! without end), `/announce` (announces an answer without end), `/hints` (announces it a few times), `/many-headers`,
+//! `/short`, `/cut`, `/upgrade`, `/early` (an answer before the body was read), `/leave` (closes the connection after an
+//! answer that says nothing of it), `/poison` (an answer to a request that nobody made follows), `/bare` (no head at all),
+//! `/folded` (a header on two lines), `/both` (two lengths), `/split` (a header with a line's end in it).
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::crypto::ring;
@@ -57,6 +62,8 @@ struct State {
     connections: AtomicUsize,
     open: AtomicUsize,
     seen: Mutex<Vec<Seen>>,
+    /// Headers and bodies, by path.
+    pages: Mutex<BTreeMap<String, (String, Vec<u8>)>>,
     ended: AtomicBool,
 }
 
@@ -160,6 +167,16 @@ impl Remote {
         self.authority.as_deref().expect("it serves by TLS")
     }
 
+    /// Puts something at a path, with headers such as `Content-Type: text/html`.
+    ///
+    /// # Panics
+    /// Never, unless a connection did.
+    pub fn put(&self, path: &str, headers: &[&str], body: impl Into<Vec<u8>>) {
+        let headers = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let mut pages = self.state.pages.lock().expect("no connection panics while it holds this");
+        pages.insert(path.to_owned(), (headers, body.into()));
+    }
+
     /// How many connections there have been.
     #[must_use]
     pub fn connections(&self) -> usize {
@@ -222,7 +239,12 @@ fn converse(state: &State, connection: usize, stream: Box<dyn Stream>) -> io::Re
         let body = if is_read { body(&mut stream, &head)? } else { Vec::new() };
         let seen = Seen { connection, head, body: String::from_utf8_lossy(&body).into_owned() };
         state.seen.lock().expect("no connection panics while it holds this").push(seen.clone());
-        if !answer(&mut stream, &path, &seen)? {
+        let page = state.pages.lock().expect("no connection panics while it holds this").get(&path).cloned();
+        let goes_on = match page {
+            Some((headers, body)) => whole(&mut stream, &seen, "200 OK", &headers, &body)?,
+            None => answer(&mut stream, &path, &seen)?,
+        };
+        if !goes_on {
             return Ok(());
         }
     }
@@ -264,18 +286,26 @@ fn body(stream: &mut BufReader<Box<dyn Stream>>, head: &str) -> io::Result<Vec<u
     Ok(body)
 }
 
+/// Answers properly.
+fn whole(
+    stream: &mut BufReader<Box<dyn Stream>>,
+    seen: &Seen,
+    status: &str,
+    headers: &str,
+    body: &[u8],
+) -> io::Result<bool> {
+    let out = stream.get_mut();
+    write!(out, "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len())?;
+    if !seen.line().starts_with("HEAD ") {
+        out.write_all(body)?;
+    }
+    out.flush().map(|()| true)
+}
+
 /// Answers; does the connection go on?
 fn answer(stream: &mut BufReader<Box<dyn Stream>>, path: &str, seen: &Seen) -> io::Result<bool> {
     let (name, rest) = path.split_once('?').unwrap_or((path, ""));
-    let is_head = seen.line().starts_with("HEAD ");
-    let mut whole = |status: &str, headers: &str, body: &[u8]| {
-        let out = stream.get_mut();
-        write!(out, "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len())?;
-        if !is_head {
-            out.write_all(body)?;
-        }
-        out.flush().map(|()| true)
-    };
+    let mut whole = |status: &str, headers: &str, body: &[u8]| whole(stream, seen, status, headers, body);
     match name {
         "/echo" => whole("200 OK", "", format!("{}\r\n{}", seen.head, seen.body).as_bytes()),
         "/redirect" => whole("302 Found", &format!("Location: {rest}\r\n"), b""),
@@ -285,34 +315,55 @@ fn answer(stream: &mut BufReader<Box<dyn Stream>>, path: &str, seen: &Seen) -> i
             let headers: String = (0..1_000).map(|at| format!("X-{at}: x\r\n")).collect();
             whole("200 OK", &headers, b"hello")
         }
-        "/hang" => silent(stream),
-        "/stall" => {
-            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")?;
-            stream.get_mut().flush()?;
-            silent(stream)
-        }
-        "/short" => {
-            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")?;
-            stream.get_mut().flush().map(|()| false)
-        }
-        "/cut" => stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Le").map(|()| false),
-        "/upgrade" => {
-            let head = b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n";
-            stream.get_mut().write_all(head)?;
-            silent(stream)
-        }
-        "/flood" => {
-            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
-            endless(stream, &format!("4000\r\n{}\r\n", "x".repeat(0x4000)))
-        }
-        "/heads" => {
-            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\n")?;
-            endless(stream, &format!("X-More: {}\r\n", "x".repeat(1_000)))
-        }
+        "/hang" | "/stall" | "/short" | "/cut" | "/upgrade" | "/flood" | "/drip" | "/heads" | "/announce"
+        | "/hints" | "/poison" | "/bare" | "/folded" | "/both" | "/split" => misbehave(stream, name),
         name => match name.strip_prefix("/bytes/").and_then(|count| count.parse().ok()) {
             Some(count) => whole("200 OK", "", &vec![b'x'; count]),
             None => whole("200 OK", "X-Remote: yes\r\n", b"hello"),
         },
+    }
+}
+
+/// Answers as no server should; does the connection go on?
+fn misbehave(stream: &mut BufReader<Box<dyn Stream>>, name: &str) -> io::Result<bool> {
+    let mut says = |text: &str| stream.get_mut().write_all(text.as_bytes());
+    match name {
+        "/stall" | "/short" => says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")?,
+        "/cut" => says("HTTP/1.1 200 OK\r\nContent-Le")?,
+        "/upgrade" => {
+            says("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")?;
+        }
+        "/flood" | "/drip" => says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?,
+        "/heads" => says("HTTP/1.1 200 OK\r\n")?,
+        "/hints" => {
+            says("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")?;
+            says("HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?;
+        }
+        "/poison" => {
+            says("HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")?;
+        }
+        "/bare" => says("hello")?,
+        "/folded" => says("HTTP/1.1 200 OK\r\nX-Two: one\r\n two\r\nContent-Length: 5\r\n\r\nhello")?,
+        "/both" => {
+            says("HTTP/1.1 200 OK\r\nContent-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+            says("5\r\nhello\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")?;
+        }
+        "/split" => says("HTTP/1.1 200 OK\r\nX-One: a\rX-Two: b\r\nContent-Length: 5\r\n\r\nhello")?,
+        _ => {}
+    }
+    stream.get_mut().flush()?;
+    match name {
+        "/flood" => endless(stream, &format!("4000\r\n{}\r\n", "x".repeat(0x4000))),
+        "/heads" => endless(stream, &format!("X-More: {}\r\n", "x".repeat(1_000))),
+        "/announce" => endless(stream, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+        "/drip" => loop {
+            stream.get_mut().write_all(b"1\r\nx\r\n")?;
+            stream.get_mut().flush()?;
+            thread::sleep(Duration::from_millis(10));
+        },
+        "/short" | "/cut" | "/bare" => Ok(false),
+        "/hints" | "/poison" | "/folded" | "/both" | "/split" => Ok(true),
+        _ => silent(stream),
     }
 }
 

@@ -28,9 +28,18 @@ impl Workspace {
 
     fn expand(text: &str) -> String {
         let mut text = text.to_owned();
-        for name in
-            ["time", "everything", "filesystem", "memory", "statistics", "text", "zoo", "keeper", "speaker"]
-        {
+        for name in [
+            "time",
+            "everything",
+            "fetch",
+            "filesystem",
+            "memory",
+            "statistics",
+            "text",
+            "zoo",
+            "keeper",
+            "speaker",
+        ] {
             let mark = format!("@{name}@");
             if text.contains(&mark) {
                 text = text.replace(&mark, &component(name).display().to_string());
