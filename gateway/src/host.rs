@@ -58,7 +58,7 @@ pub use self::folder::FolderError;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use self::fuzz::{Hear, fuzz_answer, fuzz_manifest};
-pub use self::http::{CaError, Options as OutgoingOptions};
+pub use self::http::{CaError, Options as OutgoingOptions, Requests};
 pub use self::plugin::WasmPlugin;
 pub use self::read::Candidate;
 
@@ -188,6 +188,12 @@ impl WasmHost {
     #[must_use]
     pub fn idle(&self) -> BTreeMap<PluginId, u32> {
         self.shared.waiting.counts()
+    }
+
+    /// What became of the requests that each plugin wanted to send, since it came.
+    #[must_use]
+    pub fn requests(&self) -> BTreeMap<PluginId, Requests> {
+        self.shared.outlet.requests()
     }
 
     /// Ends the instances that wait for their next call.

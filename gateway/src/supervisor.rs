@@ -20,7 +20,7 @@ use moongate_core::names::PluginId;
 use tokio::sync::{self, mpsc};
 use tokio::task::JoinHandle;
 
-use crate::host::{Gauges, HostError, HostOptions, Inbox, OutgoingOptions, WasmHost};
+use crate::host::{Gauges, HostError, HostOptions, Inbox, OutgoingOptions, Requests, WasmHost};
 
 mod attend;
 mod backoff;
@@ -306,6 +306,12 @@ impl Supervisor {
     #[must_use]
     pub fn idle(&self) -> BTreeMap<PluginId, u32> {
         self.host.idle()
+    }
+
+    /// What became of the requests that each plugin wanted to send.
+    #[must_use]
+    pub fn requests(&self) -> BTreeMap<PluginId, Requests> {
+        self.host.requests()
     }
 
     /// Ends the instances that wait for their next call: there will be none.

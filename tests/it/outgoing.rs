@@ -130,6 +130,37 @@ fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
 }
 
 #[test]
+fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!(
+        "http = [{{ url = \"{}/mine\", methods = [\"MOVE\", \"GET\"], networks = [\"127.0.0.0/8\"] }}]",
+        remote.origin()
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut moved = |to: &str| {
+        let destination = format!("Destination: {to}");
+        let asked = json!({ "url": remote.url("/mine/a"), "method": "MOVE", "headers": [destination] });
+        request(&mut stdio, asked)["refused"].clone()
+    };
+    for to in ["/mine/b".to_owned(), remote.url("/mine/b")] {
+        assert_eq!(moved(&to), Value::Null, "{to}");
+    }
+    for to in [
+        "/other",
+        "/mine/../other",
+        "/mine/%2e%2e/other",
+        "http://localhost/mine/b",
+        "https://a.example/mine",
+    ] {
+        assert_eq!(moved(to), "HttpRequestDenied", "{to}");
+    }
+    for to in ["mine/b", "", "//a.example/mine", "ftp://a.example/mine"] {
+        assert_eq!(moved(to), "HttpRequestUriInvalid", "{to}");
+    }
+    assert_eq!(remote.seen().len(), 2);
+}
+
+#[test]
 fn addresses_in_odd_spellings_are_what_they_are() {
     let remote = Remote::start();
     let port = remote.address().port();
@@ -207,37 +238,42 @@ fn redirects_are_the_plugins_own_and_checked_anew() {
 
 #[test]
 fn the_gateways_own_listeners_are_never_reached() {
+    let remote = Remote::start();
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
     );
     let http = Http::start(&workspace);
+    let get = |url: &str| {
+        let got = http.call("zoo_http_request", json!({ "request": { "url": url } }));
+        got["result"]["structuredContent"].clone()
+    };
     let admin = http.admin().address();
-    let mut grants = Vec::new();
+    let mut grants = vec![format!("{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}", remote.origin())];
+    let mut urls = Vec::new();
     for address in [http.address(), admin] {
+        let local = format!("http://localhost:{}", address.port());
         grants.push(format!("{{ url = \"http://{address}\", networks = [\"127.0.0.0/8\"] }}"));
-        grants.push(format!(
-            "{{ url = \"http://localhost:{}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}",
-            address.port()
-        ));
+        grants.push(format!("{{ url = \"{local}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}"));
+        urls.extend([format!("http://{address}/"), format!("{local}/")]);
+    }
+    // Without a grant nobody is told to write one, and with one it is the same.
+    for url in &urls {
+        assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
     }
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     let granted = format!("[plugins.zoo.allow]\nhttp = [{}]\n[http]", grants.join(", "));
     workspace.write("gateway.toml", text.replace("[http]", &granted));
-    for address in [http.address(), admin] {
-        for host in [address.ip().to_string(), "localhost".to_owned()] {
-            let url = format!("http://{host}:{}/", address.port());
-            let mut got = Value::Null;
-            until("the new grants hold", || {
-                got = http.call("zoo_http_request", json!({ "request": { "url": url } }));
-                got["result"]["structuredContent"]["refused"] != "HttpRequestDenied"
-            });
-            assert_eq!(
-                got["result"]["structuredContent"]["refused"], "DestinationIpProhibited",
-                "{url}: {got}"
-            );
-        }
+    until("the new grants hold", || get(&remote.url("/hello"))["status"] == 200);
+    for url in &urls {
+        assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
     }
-    http.logged("where this gateway listens, which can't be granted");
+    http.logged("this gateway's own listener, which can't be granted");
+    let own = http.log().lines().filter(|line| line.contains("own listener")).count();
+    assert!(
+        own > 0 && !http.log().contains("isn't granted; `http = [{ url = \"http://localhost"),
+        "{}",
+        http.log()
+    );
 }
 
 /// A table for two plugins that are the zoo.
@@ -324,8 +360,26 @@ fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
         "te",
         "trailer",
         "http2-settings",
+        "expect",
+        // A plugin is no proxy, and stands for no other request than its own.
+        "via",
+        "Forwarded",
+        "X-Forwarded-For",
+        "x-forwarded-host",
+        "X_Forwarded_Proto",
+        "x-real-ip",
+        "Proxy",
+        "X-HTTP-Method-Override",
+        "x_http_method_override",
+        "X-HTTP-Method",
+        "X-Method-Override",
+        "X-Original-URL",
+        "X-Rewrite-URL",
     ] {
         assert_eq!(header(name, "x"), "refused: HeaderError::Forbidden", "{name}");
+    }
+    for name in ["date", "cookie", "authorization", "origin", "x-forward"] {
+        assert_eq!(header(name, "x"), "taken", "{name}");
     }
     for (name, value) in [
         ("x", "a\r\nhost: other"),
@@ -354,6 +408,93 @@ fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
     assert!(remote.seen().iter().all(|seen| seen.body == "hello"), "{:?}", remote.seen());
     let flood = stdio.call("zoo_http_headers_flood", json!({}));
     assert_eq!(flood["result"]["isError"], true, "{flood}");
+}
+
+#[test]
+fn what_a_plugin_passes_on_of_an_answer_holds_nothing_that_it_could_not_say() {
+    let remote = Remote::start();
+    let told =
+        ["Via: 1.1 a", "X-Forwarded-For: 10.0.0.1", "X-HTTP-Method-Override: DELETE", "TE: x", "X-Own: b"];
+    remote.put("/told", &told, "hello");
+    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    // Of an answer only what frames it is kept back.
+    let headers = get(&mut stdio, &remote.url("/told"))["headers"].to_string();
+    assert!(headers.contains("via: 1.1 a") && !headers.contains("te: x"), "{headers}");
+    let passed = json!({ "from": remote.url("/told"), "to": remote.url("/echo") });
+    let answer = stdio.call("zoo_http_pass_on", passed);
+    assert_eq!(answer["result"]["structuredContent"]["status"], 200, "{answer}");
+    let head = remote.last().head;
+    assert!(head.contains("x-own: b\r\n"), "{head}");
+    assert!(["via", "forwarded", "override", "te: "].iter().all(|name| !head.contains(name)), "{head}");
+}
+
+/// What a request lacks, as `moongate call --explain` has it: nothing if it goes through.
+#[track_caller]
+fn cure(workspace: &Workspace, request: &Value) -> Option<String> {
+    let request = format!("request={request}");
+    let output = workspace.run(&["call", "zoo_http_request", &request, "--explain", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let lacked = document["grants"]["lacked"].as_array().unwrap_or_else(|| panic!("{document}")).clone();
+    let [one] = &lacked[..] else {
+        assert!(lacked.is_empty() && document.to_string().contains("hello"), "{document}");
+        return None;
+    };
+    Some(one["cure"].as_str().unwrap_or_else(|| panic!("{document}")).to_owned())
+}
+
+#[test]
+fn following_the_hint_of_a_refusal_once_lets_the_request_through() {
+    let remote = Remote::start();
+    let port = remote.address().port();
+    let granted = |rest: &str| {
+        format!("{{ url = \"http://127.0.0.1:{port}/read\", networks = [\"127.0.0.0/8\"]{rest} }}")
+    };
+    for (grant, method, url) in [
+        (String::new(), "GET", format!("http://127.0.0.1:{port}/hello")),
+        (String::new(), "POST", format!("http://localhost:{port}/hello")),
+        (String::new(), "GET", format!("http://[::ffff:127.0.0.1]:{port}/hello")),
+        (String::new(), "GET", format!("http://0x7f.1:{port}/hello")),
+        (granted(""), "GET", format!("http://127.0.0.1:{port}/write?secret=1")),
+        (granted(", methods = [\"GET\"]"), "POST", format!("http://127.0.0.1:{port}/read/more")),
+        (granted(""), "GET", format!("http://127.0.0.1:{port}/a/%2e%2e%2fb")),
+        (format!("\"http://*:{port}\""), "GET", format!("http://localhost:{port}/hello")),
+    ] {
+        let request = json!({ "url": url, "method": method });
+        let cure =
+            cure(&zoo(&format!("http = [{grant}]")), &request).unwrap_or_else(|| panic!("{url}: granted"));
+        assert!(!cure.contains("secret"), "{cure}");
+        let item = cure.strip_prefix("http = [").and_then(|cure| cure.strip_suffix(']')).unwrap();
+        let both = if grant.is_empty() { item.to_owned() } else { format!("{grant}, {item}") };
+        let workspace = zoo(&format!("http = [{both}]"));
+        let check = workspace.run(&["check"]);
+        assert!(check.status.success(), "{cure}: {check:?}");
+        assert_eq!(self::cure(&workspace, &request), None, "{url}: {cure}");
+    }
+}
+
+#[test]
+fn what_became_of_requests_is_counted() {
+    let remote = Remote::start();
+    let workspace = Workspace::new(&format!(
+        "[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{}\n\
+         [plugins.zoo.limits]\nrequests = 3\n",
+        all_of(&remote)
+    ));
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let count = |outcome: &str| {
+        let name = format!(r#"moongate_outgoing_requests_total{{plugin="zoo",outcome="{outcome}"}}"#);
+        admin.metric(&name)
+    };
+    assert_eq!((count("sent"), count("refused"), count("failed")), (Some(0.0), Some(0.0), Some(0.0)));
+    for url in
+        [remote.url("/hello"), remote.url("/bytes/9"), "https://example.com/".to_owned(), remote.url("/cut")]
+    {
+        let _ = http.call("zoo_http_request", json!({ "request": { "url": url } }));
+    }
+    assert_eq!((count("sent"), count("refused"), count("failed")), (Some(2.0), Some(1.0), Some(1.0)));
+    let _ = http.call("zoo_http_many", json!({ "url": remote.url("/hello") }));
+    assert_eq!((count("sent"), count("refused"), count("failed")), (Some(5.0), Some(2.0), Some(1.0)));
 }
 
 #[test]

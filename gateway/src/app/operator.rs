@@ -63,6 +63,7 @@ impl Operator {
                     gauges: supervisor.gauges(),
                     generations: supervisor.generations(),
                     idle: supervisor.idle(),
+                    requests: supervisor.requests(),
                     loads: supervisor.gate().loads(),
                     clients: server.gauges(),
                 })

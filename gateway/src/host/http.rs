@@ -7,14 +7,17 @@
 //!
 //! [`Outlet`] is what all plugins share, [`Sender`] belongs to one plugin under one table, [`Outgoing`] to one call.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderName, Request, Response};
-use moongate_core::config::PluginConfig;
+use moongate_core::config::{PluginConfig, Reserved};
+use moongate_core::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ClientConfig;
+use wasmtime::component::ResourceTable;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::uses::Uses;
@@ -24,19 +27,25 @@ mod budget;
 mod check;
 mod connect;
 mod failure;
+mod held;
 pub(super) mod linker;
 mod own;
 mod pool;
+mod preface;
 mod resolve;
 mod send;
+mod tally;
 mod tls;
 
 use budget::Budget;
+use held::Held;
 use own::Own;
 use pool::Pool;
 use resolve::{Resolver, System};
+use tally::{Tallies, Tally};
 use tls::Roots;
 
+pub use tally::Requests;
 pub use tls::CaError;
 
 /// The most that the headers of one request may take: names, values, and what keeping them costs, in bytes.
@@ -59,6 +68,7 @@ pub(super) struct Outlet {
     resolver: Arc<dyn Resolver>,
     own: Own,
     roots: Roots,
+    tallies: Tallies,
 }
 
 impl Outlet {
@@ -68,10 +78,15 @@ impl Outlet {
         Self::resolving(options, Arc::new(System))
     }
 
+    /// What became of the requests of each plugin.
+    pub(super) fn requests(&self) -> BTreeMap<PluginId, Requests> {
+        self.tallies.all()
+    }
+
     fn resolving(options: Options, resolver: Arc<dyn Resolver>) -> Result<Arc<Self>, CaError> {
         let Options { own, ca_file } = options;
         let roots = Roots::new(ca_file.as_deref())?;
-        Ok(Arc::new(Self { resolver, own: Own::new(own), roots }))
+        Ok(Arc::new(Self { resolver, own: Own::new(own), roots, tallies: Tallies::default() }))
     }
 }
 
@@ -84,13 +99,15 @@ pub(super) struct Sender {
     tls: OnceLock<Arc<ClientConfig>>,
     /// Whose certificates the operator was told of.
     told: tls::Told,
+    tally: Arc<Tally>,
 }
 
 impl Sender {
     pub(super) fn new(outlet: Arc<Outlet>, config: Arc<PluginConfig>) -> Arc<Self> {
         let (pool, tls, told) = (Arc::default(), OnceLock::new(), tls::Told::default());
         let lookups = Arc::new(Semaphore::new(resolve::AT_ONCE));
-        Arc::new(Self { outlet, config, pool, lookups, tls, told })
+        let tally = outlet.tallies.of(&config.id);
+        Arc::new(Self { outlet, config, pool, lookups, tls, told, tally })
     }
 
     /// The same under another table: no connection goes with it.
@@ -103,13 +120,22 @@ impl Sender {
 pub(super) struct Outgoing {
     sender: Arc<Sender>,
     budget: Arc<Budget>,
+    held: Held,
     uses: Uses,
 }
 
 impl Outgoing {
     pub(super) fn new(sender: Arc<Sender>, uses: Uses) -> Self {
         let budget = Budget::new(&sender.config.limits, uses.clone());
-        Self { sender, budget, uses }
+        Self { sender, budget, held: Held::default(), uses }
+    }
+
+    /// Something of a request or an answer is about to be kept in the table.
+    ///
+    /// # Errors
+    /// With all that is kept there already it is too much.
+    pub(super) fn holds(&mut self, table: &mut ResourceTable, bytes: usize) -> wasmtime::Result<()> {
+        self.held.more(table, bytes)
     }
 
     /// Lets go of the call that made them. None runs any more.
@@ -125,7 +151,7 @@ type Beside = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 impl WasiHttpHooks for Outgoing {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
-        Arc::new(is_forbidden)
+        Arc::new(is_hidden)
     }
 
     fn send_request(
@@ -135,14 +161,15 @@ impl WasiHttpHooks for Outgoing {
         _: Beside,
     ) -> Answering {
         // Counted here and not in the task, so that a guest can't have more begun than it may.
-        let ticket = match self.budget.begin() {
-            Ok(ticket) => ticket,
-            Err(refused) => return Box::new(async move { Err(refused) }),
-        };
+        let (begun, fate) = (self.budget.begin(), self.sender.tally.begin());
         let (sender, uses) = (Arc::clone(&self.sender), self.uses.clone());
         Box::new(async move {
-            let answer = sender.send(request, options.unwrap_or_default(), ticket, &uses).await?;
-            Ok((answer, Box::new(async { Ok(()) }) as Beside))
+            let answer = match begun {
+                Ok(ticket) => sender.send(request, options.unwrap_or_default(), ticket, &uses).await,
+                Err(refused) => Err(refused),
+            };
+            fate.ends(&answer);
+            Ok((answer?, Box::new(async { Ok(()) }) as Beside))
         })
     }
 
@@ -151,10 +178,9 @@ impl WasiHttpHooks for Outgoing {
     }
 }
 
-/// Headers that only the gateway sets: how a message is framed, where it goes, and what holds for one connection.
-fn is_forbidden(name: &HeaderName) -> bool {
-    const MORE: [HeaderName; 2] = [http::header::TE, http::header::TRAILER];
-    wasmtime_wasi_http::DEFAULT_FORBIDDEN_HEADERS.contains(name) || MORE.contains(name)
+/// Headers of answers that no plugin sees: those that hold for the connection alone, which isn't the plugin's.
+fn is_hidden(name: &HeaderName) -> bool {
+    Reserved::of(name.as_str()) == Some(Reserved::Framing)
 }
 
 #[cfg(test)]

@@ -153,6 +153,14 @@ fn headers() -> WasiHttpCtx {
 }
 
 impl State {
+    /// Something of a request or an answer is about to be kept here.
+    ///
+    /// # Errors
+    /// With all that is kept already it is too much.
+    pub(super) fn holds(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        self.outgoing.holds(&mut self.table, bytes)
+    }
+
     /// Says what there is to say at the end of a call.
     fn finish(&mut self) {
         match self.budget.refused {

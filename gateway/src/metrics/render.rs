@@ -17,7 +17,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::host::{Gauges, WASMTIME_VERSION};
+use crate::host::{Gauges, Requests, WASMTIME_VERSION};
 use crate::supervisor::status::{PluginState, Reloads, Status};
 
 use super::process::Usage;
@@ -34,6 +34,8 @@ pub struct Snapshot<'a> {
     pub generations: BTreeMap<PluginId, u32>,
     /// How many instances of each plugin wait for their next call.
     pub idle: BTreeMap<PluginId, u32>,
+    /// What became of the requests of each plugin that can send some.
+    pub requests: BTreeMap<PluginId, Requests>,
     /// How many calls run and wait.
     pub loads: Vec<(PluginId, Load)>,
     /// Who is there.
@@ -73,6 +75,7 @@ impl Metrics {
         let mut scrape = Scrape::default();
         self.counted(&mut scrape);
         plugins(&mut scrape, snapshot);
+        requests(&mut scrape, snapshot);
         let peaks = catalog.members().iter();
         let peaks = peaks.filter_map(|member| Some((member.id().as_str(), member.plugin().peak_memory()?)));
         scrape.gauges(
@@ -231,6 +234,21 @@ fn plugins(scrape: &mut Scrape, snapshot: &Snapshot<'_>) {
         states[at].1 += 1;
     }
     scrape.gauges("moongate_plugins", "Plugins of the configuration, by state.", by("state", states));
+}
+
+/// What plugins asked of other servers.
+fn requests(scrape: &mut Scrape, snapshot: &Snapshot<'_>) {
+    let counts = snapshot.requests.iter().flat_map(|(plugin, counts)| {
+        let &Requests { sent, refused, failed } = counts;
+        [("sent", sent), ("refused", refused), ("failed", failed)].map(|(outcome, count)| {
+            (vec![("plugin", plugin.to_string()), ("outcome", outcome.to_owned())], count)
+        })
+    });
+    scrape.add(
+        "moongate_outgoing_requests",
+        "Requests of plugins to other servers: answered, refused by the gateway, or without an answer.",
+        Samples::Counts(counts.collect()),
+    );
 }
 
 /// Changes of plugins and of the configuration.

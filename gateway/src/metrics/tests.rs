@@ -10,7 +10,7 @@ use moongate_core::dispatch::{Ended, Observer as _};
 use moongate_core::gate::Load;
 use moongate_core::server::Observer as _;
 
-use crate::host::Gauges;
+use crate::host::{Gauges, Requests};
 use crate::supervisor::status::{
     ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Watching,
 };
@@ -70,6 +70,7 @@ fn render(metrics: &Metrics, status: &Status) -> String {
         gauges: Gauges { calls: 1, generations: 1, idle: 3, instances: 2, memories: 3, tables: 4, stacks: 5 },
         generations: BTreeMap::from([(id("a"), 2)]),
         idle: BTreeMap::from([(id("a"), 3)]),
+        requests: BTreeMap::from([(id("a"), Requests { sent: 9, refused: 8, failed: 7 })]),
         loads: vec![
             (id("a"), Load { running: 3, waiting: 4 }),
             (id("left"), Load { running: 1, waiting: 0 }),
@@ -119,6 +120,7 @@ moongate_catalog_items gauge kind
 moongate_config_last_reload_success_timestamp_seconds gauge
 moongate_config_last_reload_successful gauge
 moongate_listen_streams gauge
+moongate_outgoing_requests counter outcome plugin
 moongate_plugin_call_duration_seconds histogram le plugin
 moongate_plugin_calls counter kind outcome plugin tool
 moongate_plugin_calls_waiting gauge plugin
@@ -185,6 +187,9 @@ fn what_is_known_is_told() {
             ],
             1.0,
         ),
+        ("moongate_outgoing_requests_total", &[("plugin", "a"), ("outcome", "sent")], 9.0),
+        ("moongate_outgoing_requests_total", &[("plugin", "a"), ("outcome", "refused")], 8.0),
+        ("moongate_outgoing_requests_total", &[("plugin", "a"), ("outcome", "failed")], 7.0),
         ("moongate_plugin_instances", &[("plugin", "a")], 3.0),
         ("moongate_plugin_instances", &[("plugin", "b")], 0.0),
         ("moongate_plugin_instances", &[("plugin", "left")], 1.0),

@@ -73,7 +73,8 @@ pub enum HttpError {
         /// How much is allowed, in bytes.
         limit: u64,
     },
-    /// The call has as many requests in flight as the operator allows, or has made as many as it may.
+    /// The call has as many requests in flight as the operator allows. (One that has made all that it may gets
+    /// [`Self::Other`], which says so.)
     TooManyRequests {
         /// The origin.
         origin: String,
@@ -152,8 +153,8 @@ impl fmt::Display for HttpError {
             }
             Self::TooManyRequests { origin } => write!(
                 f,
-                "the request to `{origin}` is one too many; `requests` and `requests_at_once` below \
-                 `[plugins.<name>.limits]` in `gateway.toml` say how many a call may make"
+                "the request to `{origin}` is one too many at the same time; `requests_at_once` below \
+                 `[plugins.<name>.limits]` in `gateway.toml` says how many a call may have"
             ),
             Self::Limit { origin, reason } => {
                 write!(f, "the request to `{origin}` ended at a limit: {reason}")

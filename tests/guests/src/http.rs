@@ -242,3 +242,64 @@ pub(crate) fn headers_flood() -> u32 {
     }
     taken
 }
+
+/// Makes what belongs to requests and sends none of it, until so many are there: headers, requests, requests with long
+/// paths or with bodies, or copies of headers that are changed. `dropped` keeps nothing.
+pub(crate) fn hoard(what: &str, count: u32) -> String {
+    let full = || -> Result<Fields, String> {
+        let headers = Fields::new();
+        for at in 0..20 {
+            headers.append(&format!("x-{at}"), &[b'x'; 1_000]).map_err(told)?;
+        }
+        Ok(headers)
+    };
+    let path = format!("/{}", "p".repeat(60_000));
+    let hoarded = || -> Result<usize, String> {
+        let (mut headers, mut requests, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+        let first = full()?;
+        for _ in 0..count {
+            match what {
+                "headers" => headers.push(full()?),
+                "copies" => {
+                    let copy = first.clone();
+                    copy.append("x-more", b"x").map_err(told)?;
+                    headers.push(copy);
+                }
+                "requests" => requests.push(OutgoingRequest::new(full()?)),
+                "paths" => {
+                    let request = OutgoingRequest::new(Fields::new());
+                    request
+                        .set_path_with_query(Some(&path))
+                        .map_err(|()| "the path can't be set".to_owned())?;
+                    requests.push(request);
+                }
+                "bodies" => {
+                    let request = OutgoingRequest::new(Fields::new());
+                    let body = request.body().map_err(|()| "no body".to_owned())?;
+                    let stream = body.write().map_err(|()| "no stream".to_owned())?;
+                    stream.check_write().map_err(told)?;
+                    stream.write(&[b'x'; 4_096]).map_err(told)?;
+                    drop(stream);
+                    requests.push(request);
+                    bodies.push(body);
+                }
+                "dropped" => drop(OutgoingRequest::new(full()?)),
+                other => return Err(format!("nobody hoards {other}")),
+            }
+        }
+        Ok(headers.len() + requests.len())
+    };
+    hoarded().map_or_else(|error| error, |kept| format!("{kept} kept"))
+}
+
+/// Sends the headers of an answer with a request of its own; what came back.
+pub(crate) fn pass_on(from: &str, to: &str) -> Result<Answered, String> {
+    let asked = Asked { url: from.to_owned(), ..Asked::default() };
+    let answer = wait(&begin(&asked)?)?;
+    let headers = answer.headers().clone();
+    headers.delete("content-length").map_err(told)?;
+    let asked = Asked { url: to.to_owned(), ..Asked::default() };
+    let (request, _) = prepare(&asked, headers, false)?;
+    let future = outgoing_handler::handle(request, None).map_err(told)?;
+    Ok(read(&wait(&future)?))
+}

@@ -16,7 +16,8 @@ fn limits_of_requests_are_errors_that_the_plugin_can_read() {
     let mut said =
         |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
     let many = said("http_many", json!({ "url": remote.url("/hello") }));
-    assert_eq!(many, "5 answered, then refused: ConnectionLimitReached");
+    let all = "this call has made all 5 requests that it may; `requests` among the plugin's limits";
+    assert!(many.starts_with("5 answered, then refused: InternalError(") && many.contains(all), "{many}");
     let at_once = said("http_at_once", json!({ "url": remote.url("/stall") }));
     assert_eq!(at_once, "3 open, then refused: ConnectionLimitReached");
     let all = said("http_upload", json!({ "url": remote.url("/echo"), "bytes": 65536 }));
@@ -82,6 +83,10 @@ fn servers_that_misbehave_are_errors_and_hold_up_nobody() {
         ("/short", "HttpResponseIncomplete"),
         ("/cut", "HttpResponseIncomplete"),
         ("/upgrade", "HttpUpgradeFailed"),
+        ("/announce", "HttpResponseHeaderSectionSize(Some(262144))"),
+        ("/bare", "HttpProtocolError"),
+        ("/folded", "HttpProtocolError"),
+        ("/split", "HttpProtocolError"),
     ] {
         assert_eq!(refused(&mut stdio, &remote.url(path)), error, "{path}");
         remote.until_open(0);
@@ -89,6 +94,39 @@ fn servers_that_misbehave_are_errors_and_hold_up_nobody() {
     let early = stdio.call("zoo_http_upload", json!({ "url": remote.url("/early"), "bytes": 1_000_000 }));
     assert!(text(&early).starts_with("413"), "{early}");
     assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_answers_no_other_request() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!(get(&mut stdio, &remote.url("/hints"))["body"], "hello");
+    for _ in 0..20 {
+        assert_eq!(get(&mut stdio, &remote.url("/poison"))["status"], 204);
+        assert_eq!(get(&mut stdio, &remote.url("/hello"))["body"], "hello");
+        // Where it has two lengths, that of its pieces holds.
+        assert_eq!(get(&mut stdio, &remote.url("/both"))["body"], "hello");
+        assert_eq!(get(&mut stdio, &remote.url("/hello"))["body"], "hello");
+    }
+}
+
+#[test]
+fn what_a_call_keeps_of_requests_without_sending_them_has_a_limit() {
+    let workspace = zoo("");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for what in ["headers", "copies", "requests", "paths", "bodies"] {
+        let answer = stdio.call("zoo_http_hoard", json!({ "what": what }));
+        assert_eq!(answer["result"]["isError"], true, "{what}: {answer}");
+        assert!(text(&answer).contains("its requests and answers hold more than 1 MiB"), "{what}: {answer}");
+    }
+    // What is dropped counts no more, and an honest call has room.
+    for (what, count, said) in
+        [("dropped", 3_000, "0 kept"), ("requests", 32, "32 kept"), ("bodies", 8, "8 kept")]
+    {
+        let answer = stdio.call("zoo_http_hoard", json!({ "what": what, "count": count }));
+        assert_eq!(text(&answer), said, "{what}: {answer}");
+    }
 }
 
 #[test]
@@ -113,9 +151,11 @@ fn when_a_call_ends_its_requests_end() {
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         remote.until_open(0);
     }
-    let answer = stdio.call("zoo_http_request", json!({ "request": { "url": remote.url("/hang") } }));
-    assert_eq!(answer["result"]["isError"], true, "{answer}");
-    remote.until_open(0);
+    for path in ["/hang", "/drip"] {
+        let answer = stdio.call("zoo_http_request", json!({ "request": { "url": remote.url(path) } }));
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        remote.until_open(0);
+    }
     assert!(remote.connections() > 0, "no call came so far");
 }
 

@@ -128,3 +128,17 @@ fn an_explanation_names_the_grant_as_it_was_written_and_the_origin_of_credential
     let lacked = json!([{ "wanted": "GET https://example.com", "cure": "http = [\"https://example.com\"]" }]);
     assert_eq!(grants["lacked"], lacked, "{grants}");
 }
+
+#[test]
+fn a_file_of_authorities_that_is_none_ends_the_start_with_a_short_reason() {
+    let workspace = Workspace::new("[gateway]\nca_file = \"authority.pem\"\n");
+    let long = "x".repeat(10_000);
+    let wrong = format!("-----BEGIN CERTIFICATE-----\n\u{1b}[31m{long}\n-----END {long}-----\n");
+    for content in [String::new(), wrong, format!("-----BEGIN {long}\n"), " ".repeat((4 << 20) + 1)] {
+        workspace.write("authority.pem", &content);
+        let output = workspace.run(&["serve", "--stdio"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains("authority.pem"), "{said}");
+        assert!(said.len() < 2_000 && !said.contains('\u{1b}'), "{said}");
+    }
+}

@@ -101,7 +101,8 @@ pub(super) struct Download {
 pub(super) struct Source {
     pub(super) connection: Connection,
     pub(super) origin: HttpOrigin,
-    pub(super) pool: Arc<Pool>,
+    /// Where the connection goes when all has ended; none: nowhere.
+    pub(super) pool: Option<Arc<Pool>>,
     /// How the request's body fares.
     pub(super) sent: Arc<Progress>,
 }
@@ -117,7 +118,7 @@ impl Download {
 
     /// The answer has ended; if the request has too, its connection may be used again.
     fn keep_connection(&mut self) {
-        if let Some(Source { connection, origin, pool, sent }) = self.source.take()
+        if let Some(Source { connection, origin, pool: Some(pool), sent }) = self.source.take()
             && sent.is_over()
         {
             pool.put(&origin, connection);

@@ -63,7 +63,11 @@ impl Budget {
         let ticket = Ticket { budget: Arc::clone(self) };
         if !one_less(&self.requests) {
             self.uses.exceeded("requests", &format!("wanted more than {requests} requests in one call"));
-            return Err(Error::ConnectionLimitReached);
+            // The other one has the code that there is, because waiting helps there.
+            return Err(Error::InternalError(Some(format!(
+                "this call has made all {requests} requests that it may; `requests` among the plugin's limits in \
+                 `gateway.toml` says how many"
+            ))));
         }
         Ok(ticket)
     }

@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
-use http::Uri;
 use http::uri::PathAndQuery;
+use http::{HeaderMap, Uri};
 use moongate_core::config::{Credential, Grants, HttpGrant, HttpOrigin, NoTarget, Target, is_public};
 use url::{Host, Position, Url};
 use wasmtime_wasi_http::Error;
 
-use super::super::uses::Lack;
+use super::own::Own;
+use crate::host::uses::{Lack, Uses};
 
 /// The longest path with its query that is sent, in bytes: what usual servers take.
 const LONGEST: usize = 16 << 10;
@@ -31,10 +32,33 @@ pub(super) enum Refusal {
     Never(Error),
     /// It isn't granted.
     Lacks(Lack),
+    /// It is, but not to the addresses that its host has.
+    NotPublic(Lack),
+    /// It would come back to the gateway.
+    Own(Lack),
+}
+
+impl Refusal {
+    /// Tells the operator, and says what the guest is told.
+    pub(super) fn told(self, uses: &Uses) -> Error {
+        let (lack, error) = match self {
+            Self::Never(error) => return error,
+            Self::Lacks(lack) => (lack, Error::HttpRequestDenied),
+            Self::NotPublic(lack) => (lack, Error::DestinationIpProhibited),
+            Self::Own(lack) => (lack, Error::LoopDetected),
+        };
+        uses.lacked(lack);
+        error
+    }
 }
 
 /// Compares a request with the grants.
-pub(super) fn check<'g>(grants: &'g Grants, method: &str, uri: &Uri) -> Result<Permit<'g>, Refusal> {
+pub(super) fn check<'g>(
+    grants: &'g Grants,
+    own: &Own,
+    method: &str,
+    uri: &Uri,
+) -> Result<Permit<'g>, Refusal> {
     let never = Refusal::Never;
     let url = Url::parse(&uri.to_string()).map_err(|_| never(Error::HttpRequestUriInvalid))?;
     let target = Target::new(method, url.as_str()).map_err(|why| {
@@ -54,26 +78,56 @@ pub(super) fn check<'g>(grants: &'g Grants, method: &str, uri: &Uri) -> Result<P
     let origin = target.origin();
     let covering: Vec<_> = grants.http.iter().filter(|grant| grant.covers(&target)).collect();
     if covering.is_empty() {
-        return Err(Refusal::Lacks(not_granted(grants, &target, &origin)));
+        return Err(not_granted(grants, own, &target, &origin));
     }
     Ok(Permit { target, origin, asked, grants: covering })
 }
 
-/// What to grant. Where the origin is granted, but not this method or path, those are named too.
-fn not_granted(grants: &Grants, target: &Target, origin: &HttpOrigin) -> Lack {
-    let in_part = grants.http.iter().any(|grant| grant.covers_origin(origin));
-    let wanted = if in_part { target.to_string() } else { format!("{} {origin}", target.method()) };
-    let cure = match origin.host {
-        Host::Ipv4(address) if !is_public(address.into()) => with_network(origin, address.into()),
-        Host::Ipv6(address) if !is_public(address.into()) => with_network(origin, address.into()),
-        Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_) => format!("http = [\"{origin}\"]"),
-    };
-    Lack { wanted, cure: Some(cure) }
+/// Compares where a request wants something copied or moved to (RFC 4918, 10.3): that is changed as well.
+pub(super) fn check_destination(
+    grants: &Grants,
+    permit: &Permit<'_>,
+    headers: &HeaderMap,
+) -> Result<(), Refusal> {
+    let method = permit.target.method();
+    if !["COPY", "MOVE"].contains(&method) {
+        return Ok(());
+    }
+    for value in headers.get_all("destination") {
+        let invalid = || Refusal::Never(Error::HttpRequestUriInvalid);
+        // Whether `//a` is a path or a host depends on who reads it.
+        let written = value.to_str().ok().filter(|written| !written.starts_with("//")).ok_or_else(invalid)?;
+        let whole =
+            if written.starts_with('/') { format!("{}{written}", permit.origin) } else { written.to_owned() };
+        let to = Target::new(method, &whole).map_err(|_| invalid())?;
+        if !grants.http.iter().any(|grant| grant.covers(&to)) {
+            return Err(Refusal::Lacks(Lack { wanted: to.to_string(), cure: Some(grants.cure(&to)) }));
+        }
+    }
+    Ok(())
 }
 
-fn with_network(origin: &HttpOrigin, address: IpAddr) -> String {
-    let length = if address.is_ipv4() { 32 } else { 128 };
-    format!("http = [{{ url = \"{origin}\", networks = [\"{address}/{length}\"] }}]")
+/// What to grant, if anything. Where the origin is granted, but not this method or path, those are named too.
+fn not_granted(grants: &Grants, own: &Own, target: &Target, origin: &HttpOrigin) -> Refusal {
+    if own.is_named(origin) {
+        return Refusal::Own(of_the_gateway(target, origin));
+    }
+    let in_part = grants.http.iter().any(|grant| grant.covers_origin(origin));
+    let mut wanted = if in_part { target.to_string() } else { format!("{} {origin}", target.method()) };
+    let is_inner = match origin.host {
+        Host::Ipv4(address) => !is_public(address.into()),
+        Host::Ipv6(address) => !is_public(address.into()),
+        Host::Domain(_) => false,
+    };
+    if is_inner {
+        wanted.push_str(", an address that isn't public");
+    }
+    Refusal::Lacks(Lack { wanted, cure: Some(grants.cure(target)) })
+}
+
+fn of_the_gateway(target: &Target, origin: &HttpOrigin) -> Lack {
+    let wanted = format!("{} {origin}, this gateway's own listener", target.method());
+    Lack { wanted, cure: None }
 }
 
 impl<'g> Permit<'g> {
@@ -87,15 +141,15 @@ impl<'g> Permit<'g> {
     }
 
     /// What is to be granted where the host has only addresses that aren't public, such as this one.
-    pub(super) fn not_public(&self, address: IpAddr) -> Lack {
+    pub(super) fn not_public(&self, address: IpAddr) -> Refusal {
         let wanted = format!("{} {} at {address}, which isn't public", self.target.method(), self.origin);
-        Lack { wanted, cure: Some(with_network(&self.origin, address)) }
+        let cure = self.grants.first().map(|grant| grant.cure(&self.origin, address));
+        Refusal::NotPublic(Lack { wanted, cure })
     }
 
     /// What is told where the host is the gateway itself.
-    pub(super) fn own(&self) -> Lack {
-        let wanted = format!("{} {}, where this gateway listens", self.target.method(), self.origin);
-        Lack { wanted, cure: None }
+    pub(super) fn own(&self) -> Refusal {
+        Refusal::Own(of_the_gateway(&self.target, &self.origin))
     }
 
     /// What the gateway adds to this request. Only an origin of `https` has any.

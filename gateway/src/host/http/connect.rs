@@ -18,10 +18,11 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Host;
 use wasmtime_wasi_http::Error;
 
-use super::check::Permit;
+use super::check::{Permit, Refusal};
 use super::pool::Connection;
+use super::preface::Counted;
 use super::{Sender, failure};
-use crate::host::uses::{Lack, Uses};
+use crate::host::uses::Uses;
 
 /// So many addresses of a host are tried.
 const TRIED: usize = 8;
@@ -40,12 +41,7 @@ impl Sender {
     ) -> Result<Connection, Error> {
         let HttpOrigin { scheme, host, port } = &permit.origin;
         let found = timeout_at(until, self.addresses(host)).await.map_err(|_| Error::DnsTimeout)??;
-        let allowed = self.allowed(permit, &found, *port).inspect_err(|lack| {
-            if let Some(lack) = lack {
-                uses.lacked(lack.clone());
-            }
-        });
-        let allowed = allowed.map_err(|_| Error::DestinationIpProhibited)?;
+        let allowed = self.allowed(permit, &found, *port).map_err(|refusal| refusal.told(uses))?;
         let (stream, address) = reach(&allowed, until).await?;
         let _ = stream.set_nodelay(true);
         match scheme {
@@ -74,29 +70,28 @@ impl Sender {
         if found.is_empty() {
             return Err(no_address(io::Error::other("the resolver knows none")));
         }
-        Ok(found)
+        // What is mapped into IPv6 is the address of IPv4 that the connection goes to.
+        Ok(found.into_iter().map(|address| address.to_canonical()).collect())
     }
 
-    /// Those of the addresses that the request may go to; or what to tell of the others.
-    fn allowed(
-        &self,
-        permit: &Permit<'_>,
-        found: &[IpAddr],
-        port: u16,
-    ) -> Result<Vec<SocketAddr>, Option<Lack>> {
-        let mut lack = None;
+    /// Those of the addresses that the request may go to; or what is wrong with the others.
+    fn allowed(&self, permit: &Permit<'_>, found: &[IpAddr], port: u16) -> Result<Vec<SocketAddr>, Refusal> {
+        let mut refusal = None;
         let mut allowed = Vec::new();
         for ip in found {
             let address = SocketAddr::new(*ip, port);
             if self.outlet.own.is(address) {
-                lack = Some(permit.own());
+                refusal = Some(permit.own());
             } else if permit.by(*ip).is_none() {
-                lack.get_or_insert_with(|| permit.not_public(*ip));
+                refusal.get_or_insert_with(|| permit.not_public(*ip));
             } else if allowed.len() < TRIED {
                 allowed.push(address);
             }
         }
-        if allowed.is_empty() { Err(lack) } else { Ok(allowed) }
+        if allowed.is_empty() {
+            return Err(refusal.unwrap_or(Refusal::Never(Error::DestinationNotFound)));
+        }
+        Ok(allowed)
     }
 
     /// Speaks TLS with whoever can prove to be this host.
@@ -109,7 +104,8 @@ impl Sender {
         let config = match self.tls.get() {
             Some(config) => Arc::clone(config),
             None => {
-                let made = self.outlet.roots.config()?;
+                let made = timeout_at(until, self.outlet.roots.config()).await;
+                let made = made.map_err(|_| Error::ConnectionTimeout)??;
                 Arc::clone(self.tls.get_or_init(|| made))
             }
         };
@@ -158,10 +154,11 @@ where
 {
     let mut builder = http1::Builder::new();
     builder.max_buf_size(HEAD).max_headers(HEADERS);
+    let (stream, preface) = Counted::new(stream);
     let spoken = timeout_at(until, builder.handshake(TokioIo::new(stream))).await;
     let spoken = spoken.map_err(|_| Error::ConnectionTimeout)?;
     let (sender, connection) = spoken.map_err(|error| failure::of_request(&error))?;
     // What goes wrong is told to whoever waits for the answer.
     let driver = tokio::spawn(async move { drop(connection.await) });
-    Ok(Connection { sender, address, _driver: AbortOnDropHandle::new(driver) })
+    Ok(Connection { sender, address, preface, _driver: AbortOnDropHandle::new(driver) })
 }

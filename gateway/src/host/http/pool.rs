@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::body::Upload;
+use super::preface::Preface;
 
 /// How long a connection waits for its next request: less than servers usually do, so that it is seldom closed under
 /// one.
@@ -28,6 +29,8 @@ pub(super) struct Connection {
     pub(super) sender: SendRequest<Upload>,
     /// Whom it goes to.
     pub(super) address: IpAddr,
+    /// What comes on it before an answer.
+    pub(super) preface: Arc<Preface>,
     /// What moves its bytes; it ends with the connection.
     pub(super) _driver: AbortOnDropHandle<()>,
 }

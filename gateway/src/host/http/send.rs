@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HOST};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::{Body as _, Incoming};
-use moongate_core::config::HttpOrigin;
+use moongate_core::config::{HttpOrigin, Reserved, is_same_header};
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::body::{Download, Progress, Source, Upload};
 use super::budget::{Budget, Ticket};
-use super::check::{Permit, Refusal, check};
+use super::check::{Permit, check, check_destination};
 use super::pool::Connection;
-use super::{Sender, failure, is_forbidden};
+use super::{Sender, failure};
 use crate::host::uses::Uses;
 
 /// The longest that a connection may take, with the lookup of the host's name and TLS.
@@ -62,17 +62,14 @@ impl Sender {
     ) -> Result<Response<WasiBody>, Error> {
         let grants = &self.config.allow;
         let (head, body) = request.into_parts();
-        let permit = check(grants, head.method.as_str(), &head.uri).map_err(|refusal| match refusal {
-            Refusal::Never(error) => error,
-            Refusal::Lacks(lack) => {
-                uses.lacked(lack);
-                Error::HttpRequestDenied
-            }
-        })?;
+        let permit = check(grants, &self.outlet.own, head.method.as_str(), &head.uri);
+        let permit = permit.map_err(|refusal| refusal.told(uses))?;
+        check_destination(grants, &permit, &head.headers).map_err(|refusal| refusal.told(uses))?;
         let times = Times::new(options, self.config.limits.request_timeout);
         let upload = Upload::new(body, Arc::clone(ticket.budget()));
         let uploaded = upload.progress();
         let request = self.request(&permit, head.headers, upload)?;
+        let is_known = binds(request.headers());
         let exchanged = self.exchange(&permit, request, times, ticket.budget(), uses).await;
         let (answer, connection, sent) = exchanged.map_err(|error| {
             let most = self.config.limits.sent.as_u64();
@@ -82,6 +79,8 @@ impl Sender {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Error::HttpUpgradeFailed);
         }
+        // Some servers remember who has shown on a connection that it is they: nobody else gets that one.
+        let pool = (!is_known && !binds(answer.headers())).then_some(pool);
         let source = Source { connection, origin, pool, sent };
         Ok(answer.map(|body| Download::new(body, ticket, times.between, source).boxed_unsync()))
     }
@@ -100,10 +99,8 @@ impl Sender {
         *request.version_mut() = Version::HTTP_11;
         let sent = request.headers_mut();
         *sent = headers;
-        let forbidden: Vec<HeaderName> = sent.keys().filter(|name| is_forbidden(name)).cloned().collect();
-        for name in forbidden {
-            sent.remove(name);
-        }
+        // A plugin can't say them, but it can pass on the headers of an answer.
+        remove(sent, |name| Reserved::of(name.as_str()).is_some_and(|reserved| !reserved.is_for_plugins()));
         let HttpOrigin { scheme, host, port } = &permit.origin;
         let host = if *port == scheme.default_port() { host.to_string() } else { format!("{host}:{port}") };
         sent.insert(HOST, HeaderValue::try_from(host).map_err(|_| Error::HttpRequestUriInvalid)?);
@@ -116,10 +113,7 @@ impl Sender {
                     return Err(Error::ConfigurationError);
                 };
                 // Some servers take `_` for `-`: the plugin's own would stand beside it, or in its place.
-                let twins: Vec<HeaderName> = sent.keys().filter(|its| is_twin(its, &name)).cloned().collect();
-                for twin in twins {
-                    sent.remove(twin);
-                }
+                remove(sent, |its| is_same_header(its.as_str(), name.as_str()));
                 value.set_sensitive(true); // no debugging aid shows it
                 sent.insert(name, value);
             }
@@ -157,7 +151,9 @@ impl Sender {
             // A server may close a connection that waited just as the request goes out on it.
             let mut again = is_kept.then(|| repeatable(&request, budget)).flatten();
             let sent = request.body().progress();
+            connection.preface.begin();
             let answer = timeout_at(times.head, connection.sender.try_send_request(request)).await;
+            connection.preface.end();
             let Ok(answer) = answer else {
                 if times.is_limit {
                     uses.exceeded("request_timeout", "waited too long for an answer");
@@ -166,6 +162,7 @@ impl Sender {
             };
             match answer {
                 Ok(answer) => return Ok((answer, connection, sent)),
+                Err(_) if let Some(error) = connection.preface.error() => return Err(error),
                 Err(mut failed) => match failed.take_message() {
                     Some(unsent) if is_kept => request = unsent,
                     Some(_) | None => {
@@ -183,10 +180,21 @@ impl Sender {
     }
 }
 
-/// Is it the same name to a server that can't tell `_` from `-`?
-fn is_twin(name: &HeaderName, other: &HeaderName) -> bool {
-    let plain = |name: &HeaderName| name.as_str().replace('_', "-");
-    plain(name) == plain(other)
+fn remove(headers: &mut HeaderMap, is_one: impl Fn(&HeaderName) -> bool) {
+    let names: Vec<HeaderName> = headers.keys().filter(|name| is_one(name)).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+}
+
+/// Do these headers belong to one of the ways to say who one is (RFC 4559, NTLM) that hold for the whole connection?
+fn binds(headers: &HeaderMap) -> bool {
+    let said = headers.get_all(AUTHORIZATION).iter().chain(headers.get_all(WWW_AUTHENTICATE));
+    let mut schemes = said.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    schemes.any(|scheme| {
+        let name = scheme.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        ["ntlm", "negotiate"].iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+    })
 }
 
 /// The same request once more, where sending it twice does no harm: one that only reads, and has no body.

@@ -20,6 +20,9 @@ use wasmtime_wasi_http::Error;
 use super::resolve::Lookup;
 use super::*;
 
+/// The fixed limits.
+mod fixed;
+
 /// Answers what it was given, the last answer again and again.
 #[derive(Default)]
 struct Fake {
@@ -58,8 +61,17 @@ fn sender(allow: &str, own: &[SocketAddr], resolver: Arc<Fake>) -> Arc<Sender> {
 
 /// Sends one request without a body and reads its answer.
 async fn get(sender: &Sender, url: &str) -> Result<String, Error> {
+    get_with(sender, url, None).await
+}
+
+/// The same with an `Authorization`.
+async fn get_with(sender: &Sender, url: &str, authorization: Option<&str>) -> Result<String, Error> {
     let nothing = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
-    let request = Request::get(url).body(nothing).unwrap();
+    let mut request = Request::get(url);
+    if let Some(said) = authorization {
+        request = request.header("authorization", said);
+    }
+    let request = request.body(nothing).unwrap();
     let uses = Uses::new(sender.config.id.clone(), None, Arc::default());
     let ticket = Budget::new(&sender.config.limits, uses.clone()).begin()?;
     let answer = sender.send(request, RequestOptions::default(), ticket, &uses).await?;
@@ -179,11 +191,17 @@ async fn the_gateway_itself_is_never_reached() {
         for address in ["127.0.0.1", "::ffff:127.0.0.1", "0.0.0.0", "::"] {
             let sender = sender(&grants, &[own], Fake::answering([&[address][..]]));
             let refused = get(&sender, &format!("http://gateway.example:{port}/")).await;
-            assert!(matches!(refused, Err(Error::DestinationIpProhibited)), "{own} {address}: {refused:?}");
+            assert!(matches!(refused, Err(Error::LoopDetected)), "{own} {address}: {refused:?}");
         }
         let sender = sender(&grants, &[own], Fake::answering([]));
         let refused = get(&sender, &format!("http://127.0.0.1:{port}/")).await;
-        assert!(matches!(refused, Err(Error::DestinationIpProhibited)), "{own}: {refused:?}");
+        assert!(matches!(refused, Err(Error::LoopDetected)), "{own}: {refused:?}");
+        // Nor does anybody say how to grant it.
+        let sender = self::sender("", &[own], Fake::answering([]));
+        for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0x7f.1"] {
+            let refused = get(&sender, &format!("http://{host}:{port}/")).await;
+            assert!(matches!(refused, Err(Error::LoopDetected)), "{own} {host}: {refused:?}");
+        }
     }
     assert_eq!(server.connections(), 0);
     // Another listener on the same machine is no concern of the gateway.
@@ -209,6 +227,25 @@ async fn a_kept_connection_serves_only_requests_that_may_go_where_it_leads() {
     // Under another table nothing is shared, not even where it says the same.
     assert_eq!(get(&sender.under(table(&grants)), &url("/in")).await.unwrap(), "hello");
     assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_on_which_somebody_said_who_they_are_serves_nobody_else() {
+    let server = Server::start("127.0.0.1:0", 9).await;
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let grant = format!("http = [{{ url = '{url}', networks = ['127.0.0.1/32'] }}]");
+    let sender = sender(&grant, &[], Fake::answering([]));
+    for said in ["NTLM TlRMTVNTUAAB", "negotiate YII=", "Basic YTpi, Negotiate YII="] {
+        let before = server.connections();
+        assert_eq!(get_with(&sender, &url, Some(said)).await.unwrap(), "hello");
+        assert_eq!(sender.pool.waiting(), 0, "{said}");
+        assert_eq!(server.connections(), before + 1);
+    }
+    for said in [None, Some("Basic YTpi"), Some("Bearer ntlm")] {
+        assert_eq!(get_with(&sender, &url, said).await.unwrap(), "hello");
+        assert_eq!(sender.pool.waiting(), 1, "{said:?}");
+    }
+    assert_eq!(server.connections(), 4);
 }
 
 #[tokio::test]

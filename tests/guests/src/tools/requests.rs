@@ -54,6 +54,18 @@ impl Requests {
         http::headers_flood()
     }
 
+    /// Makes requests, or parts of them, and sends none: by default 900. For what a call may hold in the host's memory.
+    #[tool]
+    fn http_hoard(&self, what: &str, count: Option<u32>) -> String {
+        http::hoard(what, count.unwrap_or(900))
+    }
+
+    /// Sends the headers of an answer with another request. For headers that only the gateway sets.
+    #[tool]
+    fn http_pass_on(&self, from: &str, to: &str) -> Result<Json<http::Answered>, ToolError> {
+        http::pass_on(from, to).map(Json).map_err(ToolError::failed)
+    }
+
     /// Sends a request and never looks at it again. For calls that end while their requests run.
     #[tool]
     fn http_and_hang(&self, url: &str) -> String {
