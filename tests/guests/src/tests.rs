@@ -38,6 +38,8 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "http_upload",
             "http_lie",
             "http_header",
+            "http_hoard",
+            "http_pass_on",
             "http_and_hang"
         ]
     );

@@ -153,7 +153,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let mut builder = http1::Builder::new();
-    builder.max_buf_size(HEAD).max_headers(HEADERS);
+    builder.max_buf_size(HEAD).max_header_size(HEAD).max_headers(HEADERS);
     let (stream, preface) = Counted::new(stream);
     let spoken = timeout_at(until, builder.handshake(TokioIo::new(stream))).await;
     let spoken = spoken.map_err(|_| Error::ConnectionTimeout)?;

@@ -4,7 +4,6 @@
 //! has gone again is only noticed when the sum seems too much: then everything that is there is counted anew. So nothing
 //! has to be given back, and nothing can be given back twice.
 
-use bytesize::ByteSize;
 use http::HeaderMap;
 use wasmtime::Result;
 use wasmtime::component::ResourceTable;
@@ -32,7 +31,7 @@ pub(super) struct Held {
 
 /// They hold too much.
 #[derive(Debug, thiserror::Error)]
-#[error("its requests and answers hold more than {} of headers and unsent bodies at once", ByteSize::b(MOST as u64).display().iec())]
+#[error("its requests and answers hold more than {} MiB of headers and unsent bodies at once", MOST >> 20)]
 struct TooMuch;
 
 impl Held {
