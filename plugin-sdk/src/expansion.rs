@@ -35,6 +35,9 @@ pub fn no_arguments() -> String {
     schema::NO_ARGUMENTS.to_owned()
 }
 
+/// Compiles for types of arguments; of others it tells the author what to write.
+pub fn described<T: HasSchema>() {}
+
 /// The schema of a tool with these arguments, or of a plugin's settings.
 #[must_use]
 pub fn input_schema<T: HasSchema>() -> String {

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned as _;
 use syn::{Attribute, Error, LitStr, Result};
 
 use crate::method::{self, Method};
@@ -74,8 +75,15 @@ impl Tool {
             let method::One { ident, ty, attributes, .. } = one;
             quote!(#(#attributes)* #ident: #ty)
         });
+        // `derive` says of a type only that it has no schema; this says what to write.
+        let described = self.method.ones().map(|one| {
+            let ty = &one.ty;
+            quote_spanned!(ty.span()=> ::moongate_sdk::expansion::described::<#ty>();)
+        });
         let ident = self.struct_ident();
         quote! {
+            #(#cfgs)*
+            const _: fn() = || { #(#described)* };
             #(#cfgs)*
             #[allow(non_camel_case_types, reason = "it is named after the function")]
             #[derive(::moongate_sdk::serde::Deserialize, ::moongate_sdk::schemars::JsonSchema)]
