@@ -22,6 +22,7 @@ mod fuzz;
 mod grants;
 mod http;
 mod imports;
+mod lane;
 mod linker;
 mod load;
 mod meter;
@@ -46,6 +47,7 @@ use self::cache::Cache;
 use self::call::{Sandbox, Shared};
 use self::code::{Code, Generations};
 use self::engine::Ticker;
+use self::grants::Openings;
 use self::http::Outlet;
 use self::load::Loader;
 use self::reuse::Waiting;
@@ -59,6 +61,7 @@ pub use self::folder::FolderError;
 #[doc(hidden)]
 pub use self::fuzz::{Hear, fuzz_answer, fuzz_manifest};
 pub use self::http::{CaError, Options as OutgoingOptions, Requests};
+pub(crate) use self::lane::{Lane, Lanes};
 pub use self::plugin::WasmPlugin;
 pub use self::read::Candidate;
 
@@ -85,6 +88,8 @@ pub struct WasmHost {
     loader: Arc<Loader>,
     shared: Arc<Shared>,
     generations: Generations,
+    /// Where components' files are read: one look at a time at each.
+    reading: Lanes,
     cache_problem: Option<FolderError>,
 }
 
@@ -138,9 +143,11 @@ impl WasmHost {
         let loader = Loader { linker, cache, compiling: Arc::default() };
         let outlet = Outlet::new(outgoing)?;
         let waiting = Waiting::new(concurrency);
-        let shared = Shared { ticker, inbox, stores: Stores::new(state), outlet, waiting };
+        let (stores, openings) = (Stores::new(state), Openings::new());
+        let shared = Shared { ticker, inbox, stores, outlet, openings, waiting };
         let (loader, shared) = (Arc::new(loader), Arc::new(shared));
-        Ok(Self { loader, shared, generations: Generations::default(), cache_problem })
+        let (generations, reading) = (Generations::default(), Lanes::new(1));
+        Ok(Self { loader, shared, generations, reading, cache_problem })
     }
 
     /// Reads a plugin's file, waiting while somebody writes to it. The bytes stay in memory until they are loaded.
@@ -148,7 +155,7 @@ impl WasmHost {
     /// # Errors
     /// The file isn't there, may not be read, is too large, isn't the pinned one, or doesn't come to rest.
     pub async fn read(&self, config: &Arc<PluginConfig>) -> Result<Candidate, LoadError> {
-        read::read(config).await
+        read::read(config, &self.reading.of(&config.id)).await
     }
 
     /// Compiles, links and describes a plugin. Components are compiled one at a time; if the future is dropped, the

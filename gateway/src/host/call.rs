@@ -23,7 +23,7 @@ use super::code::{Code, Lease};
 use super::engine::Ticker;
 use super::events::{Changes, Inbox};
 use super::exports::Exports;
-use super::grants::{self, GrantError};
+use super::grants::{GrantError, Openings, Unopened};
 use super::http::{Outlet, Sender};
 use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
@@ -53,6 +53,7 @@ pub(super) struct Shared {
     pub(super) inbox: Option<Arc<Inbox>>,
     pub(super) stores: Stores,
     pub(super) outlet: Arc<Outlet>,
+    pub(super) openings: Arc<Openings>,
     /// Instances that wait for their next call.
     pub(super) waiting: Arc<Waiting<Warm>>,
 }
@@ -71,7 +72,7 @@ struct Reuse {
     /// How many calls it has served.
     served: u32,
     /// The granted directories that it knows.
-    places: Vec<Option<(u64, u64)>>,
+    places: Vec<(u64, u64)>,
 }
 
 /// Where a call is served.
@@ -97,9 +98,37 @@ pub(super) struct Sandbox {
     pub(super) shared: Arc<Shared>,
 }
 
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unanswered {
+    /// Nobody was asked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// The same, while it isn't known yet what it means.
+enum Failed {
+    Store(StoreError),
+    Guest(wasmtime::Error),
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<wasmtime::Error> for Failed {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Guest(error)
+    }
+}
+
 /// How a call ended.
 enum End<T> {
-    Answered(wasmtime::Result<T>),
+    Answered(Result<T, Failed>),
     Panicked,
     TimedOut,
     Cancelled,
@@ -139,15 +168,19 @@ impl Sandbox {
             Instances::Reused if reuse::shares(&context.principal) => Some(context.principal.clone()),
             Instances::Reused | Instances::Fresh => None,
         };
-        self.run(context, self.config.limits.timeout, changes, sharer, question).await
+        let answer = self.run(context, self.config.limits.timeout, changes, sharer, question).await;
+        answer.map_err(|error| match error {
+            Unanswered::Store(error) => self.no_store(&error),
+            Unanswered::Call(error) => error,
+        })
     }
 
     /// Asks a fresh instance for the gateway itself, which wants to know what the plugin offers: that this has changed
     /// is no news then.
     ///
     /// # Errors
-    /// A limit was hit, or the guest trapped.
-    pub(super) async fn ask_itself<A: Ask>(&self, question: A) -> Result<A::Answer, CallError> {
+    /// A limit was hit, the guest trapped, or a granted directory can't be opened.
+    pub(super) async fn ask_itself<A: Ask>(&self, question: A) -> Result<A::Answer, Unanswered> {
         let context = Arc::new(CallContext::internal(Principal::Local));
         let changes = Changes::new(self.config.id.clone(), None);
         self.run(context, self.config.limits.describe_timeout, changes, None, question).await
@@ -160,75 +193,105 @@ impl Sandbox {
         changes: Changes,
         sharer: Option<Principal>,
         question: A,
-    ) -> Result<A::Answer, CallError> {
+    ) -> Result<A::Answer, Unanswered> {
         let limits = &self.config.limits;
         let cancel = context.cancel.clone();
         if cancel.is_cancelled() {
-            return Err(CallError::Cancelled);
+            return Err(CallError::Cancelled.into());
         }
-        let Some(code) = self.code.code() else { return Err(CallError::Replaced) };
+        let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();
         let meter = Meter::new(limits.cpu_time);
-        let reached = Reached {
+        let until = std::time::Instant::now() + time;
+        let reached = self.reached(changes, &code);
+        let mut seat = None;
+        let end = {
+            let work = pin!(async {
+                let seat = seat.insert(self.seat(&code, sharer, context, until, &meter, reached).await?);
+                let Seat { store, instance, reuse: _ } = seat;
+                let instance = match instance {
+                    Some(warm) => warm,
+                    none => none.insert(code.pre.instantiate_async(&mut *store).await?),
+                };
+                Ok(question.ask(&code.exports, store, instance).await?)
+            });
+            // A panic can only come from the host's own functions; it ends this call and no other.
+            let work =
+                pin!(AssertUnwindSafe(Metered { meter: Arc::clone(&meter), inner: work }).catch_unwind());
+            // One that doesn't watch for it would only go on as before.
+            let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
+            supervise(work, time, &cancel, grace, self.code.over()).await
+        };
+        self.came_of(end, seat, time, &cancel)
+    }
+
+    /// What came of a call.
+    fn came_of<T>(
+        &self,
+        end: End<T>,
+        seat: Option<Seat>,
+        time: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<T, Unanswered> {
+        Err(match (end, seat) {
+            (End::Answered(Ok(answer)), seat) => {
+                if let Some(seat) = seat.filter(|_| !cancel.is_cancelled()) {
+                    self.park(seat);
+                }
+                return Ok(answer);
+            }
+            (End::Answered(Err(Failed::Store(error))), _) => return Err(error.into()),
+            (End::Answered(Err(Failed::Guest(error))), Some(seat)) => {
+                classify(&error, seat.store.data(), &self.config.limits)
+            }
+            (End::Answered(Err(Failed::Guest(error))), None) => CallError::Internal(format!("{error:#}")),
+            (End::Panicked, _) => CallError::Internal("a function of the host panicked".to_owned()),
+            (End::TimedOut, Some(_)) => CallError::Timeout(time),
+            // Until there is a store, only directories are waited for.
+            (End::TimedOut, None) => match self.shared.openings.silent(&self.config) {
+                Some(error) => return Err(StoreError::Grant(error).into()),
+                None => CallError::Timeout(time),
+            },
+            (End::Cancelled, _) => CallError::Cancelled,
+            (End::Replaced, _) => CallError::Replaced,
+        }
+        .into())
+    }
+
+    /// What a call has to do with what goes on after it.
+    fn reached(&self, changes: Changes, code: &Code) -> Reached {
+        Reached {
             changes,
             memory: Memory::new(self.access.clone()),
             told: Arc::clone(&self.told),
             sender: Arc::clone(&self.sender),
             peak: Arc::clone(&code.peak),
-        };
-        let mut seat = self
-            .seat(&code, sharer, context, time, &meter, reached)
-            .map_err(|error| self.no_store(&error))?;
-        let end = {
-            let Seat { store, instance, reuse: _ } = &mut seat;
-            let work = pin!(async {
-                let instance = match instance {
-                    Some(warm) => warm,
-                    none => none.insert(code.pre.instantiate_async(&mut *store).await?),
-                };
-                question.ask(&code.exports, store, instance).await
-            });
-            // A panic can only come from the host's own functions; it ends this call and no other.
-            let work = pin!(AssertUnwindSafe(Metered { meter, inner: work }).catch_unwind());
-            // One that doesn't watch for it would only go on as before.
-            let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
-            supervise(work, time, &cancel, grace, self.code.over()).await
-        };
-        match end {
-            End::Answered(Ok(answer)) => {
-                if !cancel.is_cancelled() {
-                    self.park(seat);
-                }
-                Ok(answer)
-            }
-            End::Answered(Err(error)) => Err(classify(&error, seat.store.data(), limits)),
-            End::Panicked => Err(CallError::Internal("a function of the host panicked".to_owned())),
-            End::TimedOut => Err(CallError::Timeout(time)),
-            End::Cancelled => Err(CallError::Cancelled),
-            End::Replaced => Err(CallError::Replaced),
         }
     }
 
     /// Where to serve a call of `sharer`: an instance that waits for that, or else a store for a fresh one. `sharer`:
     /// who may have it afterwards; none: nobody.
-    fn seat(
+    async fn seat(
         &self,
         code: &Code,
         sharer: Option<Principal>,
         context: Arc<CallContext>,
-        time: Duration,
+        until: std::time::Instant,
         meter: &Arc<Meter>,
         reached: Reached,
     ) -> Result<Seat, StoreError> {
-        let places = sharer.as_ref().map(|_| grants::places(&self.config.allow)).unwrap_or_default();
+        let opened = self.shared.openings.open(&self.config).await?;
         let warm = sharer.as_ref().and_then(|principal| self.own.take(principal));
-        if let Some(Warm { mut store, instance, reuse }) = warm.filter(|warm| warm.reuse.places == places) {
-            store.data_mut().take_up(context, time, meter, reached)?;
+        if let Some(Warm { mut store, instance, reuse }) =
+            warm.filter(|warm| warm.reuse.places == opened.places)
+        {
+            store.data_mut().take_up(opened, context, until, meter, reached);
             store.set_epoch_deadline(1);
             return Ok(Seat { store, instance: Some(instance), reuse: Some(reuse) });
         }
         self.shared.waiting.make_room(|| self.shared.ticker.count());
-        let store = store::store(code.pre.engine(), &self.config, context, time, meter, reached)?;
+        let places = opened.places.clone();
+        let store = store::store(code.pre.engine(), &self.config, opened, context, until, meter, reached)?;
         let reuse = sharer.map(|principal| Reuse { principal, served: 0, places });
         Ok(Seat { store, instance: None, reuse })
     }
@@ -251,8 +314,11 @@ impl Sandbox {
     fn no_store(&self, error: &StoreError) -> CallError {
         tracing::error!(plugin = %self.config.id, "{error}");
         CallError::Internal(match error {
-            StoreError::Grant(GrantError { guest, host: _, reason: _ }) => {
+            StoreError::Grant(GrantError { guest, host: _, why: Unopened::Failed(_) }) => {
                 format!("the granted directory `{guest}` can't be opened")
+            }
+            StoreError::Grant(GrantError { guest, host: _, why: Unopened::Silent }) => {
+                format!("the granted directory `{guest}` doesn't answer")
             }
             StoreError::Engine(_) => "there is no room for an instance".to_owned(),
         })
@@ -261,7 +327,7 @@ impl Sandbox {
 
 /// Waits for the call, for its time to be up, for its caller to lose interest, or for the code to be given back.
 async fn supervise<T>(
-    mut work: Pin<&mut (impl Future<Output = std::thread::Result<wasmtime::Result<T>>> + Send)>,
+    mut work: Pin<&mut (impl Future<Output = std::thread::Result<Result<T, Failed>>> + Send)>,
     time: Duration,
     cancel: &CancellationToken,
     grace: Duration,

@@ -7,13 +7,11 @@ use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use super::bindings::{lifecycle, prompts, resources, tools, types};
-use super::call::{Ask, Sandbox};
+use super::call::{Ask, Sandbox, Unanswered};
 use super::conv;
 use super::error::LoadError;
 use super::exports::Exports;
-use super::grants;
-use super::output::Output;
-use super::store::State;
+use super::store::{State, StoreError};
 
 /// All that a plugin says of itself, in the contract's types.
 struct Said {
@@ -89,14 +87,17 @@ impl Ask for Describe<'_> {
 
 /// Checks the exports' types, and asks for everything that the catalog needs.
 pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
-    let PluginConfig { id, allow, limits, .. } = &*sandbox.config;
-    if let Err(error) = grants::context(allow, &Output::new(id.clone(), 0)) {
-        return Err(LoadError::Grant { reason: error.to_string(), guest: error.guest });
-    }
+    let PluginConfig { id, limits, .. } = &*sandbox.config;
     let asked = std::sync::Mutex::new("instantiation");
     let said = sandbox.ask_itself(Describe { asked: &asked }).await;
     let function = asked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let said = said.map_err(|error| LoadError::Describe { function, error })??;
+    let said = said.map_err(|error| match error {
+        Unanswered::Store(StoreError::Grant(error)) => {
+            LoadError::Grant { reason: error.to_string(), hint: error.why.hint(), guest: error.guest }
+        }
+        Unanswered::Store(StoreError::Engine(error)) => LoadError::Internal(format!("{error:#}")),
+        Unanswered::Call(error) => LoadError::Describe { function, error },
+    })??;
     let pictures = std::iter::once(&said.info.icons)
         .chain(said.tools.iter().map(|tool| &tool.icons))
         .chain(said.resources.iter().map(|resource| &resource.icons))

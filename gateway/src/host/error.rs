@@ -184,6 +184,8 @@ pub enum LoadError {
         guest: String,
         /// Which, and why.
         reason: String,
+        /// What to do about it.
+        hint: &'static str,
     },
     /// It failed to describe itself.
     #[error("`{function}` failed: {error}")]
@@ -249,7 +251,7 @@ impl LoadError {
             Self::Describe { error: CallError::Timeout(_), .. } => "raise `limits.describe_timeout`".to_owned(),
             Self::Describe { error, .. } => format!("raise `limits.{}`", error.config_key()?),
             Self::Read { why: Unreadable::Other(_), .. } | Self::Manifest { .. } | Self::Internal(_) => return None,
-            Self::Grant { .. } => "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`".to_owned(),
+            Self::Grant { hint, .. } => (*hint).to_owned(),
         };
         Some(hint)
     }

@@ -3,70 +3,204 @@
 //! No arguments, no working directory, no network, an empty stdin, and captured output. A context is made anew for
 //! each call, so a granted directory that was replaced by another is the new one. One that was replaced by a link isn't
 //! opened: where that leads was never compared with what no plugin may reach.
+//!
+//! A directory may lie where nobody answers any more. So it is opened on a thread that may wait, in the call's own time,
+//! and in the plugin's own [`Lane`](super::lane::Lane): whatever waits there takes nothing from other plugins.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use moongate_core::config::{DirGrant, DirMode, Grants};
+use moongate_core::config::{DirGrant, DirMode, Grants, PluginConfig};
+use moongate_core::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
+use super::lane::Lanes;
 use super::output::{Captured, Nothing, Output, Stream};
 
 /// Random bytes that a guest may ask for at once.
 const RANDOM: u64 = 64 << 10;
+/// For how many calls of one plugin directories are opened at once: some for a folder that is slow, few for one that
+/// never answers.
+const AT_ONCE: usize = 4;
 
 /// A granted directory can't be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("the granted directory `{}` can't be opened: {reason}", host.display())]
+#[error("the granted directory `{}` {why}", host.display())]
 pub(super) struct GrantError {
     pub(super) host: PathBuf,
     pub(super) guest: String,
-    pub(super) reason: String,
+    pub(super) why: Unopened,
 }
 
-/// Which directories stand where the granted ones are, by device and number; those that don't aren't there.
-///
-/// Asked before [`context`] opens them, it can only be older than what was opened.
-pub(super) fn places(grants: &Grants) -> Vec<Option<(u64, u64)>> {
-    use std::os::unix::fs::MetadataExt as _;
-    let place = |dir: &DirGrant| std::fs::metadata(&dir.host).ok().map(|found| (found.dev(), found.ino()));
-    grants.dirs.iter().map(place).collect()
+/// Why it can't.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unopened {
+    #[error("can't be opened: {0}")]
+    Failed(String),
+    #[error("doesn't answer")]
+    Silent,
 }
 
-/// The context of one call.
-pub(super) fn context(grants: &Grants, output: &Arc<Output>) -> Result<WasiCtx, GrantError> {
-    let mut wasi = WasiCtxBuilder::new();
-    wasi.stdin(Nothing(Arc::clone(output)))
-        .stdout(Captured(Arc::clone(output), Stream::Stdout))
-        .stderr(Captured(Arc::clone(output), Stream::Stderr))
-        .max_random_size(RANDOM)
-        .allow_tcp(false)
-        .allow_udp(false)
-        .allow_ip_name_lookup(false);
-    if !grants.env.is_empty() {
-        wasi.envs(&grants.env);
+impl GrantError {
+    fn of(dir: &DirGrant, why: Unopened) -> Self {
+        Self { host: dir.host.clone(), guest: dir.guest.clone(), why }
     }
-    for DirGrant { host, guest, mode, place: _, named: _ } in &grants.dirs {
+}
+
+impl Unopened {
+    /// What to do about it.
+    pub(super) fn hint(&self) -> &'static str {
+        match self {
+            Self::Failed(_) => {
+                "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`"
+            }
+            Self::Silent => "see whether its file system answers",
+        }
+    }
+}
+
+/// Finds out where a path leads, links followed. Blocks meanwhile, for ever where nobody answers.
+pub(super) trait Paths: Send + Sync {
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
+}
+
+/// Asks the system.
+struct System;
+
+
+impl Paths for System {
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+}
+
+/// Opens directories, for all plugins.
+pub(super) struct Openings {
+    paths: Arc<dyn Paths>,
+    lanes: Lanes,
+    /// What was begun last for each plugin, as long as it goes on.
+    last: Mutex<HashMap<PluginId, Weak<Opening>>>,
+}
+
+/// Directories that are being opened.
+#[derive(Debug)]
+struct Opening {
+    config: Arc<PluginConfig>,
+    /// Which of them now.
+    at: AtomicUsize,
+}
+
+/// The directories of one table.
+#[derive(Default)]
+pub(super) struct Opened {
+    wasi: WasiCtxBuilder,
+    /// Which directories stood where the granted ones are, by device and number. Asked before they were opened, it can
+    /// only be older than what was opened.
+    pub(super) places: Vec<(u64, u64)>,
+}
+
+impl Openings {
+    pub(super) fn new() -> Arc<Self> {
+        Self::through(Arc::new(System))
+    }
+
+    pub(super) fn through(paths: Arc<dyn Paths>) -> Arc<Self> {
+        Arc::new(Self { paths, lanes: Lanes::new(AT_ONCE), last: Mutex::default() })
+    }
+
+    /// Opens what the table grants. Waits for as long as that takes.
+    ///
+    /// # Errors
+    /// A directory isn't there, may not be read, or leads elsewhere by now.
+    pub(super) async fn open(self: &Arc<Self>, config: &Arc<PluginConfig>) -> Result<Opened, GrantError> {
+        let Some(first) = config.allow.dirs.first() else { return Ok(Opened::default()) };
+        let (this, its) = (Arc::clone(self), Arc::clone(config));
+        let opened = self.lanes.of(&config.id).run(move || this.run(its)).await;
+        opened.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only the end of the gateway takes away a thread that hasn't begun.
+            Err(_) => Err(GrantError::of(first, Unopened::Failed("the gateway stops".to_owned()))),
+        })
+    }
+
+    /// That a directory of this table didn't answer in time; none: it grants none.
+    pub(super) fn silent(&self, config: &PluginConfig) -> Option<GrantError> {
+        let opening = self.last().get(&config.id).and_then(Weak::upgrade);
+        let stuck = opening.as_ref().and_then(|opening| opening.now());
+        Some(GrantError::of(stuck.or(config.allow.dirs.first())?, Unopened::Silent))
+    }
+
+    fn run(&self, config: Arc<PluginConfig>) -> Result<Opened, GrantError> {
+        let opening = Arc::new(Opening { config, at: AtomicUsize::new(0) });
+        self.note(&opening);
+        let mut opened = Opened::default();
+        for dir in &opening.config.allow.dirs {
+            opened.add(dir, &*self.paths).map_err(|reason| GrantError::of(dir, Unopened::Failed(reason)))?;
+            opening.at.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(opened)
+    }
+
+    fn note(&self, opening: &Arc<Opening>) {
+        let mut last = self.last();
+        if let Some(before) = last.get_mut(&opening.config.id) {
+            *before = Arc::downgrade(opening);
+        } else {
+            last.retain(|_, opening| opening.strong_count() > 0);
+            last.insert(opening.config.id.clone(), Arc::downgrade(opening));
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, HashMap<PluginId, Weak<Opening>>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Opening {
+    fn now(&self) -> Option<&DirGrant> {
+        self.config.allow.dirs.get(self.at.load(Ordering::Relaxed))
+    }
+}
+
+impl Opened {
+    /// Opens one more. The configuration has the path with every link followed, and no plugin can change what is on the
+    /// way to it: so only the operator's own hand comes between the look and the opening.
+    fn add(&mut self, dir: &DirGrant, paths: &dyn Paths) -> Result<(), String> {
+        let DirGrant { host, guest, mode, place: _, named: _ } = dir;
         let perms = match mode {
             DirMode::ReadOnly => FsPerms::ReadOnly,
             DirMode::ReadWrite => FsPerms::ReadWrite,
         };
-        let failed = |reason| GrantError { host: host.clone(), guest: guest.clone(), reason };
-        check(host).map_err(failed)?;
-        wasi.preopened_dir(host, guest, perms).map_err(|error| failed(error.root_cause().to_string()))?;
+        let said = |error: io::Error| error.to_string();
+        let now = paths.resolve(host).map_err(said)?;
+        if now != *host {
+            let now = now.display();
+            return Err(format!("it leads to `{now}` by now; a reload takes that into use, if it may be granted"));
+        }
+        let found = fs::metadata(host).map_err(said)?;
+        self.places.push((found.dev(), found.ino()));
+        self.wasi.preopened_dir(host, guest, perms).map_err(|error| error.root_cause().to_string())?;
+        Ok(())
     }
-    Ok(wasi.build())
-}
 
-/// Is the directory still what it was when grants were compared? The configuration has the path with every link
-/// followed, and no plugin can change what is on the way to it: so only the operator's own hand comes between this and
-/// the opening.
-fn check(host: &Path) -> Result<(), String> {
-    let now = fs::canonicalize(host).map_err(|error: io::Error| error.to_string())?;
-    if now == *host {
-        return Ok(());
+    /// The context of one call.
+    pub(super) fn context(mut self, grants: &Grants, output: &Arc<Output>) -> WasiCtx {
+        self.wasi
+            .stdin(Nothing(Arc::clone(output)))
+            .stdout(Captured(Arc::clone(output), Stream::Stdout))
+            .stderr(Captured(Arc::clone(output), Stream::Stderr))
+            .max_random_size(RANDOM)
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false);
+        if !grants.env.is_empty() {
+            self.wasi.envs(&grants.env);
+        }
+        self.wasi.build()
     }
-    Err(format!("it leads to `{}` by now; a reload takes that into use, if it may be granted", now.display()))
 }

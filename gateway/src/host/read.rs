@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 use tokio::time::{Instant, sleep};
 
 use super::error::{LoadError, Unreadable};
-use super::load::blocking;
+use super::lane::Lane;
 
 /// A file that wasn't touched for so long is looked at once. Every write notes its time, to some milliseconds; what is
 /// copied with the times of its original shows in the time of its last change, which nobody can set.
@@ -68,12 +68,13 @@ impl Candidate {
     }
 }
 
-/// Reads the plugin's file when it has come to rest.
-pub(super) async fn read(config: &PluginConfig) -> Result<Candidate, LoadError> {
+/// Reads the plugin's file when it has come to rest, in the plugin's lane.
+pub(super) async fn read(config: &PluginConfig, lane: &Lane) -> Result<Candidate, LoadError> {
     let most = config.limits.component;
-    let look = || {
+    let look = || async {
         let path = config.source.clone();
-        blocking(move || look(&path, most))
+        let looked = lane.run(move || look(&path, most)).await;
+        looked.unwrap_or_else(|error| Err(LoadError::Internal(format!("reading broke off: {error}"))))
     };
     let candidate = settled(&config.source, look).await?;
     candidate.check(config)?;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use moongate_core::call::CallContext;
 use moongate_core::config::{Limits, PluginConfig};
@@ -19,7 +19,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::engine;
 use super::events::Changes;
-use super::grants::{self, GrantError};
+use super::grants::{GrantError, Opened};
 use super::http::{self, Outgoing, Sender};
 use super::imports::Reports;
 use super::imports::stores::Memory;
@@ -96,11 +96,15 @@ pub(super) struct Reached {
 }
 
 /// A store with every limit set.
+///
+/// # Errors
+/// There is no room for an instance.
 pub(super) fn store(
     engine: &Engine,
     config: &Arc<PluginConfig>,
+    opened: Opened,
     context: Arc<CallContext>,
-    time: Duration,
+    until: Instant,
     meter: &Arc<Meter>,
     reached: Reached,
 ) -> Result<Store<State>, StoreError> {
@@ -113,7 +117,7 @@ pub(super) fn store(
     let state = State {
         http: headers(),
         outgoing: Outgoing::new(sender, uses.clone()),
-        wasi: grants::context(&config.allow, &output)?,
+        wasi: opened.context(&config.allow, &output),
         table,
         budget: Budget::new(limits, peak),
         config: Arc::clone(config),
@@ -121,7 +125,7 @@ pub(super) fn store(
         homes: Homes::default(),
         uses,
         context,
-        until: Instant::now() + time,
+        until,
         reports: Reports::new(limits.log_lines),
         changes,
         memory,
@@ -195,23 +199,21 @@ impl State {
 
     /// Takes up another call after [`Self::rest`]: every limit begins anew, but for memory and tables, which are still
     /// there.
-    ///
-    /// # Errors
-    /// A granted directory can't be opened.
     pub(super) fn take_up(
         &mut self,
+        opened: Opened,
         context: Arc<CallContext>,
-        time: Duration,
+        until: Instant,
         meter: &Arc<Meter>,
         reached: Reached,
-    ) -> Result<(), GrantError> {
+    ) {
         let Reached { changes, memory, told, sender, peak: _ } = reached;
         let uses = Uses::new(self.config.id.clone(), context.ledger.clone(), told);
         let limits = &self.config.limits;
         self.output.renew(limits.output.as_u64());
         // Complete, so that whoever adds a field says here what the next call finds in it.
         *self = Self {
-            wasi: grants::context(&self.config.allow, &self.output)?,
+            wasi: opened.context(&self.config.allow, &self.output),
             http: headers(),
             outgoing: Outgoing::new(sender, uses.clone()),
             table: std::mem::take(&mut self.table),
@@ -221,7 +223,7 @@ impl State {
             homes: std::mem::take(&mut self.homes),
             uses,
             context,
-            until: Instant::now() + time,
+            until,
             reports: Reports::new(limits.log_lines),
             changes,
             memory,
@@ -229,7 +231,6 @@ impl State {
             standing: std::mem::take(&mut self.standing),
             meter: Arc::clone(meter),
         };
-        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 mod calls;
 mod generations;
 mod guest;
+mod openings;
 mod reports;
 mod reuse;
 

@@ -15,6 +15,8 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
+use crate::host::Lanes;
+
 use super::code::{Candidate, Code, Failure, Helps, Host, Loaded};
 use super::control::{Turn, earlier};
 
@@ -112,6 +114,8 @@ pub(super) struct Turns {
     reading: Semaphore,
     compiling: Semaphore,
     loading: Semaphore,
+    /// Where it is found out where paths lead, for each plugin.
+    paths: Lanes,
 }
 
 impl Default for Turns {
@@ -120,6 +124,7 @@ impl Default for Turns {
             reading: Semaphore::new(READ_AT_ONCE),
             compiling: Semaphore::new(1),
             loading: Semaphore::new(LOADED_AT_ONCE),
+            paths: Lanes::new(1),
         }
     }
 }
@@ -160,7 +165,7 @@ impl Task {
     /// Reads the file, and loads it if it is news.
     async fn file(&self, host: &dyn Host, turns: &Turns) -> (Found, Option<Loaded>) {
         let reading = turns.reading.acquire().await;
-        let candidate = match self.news(host).await {
+        let candidate = match self.news(host, turns).await {
             Ok(candidate) => candidate,
             Err(found) => return (found, None),
         };
@@ -170,16 +175,16 @@ impl Task {
         drop((candidate, reading));
         let _turn = turns.compiling.acquire().await;
         let _reading = turns.reading.acquire().await;
-        match self.news(host).await {
+        match self.news(host, turns).await {
             Ok(candidate) => self.load(candidate, turns).await,
             Err(found) => (found, None),
         }
     }
 
     /// What the file holds, if it has to be loaded.
-    async fn news(&self, host: &dyn Host) -> Result<Box<dyn Candidate>, Found> {
+    async fn news(&self, host: &dyn Host, turns: &Turns) -> Result<Box<dyn Candidate>, Found> {
         let read = async {
-            match self.endangered().await {
+            match self.endangered(turns).await {
                 Some(failure) => Err(failure),
                 None => host.read(Arc::clone(&self.table)).await,
             }
@@ -194,13 +199,14 @@ impl Task {
     }
 
     /// The way to the file leads to where a plugin may write: whoever can change a component decides what it does.
-    async fn endangered(&self) -> Option<Failure> {
+    async fn endangered(&self, turns: &Turns) -> Option<Failure> {
         let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
         if !self.beside.iter().any(|table| table.allow.dirs.iter().any(may_write)) {
             return None;
         }
         let (table, beside) = (Arc::clone(&self.table), Arc::clone(&self.beside));
-        match spawn_blocking(move || overlap::of_component(&table, &beside)).await {
+        let paths = turns.paths.of(&self.table.id);
+        match paths.run(move || overlap::of_component(&table, &beside)).await {
             Ok(problem) => Some(Failure { helps: Helps::Time, ..Failure::of(vec![problem?]) }),
             Err(error) => Some(Failure::internal(&self.table, &error)),
         }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_core::config::{
-    self, Config, Environment, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load,
+    self, Config, Environment, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load, overlap,
 };
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
+
+use crate::host::Lane;
 
 use super::control::{Turn, earlier};
 
@@ -40,13 +41,37 @@ impl Reader for FromFile {
     }
 }
 
+/// What a configuration that is read is compared with, beside itself.
+#[derive(Debug, Clone)]
+pub(super) struct InForce {
+    /// The configuration that the gateway started with.
+    pub(super) started: Arc<Config>,
+    /// Every table that holds.
+    pub(super) tables: Arc<[Arc<PluginConfig>]>,
+}
+
+impl InForce {
+    /// Refuses what would let a plugin reach what the gateway lives by until it is restarted, or what a plugin may have
+    /// written. Looks at directories; blocks meanwhile.
+    fn check(&self, loaded: config::Loaded) -> config::Loaded {
+        let config::Loaded { source, config, mut problems, files } = loaded;
+        // What a restart would move elsewhere is still in use, and no plugin may reach it.
+        let endangered = config.as_ref().map(|new| self.started.endangered_by(new)).unwrap_or_default();
+        let foreign = overlap::of_configuration(&self.started.file, &self.tables);
+        let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
+        problems.extend(endangered.into_iter().chain(foreign));
+        config::Loaded { source, config, problems, files }
+    }
+}
+
 /// Reads it until it is the same twice.
-pub(super) async fn settled(reader: Arc<dyn Reader>) -> config::Loaded {
-    let mut before = read(&reader).await;
+pub(super) async fn settled(reader: Arc<dyn Reader>, lane: Lane, beside: InForce) -> config::Loaded {
+    let read = || read(&reader, &lane, &beside);
+    let mut before = read().await;
     for _ in 0..LOOKS {
         let is_there = before.config.is_some() || !before.source.text.is_empty();
         sleep(if is_there { PAUSE } else { LONG_PAUSE }).await;
-        let now = read(&reader).await;
+        let now = read().await;
         if is_same(&now, &before) {
             return now;
         }
@@ -65,9 +90,9 @@ fn is_same(a: &config::Loaded, b: &config::Loaded) -> bool {
         && tables(a).iter().zip(&tables(b)).all(|(a, b)| a.says_the_same_as(b))
 }
 
-async fn read(reader: &Arc<dyn Reader>) -> config::Loaded {
-    let this = Arc::clone(reader);
-    let why = match timeout(PATIENCE, spawn_blocking(move || this.read())).await {
+async fn read(reader: &Arc<dyn Reader>, lane: &Lane, beside: &InForce) -> config::Loaded {
+    let (this, beside) = (Arc::clone(reader), beside.clone());
+    let why = match timeout(PATIENCE, lane.run(move || beside.check(this.read()))).await {
         Ok(Ok(loaded)) => return loaded,
         Ok(Err(error)) => format!("the gateway failed to read the configuration: {error}"),
         Err(_) => format!("reading the configuration, and what it names, takes longer than {PATIENCE:?}"),
@@ -93,7 +118,9 @@ pub(super) struct Wish {
 #[derive(Debug)]
 pub(super) struct Desired {
     /// As it was at the start.
-    pub(super) started: Config,
+    pub(super) started: Arc<Config>,
+    /// Where it is read: once at a time, even where the last time never came to an end.
+    pub(super) lane: Lane,
     pub(super) since: SystemTime,
     /// All files that it, or what stands in its file now, was read from.
     pub(super) files: BTreeSet<PathBuf>,
@@ -129,7 +156,8 @@ impl Desired {
             warned: None,
             want: None,
             running: None,
-            started: config,
+            started: Arc::new(config),
+            lane: Lane::new(1),
         }
     }
 

@@ -25,7 +25,7 @@ use crate::host::Inbox;
 use super::attend::{Turns, attend};
 use super::code::{Code, Host};
 use super::control::Request;
-use super::desired::{Desired, Reader, settled};
+use super::desired::{Desired, InForce, Reader, settled};
 use super::event::{Done, Event, Files, Noticed, until};
 use super::relist::{Relists, ask};
 use super::report::Report;
@@ -208,11 +208,13 @@ impl Keeper {
 
     /// Begins whatever may begin.
     fn begin(&mut self, now: Instant) {
-        if self.desired.begin() {
-            let reader = Arc::clone(&self.tools.reader);
-            self.jobs.spawn(async move { Done::Read(Box::new(settled(reader).await)) });
-        }
         let beside: Arc<[_]> = self.tables().into();
+        if self.desired.begin() {
+            let (reader, lane) = (Arc::clone(&self.tools.reader), self.desired.lane.clone());
+            let in_force =
+                InForce { started: Arc::clone(&self.desired.started), tables: Arc::clone(&beside) };
+            self.jobs.spawn(async move { Done::Read(Box::new(settled(reader, lane, in_force).await)) });
+        }
         for slot in &mut self.slots {
             let Some(task) = slot.begin(now, &beside) else { continue };
             let (serial, table) = (slot.serial, Arc::clone(&task.table));

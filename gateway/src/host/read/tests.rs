@@ -102,7 +102,7 @@ async fn a_file_that_never_rests_is_given_up() {
 /// What reading this path comes to.
 async fn read_path(path: PathBuf) -> Result<Vec<u8>, (String, Option<String>)> {
     let config = PluginConfig::bare(PluginId::new("guest").unwrap(), path);
-    let candidate = read(&config).await;
+    let candidate = read(&config, &Lane::new(1)).await;
     candidate.map(|candidate| candidate.bytes).map_err(|error| (error.to_string(), error.hint()))
 }
 
@@ -179,10 +179,10 @@ async fn what_the_table_doesnt_accept_is_refused_when_it_is_read() {
     fs::write(&path, "content").unwrap();
     let config = PluginConfig::bare(PluginId::new("guest").unwrap(), path);
     let pinned = Arc::new(PluginConfig { sha256: Some(Digest::of(b"content")), ..config.clone() });
-    assert_eq!(read(&pinned).await.unwrap().digest(), &Digest::of(b"content"));
+    assert_eq!(read(&pinned, &Lane::new(1)).await.unwrap().digest(), &Digest::of(b"content"));
     let other = PluginConfig { sha256: Some(Digest::of(b"another")), ..config.clone() };
-    assert!(matches!(read(&other).await, Err(LoadError::Digest { .. })));
+    assert!(matches!(read(&other, &Lane::new(1)).await, Err(LoadError::Digest { .. })));
     let mut small = config;
     small.limits.component = ByteSize::b(6);
-    assert!(matches!(read(&small).await, Err(LoadError::TooBig { .. })));
+    assert!(matches!(read(&small, &Lane::new(1)).await, Err(LoadError::TooBig { .. })));
 }

@@ -5,10 +5,16 @@ use moongate_core::names::PluginId;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 use moongate_core::config::from_text;
 
 use super::*;
+
+fn variables(secret: &str) -> BTreeMap<String, String> {
+    let variables = [("KEY", secret), ("MOONGATE_CACHE_DIR", "/cache")];
+    variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
 
 /// A configuration whose secret is being written to.
 #[derive(Default)]
@@ -17,18 +23,61 @@ struct Written(AtomicUsize);
 impl Reader for Written {
     fn read(&self) -> config::Loaded {
         let secret = ["ab", "abc", "abc"][self.0.fetch_add(1, Ordering::Relaxed)];
-        let variables = [("KEY", secret), ("MOONGATE_CACHE_DIR", "/cache")];
-        let variables: BTreeMap<_, _> = variables.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        let variables = variables(secret);
         let text = "version = 1\n[plugins.a]\nsource = '/a'\nconfig.k = { env = 'KEY' }\n";
         from_text(Path::new("/gateway.toml"), text.to_owned(), &variables)
     }
 }
 
+fn nothing_else() -> InForce {
+    let loaded = from_text(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"));
+    InForce { started: Arc::new(loaded.config.unwrap()), tables: [].into() }
+}
+
 #[tokio::test]
 async fn half_a_secret_is_not_taken_though_the_file_that_names_it_is_the_same() {
-    let loaded = settled(Arc::new(Written::default())).await;
+    let loaded = settled(Arc::new(Written::default()), Lane::new(1), nothing_else()).await;
     let config = loaded.config.unwrap();
     assert_eq!(config.plugins[0].config["k"].expose(), "abc");
+}
+
+/// A configuration on a disk that doesn't answer until the sender is dropped.
+struct Stuck {
+    released: Mutex<mpsc::Receiver<()>>,
+    begun: AtomicUsize,
+}
+
+impl Reader for Stuck {
+    fn read(&self) -> config::Loaded {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let _ = self.released.lock().unwrap().recv();
+        from_text(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_that_can_not_be_read_to_its_end_is_given_up_and_costs_one_thread() {
+    let (release, released) = mpsc::channel();
+    let stuck = Arc::new(Stuck { released: Mutex::new(released), begun: AtomicUsize::new(0) });
+    let lane = Lane::new(1);
+    for _ in 0..3 {
+        let reader: Arc<dyn Reader> = Arc::<Stuck>::clone(&stuck);
+        let reading = tokio::spawn(settled(reader, lane.clone(), nothing_else()));
+        while !reading.is_finished() {
+            // The clock doesn't go on by itself while a thread is at work.
+            tokio::time::advance(Duration::from_secs(1)).await;
+            tokio::task::yield_now().await;
+        }
+        let loaded = reading.await.unwrap();
+        let [problem] = &loaded.problems[..] else { panic!("{:?}", loaded.problems) };
+        assert!(problem.message.contains("takes longer than 30s"), "{problem}");
+        assert!(loaded.config.is_none());
+    }
+    drop(release);
+    let loaded = settled(Arc::<Stuck>::clone(&stuck), lane, nothing_else()).await;
+    assert!(loaded.config.is_some(), "{:?}", loaded.problems);
+    // The one that was stuck, and two looks that agree.
+    assert_eq!(stuck.begun.load(Ordering::SeqCst), 3, "each attempt left a thread behind");
 }
 
 fn bare() -> PluginConfig {

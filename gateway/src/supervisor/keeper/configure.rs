@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use moongate_core::config::{
-    self, Config, PluginConfig, Problem, Source, Style, WiderGrants, overlap, render,
-};
+use moongate_core::config::{self, Config, PluginConfig, Problem, Source, Style, WiderGrants, render};
 use moongate_core::names::PluginId;
 use tokio::time::Instant;
 
@@ -33,12 +31,6 @@ impl Keeper {
         let now = Instant::now();
         let wish = self.desired.running.take().unwrap_or(Wish { noticed: now, asked: None });
         let config::Loaded { source, config, problems, files } = loaded;
-        // What a restart would move elsewhere is still in use, and no plugin may reach it.
-        let endangered =
-            config.as_ref().map(|new| self.desired.started.endangered_by(new)).unwrap_or_default();
-        let foreign = overlap::of_configuration(&self.desired.started.file, &self.tables());
-        let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
-        let problems = problems.into_iter().chain(endangered).chain(foreign).collect::<Vec<_>>();
         match config {
             Some(config) => {
                 self.warn(&problems, &source);

@@ -1,0 +1,188 @@
+//! Granted directories that don't answer: whose calls end, and whose go on.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use moongate_core::call::{CallContext, CallError};
+use moongate_core::catalog::Plugin as _;
+use moongate_core::config::{DirGrant, DirMode, Instances, PluginConfig};
+use moongate_core::names::{PluginId, Principal, ToolName};
+use tempfile::TempDir;
+
+use super::{Guest, at_rest, host, load, load_file};
+use crate::host::grants::{Openings, Paths};
+use crate::host::{WasmHost, WasmPlugin};
+
+/// A call that can only end by its time has so much of it.
+const SOON: Duration = Duration::from_millis(50);
+
+/// A disk of which some directories don't answer.
+#[derive(Default)]
+struct Disk {
+    dead: Mutex<Dead>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Dead {
+    directories: BTreeSet<PathBuf>,
+    /// How many threads wait for one of them.
+    waiting: usize,
+}
+
+impl Disk {
+    fn kill(&self, directory: &Path) {
+        self.dead.lock().unwrap().directories.insert(directory.to_owned());
+    }
+
+    fn revive(&self) {
+        self.dead.lock().unwrap().directories.clear();
+        self.changed.notify_all();
+    }
+
+    fn waiting(&self) -> usize {
+        self.dead.lock().unwrap().waiting
+    }
+}
+
+impl Paths for Disk {
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut dead = self.dead.lock().unwrap();
+        dead.waiting += 1;
+        dead = self.changed.wait_while(dead, |dead| dead.directories.contains(path)).unwrap();
+        dead.waiting -= 1;
+        drop(dead);
+        fs::canonicalize(path)
+    }
+}
+
+/// A host whose directories are on such a disk, and two of them.
+struct Bench {
+    disk: Arc<Disk>,
+    host: WasmHost,
+    dir: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        let mut host = host(dir.path());
+        let disk: Arc<Disk> = Arc::default();
+        Arc::get_mut(&mut host.shared).unwrap().openings = Openings::through(Arc::<Disk>::clone(&disk));
+        for name in ["well", "dead"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        Self { disk, host, dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.dir.path()).unwrap().join(name)
+    }
+
+    async fn load(&self, id: &str, names: &[&str], change: impl FnOnce(&mut PluginConfig)) -> Arc<WasmPlugin> {
+        let grant = |name: &&str| DirGrant {
+            place: 0..0,
+            host: self.path(name),
+            named: self.path(name),
+            guest: format!("/{name}"),
+            mode: DirMode::ReadOnly,
+        };
+        load(&self.host, self.dir.path(), &Guest::default(), |config| {
+            config.id = PluginId::new(id).unwrap();
+            config.allow.dirs = names.iter().map(grant).collect();
+            change(config);
+        })
+        .await
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.disk.revive(); // or the end of the test would wait for its threads
+    }
+}
+
+/// The plugin with all the time that it may need.
+fn patient(plugin: &WasmPlugin) -> WasmPlugin {
+    let mut config = (**plugin.table()).clone();
+    config.limits.timeout = Duration::from_secs(60);
+    plugin.reconfigured(Arc::new(config))
+}
+
+async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.map(drop)
+}
+
+fn silent(guest: &str) -> CallError {
+    CallError::Internal(format!("the granted directory `{guest}` doesn't answer"))
+}
+
+#[tokio::test]
+async fn a_directory_that_never_answers_ends_its_own_calls_and_takes_few_threads() {
+    let bench = Bench::new();
+    let short = |config: &mut PluginConfig| config.limits.timeout = SOON;
+    let stuck = bench.load("stuck", &["well", "dead"], short).await;
+    let well = bench.load("well", &["well"], |_| {}).await;
+    bench.disk.kill(&bench.path("dead"));
+    // One thread runs everything here: did it wait for the directory, nothing would come to an end.
+    for _ in 0..3 {
+        let calls = (0..4).map(|_| call(&stuck));
+        for ended in futures_util::future::join_all(calls).await {
+            assert_eq!(ended.unwrap_err(), silent("/dead"), "another directory is named, or nothing");
+        }
+        assert_eq!(call(&well).await, Ok(()));
+    }
+    assert_eq!(bench.disk.waiting(), 4, "each call left a thread behind");
+    // New code and new tables of the same plugin wait in the same line.
+    assert_eq!(call(&stuck.reconfigured(Arc::clone(stuck.table()))).await, Err(silent("/dead")));
+    let mut table = (**stuck.table()).clone();
+    table.limits.describe_timeout = SOON;
+    let error = load_file(&bench.host, &Arc::new(table)).await.unwrap_err();
+    let place = bench.path("dead").display().to_string();
+    assert_eq!(error.to_string(), format!("the granted directory `{place}` doesn't answer"));
+    assert_eq!(error.hint().as_deref(), Some("see whether its file system answers"));
+    assert_eq!(bench.disk.waiting(), 4);
+    bench.disk.revive();
+    assert_eq!(call(&patient(&stuck)).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_while_its_directory_does_not_answer_ends_at_once() {
+    let bench = Bench::new();
+    let stuck = bench.load("stuck", &["dead"], |config| config.limits.timeout = Duration::from_secs(600)).await;
+    bench.disk.kill(&bench.path("dead"));
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    let cancel = context.cancel.clone();
+    let name = ToolName::new("run").unwrap();
+    let call = stuck.call_tool(context, &name, "{}");
+    let (ended, ()) = tokio::join!(call, async {
+        while bench.disk.waiting() == 0 {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    });
+    assert_eq!(ended.unwrap_err(), CallError::Cancelled);
+    bench.disk.revive();
+    assert_eq!(bench.host.gauges(), at_rest());
+}
+
+#[tokio::test]
+async fn an_instance_that_waits_goes_on_waiting_while_its_directory_does_not_answer() {
+    let bench = Bench::new();
+    let reused = |config: &mut PluginConfig| config.instances = Instances::Reused;
+    let plugin = bench.load("reused", &["dead"], reused).await;
+    assert_eq!(call(&plugin).await, Ok(()));
+    assert_eq!(bench.host.gauges().idle, 1);
+    bench.disk.kill(&bench.path("dead"));
+    let ended = tokio::time::timeout(SOON, call(&plugin)).await;
+    assert!(ended.is_err(), "{ended:?}");
+    assert_eq!(bench.host.gauges().idle, 1, "it went with the call");
+    bench.disk.revive();
+    assert_eq!(call(&plugin).await, Ok(()));
+    assert_eq!(bench.host.gauges().idle, 1);
+}
