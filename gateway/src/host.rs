@@ -26,6 +26,7 @@ mod lane;
 mod linker;
 mod load;
 mod meter;
+mod once;
 mod output;
 mod plugin;
 mod read;

@@ -13,13 +13,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderName, Request, Response};
-use moongate_core::config::{PluginConfig, Reserved};
+use moongate_core::config::{HttpOrigin, PluginConfig, Reserved};
 use moongate_core::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ClientConfig;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
+use super::once::Once;
 use super::uses::Uses;
 
 mod body;
@@ -98,13 +99,13 @@ pub(super) struct Sender {
     lookups: Arc<Semaphore>,
     tls: OnceLock<Arc<ClientConfig>>,
     /// Whose certificates the operator was told of.
-    told: tls::Told,
+    told: Once<HttpOrigin>,
     tally: Arc<Tally>,
 }
 
 impl Sender {
     pub(super) fn new(outlet: Arc<Outlet>, config: Arc<PluginConfig>) -> Arc<Self> {
-        let (pool, tls, told) = (Arc::default(), OnceLock::new(), tls::Told::default());
+        let (pool, tls, told) = (Arc::default(), OnceLock::new(), Once::default());
         let lookups = Arc::new(Semaphore::new(resolve::AT_ONCE));
         let tally = outlet.tallies.of(&config.id);
         Arc::new(Self { outlet, config, pool, lookups, tls, told, tally })

@@ -24,6 +24,9 @@ pub(super) mod stores;
 pub(super) struct Reports {
     log_left: u32,
     log_dropped: u64,
+    /// The guest was told that a line of this level is dropped, which is counted: should it write the line all the
+    /// same, that is the same one.
+    log_refused: Option<LogLevel>,
     progress_left: u32,
     progress: Option<f64>,
 }
@@ -31,7 +34,7 @@ pub(super) struct Reports {
 impl Reports {
     /// So many log lines, and as many reports of progress.
     pub(super) fn new(most: u32) -> Self {
-        Self { log_left: most, log_dropped: 0, progress_left: most, progress: None }
+        Self { log_left: most, log_dropped: 0, log_refused: None, progress_left: most, progress: None }
     }
 
     /// Says how much was dropped.
@@ -203,8 +206,10 @@ impl log::Host for State {
             return Ok(false);
         }
         // Who asks beforehand, as the SDK does, won't write the line: it is dropped here.
-        let goes = self.reports.log_left > 0;
-        self.reports.log_dropped += u64::from(!goes);
+        let reports = &mut self.reports;
+        let goes = reports.log_left > 0;
+        reports.log_dropped += u64::from(!goes);
+        reports.log_refused = (!goes).then_some(its);
         Ok(goes)
     }
 
@@ -216,7 +221,8 @@ impl log::Host for State {
         }
         let reports = &mut self.reports;
         let Some(left) = reports.log_left.checked_sub(1) else {
-            reports.log_dropped += 1;
+            let is_counted = reports.log_refused.take() == Some(its);
+            reports.log_dropped += u64::from(!is_counted);
             return Ok(());
         };
         reports.log_left = left;

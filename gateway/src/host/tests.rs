@@ -6,6 +6,7 @@ mod guest;
 mod openings;
 mod reports;
 mod reuse;
+mod warnings;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use moongate_core::names::PluginId;
 use super::{Gauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
 
 pub(crate) use guest::{Guest, component};
+pub(super) use warnings::Warnings;
 
 /// A host whose cache is a folder of its own.
 pub(super) fn host(cache: &Path) -> WasmHost {

@@ -1,20 +1,22 @@
 //! What a call does with its grants: noted for whoever asks for an explanation; and what it lacks is told to the
 //! operator, with the line of `gateway.toml` that would grant it.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use moongate_core::call::{Entry, Ledger};
 use moongate_core::names::PluginId;
 
+use super::once::{News, Once};
 use super::text;
-
-/// So many different refusals of a plugin are told; a guest can want something else each time.
-const MOST: usize = 64;
 
 /// What the operator was told of a plugin under one table: each thing once.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<BTreeSet<String>>);
+pub(super) struct Told {
+    /// What it wanted and wasn't granted: it may be something else each time.
+    lacked: Once<String>,
+    /// The keys of limits that it hit, however much it wanted before.
+    exceeded: Once<&'static str>,
+}
 
 /// One call's notes. Cheap to clone, for what goes on beside the guest.
 #[derive(Debug, Clone)]
@@ -52,9 +54,12 @@ impl Uses {
 
     /// Tells the operator, once, that a call hit a limit and went on. `key` is the limit's, `did` reads on after "it".
     pub(super) fn exceeded(&self, key: &'static str, did: &str) {
-        if self.told.is_news(key) {
-            let plugin = &self.plugin;
-            tracing::warn!(%plugin, "it {did}; `{key}` in `[plugins.{plugin}.limits]` raises that");
+        let plugin = &self.plugin;
+        match self.told.exceeded.hear(key) {
+            News::Yes => {
+                tracing::warn!(%plugin, "it {did}; `{key}` in `[plugins.{plugin}.limits]` raises that");
+            }
+            News::No | News::More => {}
         }
         if let Some(ledger) = &self.ledger {
             ledger.note(Entry::HeldBack { key, what: text::line(did, text::SENTENCE) });
@@ -65,15 +70,19 @@ impl Uses {
     pub(super) fn lacked(&self, lack: Lack) {
         let wanted = text::line(&lack.wanted, text::SENTENCE);
         let cure = lack.cure.map(|cure| text::line(&cure, text::SENTENCE));
-        if self.told.is_news(&wanted) {
-            let plugin = &self.plugin;
-            match &cure {
-                Some(cure) => tracing::warn!(
-                    %plugin,
-                    "it wanted {wanted}, which isn't granted; `{cure}` in `[plugins.{plugin}.allow]` grants it"
-                ),
-                None => tracing::warn!(%plugin, "it wanted {wanted}, which can't be granted"),
-            }
+        let plugin = &self.plugin;
+        match (self.told.lacked.hear(wanted.clone()), &cure) {
+            (News::Yes, Some(cure)) => tracing::warn!(
+                %plugin,
+                "it wanted {wanted}, which isn't granted; `{cure}` in `[plugins.{plugin}.allow]` grants it"
+            ),
+            (News::Yes, None) => tracing::warn!(%plugin, "it wanted {wanted}, which can't be granted"),
+            (News::More, _) => tracing::warn!(
+                %plugin,
+                "it wants more that isn't granted, which isn't logged any more; `moongate call --explain` shows what a \
+                 call lacks"
+            ),
+            (News::No, _) => {}
         }
         if let Some(ledger) = &self.ledger {
             ledger.note(Entry::Lacked { wanted, cure });
@@ -81,9 +90,5 @@ impl Uses {
     }
 }
 
-impl Told {
-    fn is_news(&self, wanted: &str) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.len() < MOST && told.insert(wanted.to_owned())
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ use wasmtime_wasi_http::Error;
 use super::check::{Permit, Refusal};
 use super::pool::Connection;
 use super::preface::Counted;
-use super::{Sender, failure};
+use super::{Sender, failure, tls};
 use crate::host::uses::Uses;
 
 /// So many addresses of a host are tried.
@@ -123,7 +123,7 @@ impl Sender {
             };
             let told = failure::of_tls(error);
             if matches!(told, Error::TlsCertificateError) {
-                self.told.tell(&self.config.id, origin, error);
+                tls::tell(&self.told, &self.config.id, origin, error);
             }
             told
         })

@@ -1,9 +1,8 @@
 //! Whom TLS trusts: the machine's authorities, and those of `gateway.ca_file`.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use moongate_core::config::HttpOrigin;
 use moongate_core::names::PluginId;
@@ -15,13 +14,11 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 use wasmtime_wasi_http::Error;
 
+use crate::host::once::{News, Once};
 use crate::host::text;
 
 /// How many servers a plugin may take up again where it left off, without a whole handshake.
 const RESUMED: usize = 32;
-
-/// So many servers with wrong certificates are told of, for each plugin under one table.
-const MOST_TOLD: usize = 32;
 
 /// The largest file of authorities, in bytes; all that browsers trust together are less than a tenth of it.
 const FILE: u64 = 4 << 20;
@@ -124,15 +121,10 @@ fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     if all.is_empty() { Err("it holds no certificate in PEM".to_owned()) } else { Ok(all) }
 }
 
-/// Servers of whose certificates the operator was told.
-#[derive(Debug, Default)]
-pub(super) struct Told(Mutex<BTreeSet<HttpOrigin>>);
-
-impl Told {
-    /// Tells, once.
-    pub(super) fn tell(&self, plugin: &PluginId, origin: &HttpOrigin, error: &rustls::Error) {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < MOST_TOLD && told.insert(origin.clone()) {
+/// Tells the operator of a server's certificate, once for each server.
+pub(super) fn tell(told: &Once<HttpOrigin>, plugin: &PluginId, origin: &HttpOrigin, error: &rustls::Error) {
+    match told.hear(origin.clone()) {
+        News::Yes => {
             // It tells what stands in the certificate, which the server wrote.
             let error = text::line(&error.to_string(), text::SENTENCE);
             tracing::warn!(
@@ -141,5 +133,10 @@ impl Told {
                  those of the machine"
             );
         }
+        News::More => tracing::warn!(
+            %plugin,
+            "more servers aren't who they say they are, which aren't logged any more"
+        ),
+        News::No => {}
     }
 }

@@ -10,7 +10,7 @@ use moongate_core::json::Json;
 use moongate_core::names::{Principal, ResourceUri, ToolName};
 use tempfile::TempDir;
 
-use super::{Guest, load};
+use super::{Guest, Warnings, load};
 use crate::host::{HostOptions, Inbox, OutgoingOptions, Reported, WasmHost};
 
 /// Remembers what it was told.
@@ -59,6 +59,31 @@ async fn called(
     let changes = inbox.take_now().remove("guest");
     let heard = heard.0.lock().unwrap().clone();
     (result, heard, changes)
+}
+
+#[tokio::test]
+async fn a_line_that_is_asked_for_and_written_all_the_same_is_dropped_once() {
+    let guest = Guest {
+        world: LOG,
+        fields: r#"
+            (import "moongate:plugin/log@0.1.0" "enabled" (func $enabled (param i32) (result i32)))
+            (import "moongate:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32 i32 i32 i32)))"#,
+        // Asked for and written; only asked for, as the SDK does; only written.
+        body: "
+            (drop (call $enabled (i32.const 3)))
+            (call $write (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 16) (i32.const 5))
+            (drop (call $enabled (i32.const 3)))
+            (drop (call $enabled (i32.const 4)))
+            (call $write (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 16) (i32.const 5))",
+        ..Guest::default()
+    };
+    let warnings = Warnings::default();
+    let _guard = tracing::subscriber::set_default(warnings.clone());
+    let (result, heard, _) = called(guest, |config| config.limits.log_lines = 0).await;
+    assert!(result.is_ok() && heard.is_empty());
+    let dropped = warnings.lines();
+    let [dropped] = &dropped[..] else { panic!("{dropped:?}") };
+    assert!(dropped.starts_with("4 log lines dropped"), "{dropped}");
 }
 
 const LOG: &str = "import moongate:plugin/log@0.1.0;";
