@@ -77,8 +77,7 @@ async fn a_line_that_is_asked_for_and_written_all_the_same_is_dropped_once() {
             (call $write (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 16) (i32.const 5))",
         ..Guest::default()
     };
-    let warnings = Warnings::default();
-    let _guard = tracing::subscriber::set_default(warnings.clone());
+    let (warnings, _guard) = Warnings::listen();
     let (result, heard, _) = called(guest, |config| config.limits.log_lines = 0).await;
     assert!(result.is_ok() && heard.is_empty());
     let dropped = warnings.lines();

@@ -1,8 +1,11 @@
 //! What the log would say.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
-/// Keeps the warnings of this thread, once it is made its subscriber.
+use tracing::Dispatch;
+use tracing::subscriber::DefaultGuard;
+
+/// Keeps the warnings of a thread.
 #[derive(Clone, Default)]
 pub(in crate::host) struct Warnings(Arc<Mutex<Vec<String>>>);
 
@@ -33,6 +36,16 @@ impl tracing::Subscriber for Warnings {
 }
 
 impl Warnings {
+    /// Listens to this thread, as long as the guard lives.
+    pub(in crate::host) fn listen() -> (Self, DefaultGuard) {
+        // Where there is only one subscriber, what the first thread that comes to a line says of it holds for all, and
+        // other tests' threads have none.
+        static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Warnings::default()));
+        LazyLock::force(&ANOTHER);
+        let warnings = Self::default();
+        (warnings.clone(), tracing::subscriber::set_default(warnings))
+    }
+
     /// What was warned of so far.
     pub(in crate::host) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()

@@ -5,8 +5,7 @@ use crate::host::tests::Warnings;
 
 #[test]
 fn who_wants_a_thousand_things_hides_no_limit_and_it_is_told_that_there_are_more() {
-    let warnings = Warnings::default();
-    let _guard = tracing::subscriber::set_default(warnings.clone());
+    let (warnings, _guard) = Warnings::listen();
     let uses = Uses::new(PluginId::new("greedy").unwrap(), None, Arc::default());
     for at in 0..1000 {
         let cure = Some(format!("env = [\"V{at}\"]"));
