@@ -25,6 +25,10 @@ fn until_tools(http: &Http, wanted: &[&str]) {
 }
 
 /// The first version of a plugin in a file of its own, and whatever else the configuration says.
+fn until_tools_begin(http: &Http, prefix: &str) {
+    until(&format!("{prefix} is there"), || tools(http).iter().all(|tool| tool.starts_with(prefix)));
+}
+
 fn one(more: &str) -> (Workspace, Replaced) {
     let workspace = Workspace::new(&configured(more));
     let mut file = Replaced::new(workspace.path().join("one.wasm"));
@@ -154,6 +158,38 @@ fn grants_and_limits_are_taken_without_compiling() {
     configure(&workspace, &text(""));
     until("it is gone", || variable() == before);
     assert!(!http.log().contains("replaced:"), "{}", http.log());
+}
+
+#[test]
+fn a_reload_says_which_grants_came_and_which_went_and_no_secret() {
+    let text = |more: &str| {
+        let zoo = moongate_tests::component("zoo");
+        format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {zoo:?}\n{more}\n")
+    };
+    let first = "[plugins.zoo.allow]\nenv = [\"PATH\"]\nhttp = [\"https://example.com\"]\n\
+                 dirs = [{ host = \"notes\", guest = \"/notes\", mode = \"rw\" }]";
+    let second = "config.key = { file = \"key\" }\n[plugins.zoo.allow]\nstate = true\nhttp = [\"https://example.com\"]\n\
+                  credentials = [{ origin = \"https://example.com\", headers = { x-key = { file = \"key\" } } }]\n\
+                  dirs = [{ host = \"notes\", guest = \"/notes\", mode = \"ro\" }]";
+    let workspace = Workspace::new(&text(first));
+    fs::create_dir(workspace.path().join("notes")).unwrap();
+    workspace.write("key", "a-secret-of-some-length");
+    let http = Http::start(&workspace);
+    configure(&workspace, &text(second));
+    http.logged("granted from now on: ");
+    let log = http.log();
+    let line = log.lines().find(|line| line.contains("granted from now on: ")).unwrap();
+    for came in ["state", "x-key", "config from file"] {
+        let granted = line.split("taken away").next().unwrap();
+        assert!(granted.contains(came), "{came}: {line}");
+    }
+    let taken = line.split("; taken away: ").nth(1).unwrap_or_else(|| panic!("{line}"));
+    assert!(taken.contains("env PATH") && taken.contains("/notes") && taken.contains("(rw)"), "{line}");
+    assert!(!line.contains("https://example.com,"), "what stays is no news: {line}");
+    assert!(!http.log().contains("a-secret"), "{}", http.log());
+    configure(&workspace, &text(&format!("prefix = \"x\"\n{second}")));
+    until_tools_begin(&http, "x_");
+    assert_eq!(http.log().matches("granted from now on: ").count(), 1, "{}", http.log());
 }
 
 #[test]

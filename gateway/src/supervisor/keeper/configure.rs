@@ -21,6 +21,8 @@ use super::{Keeper, drain};
 struct Changes {
     /// A line each.
     lines: Vec<String>,
+    /// What plugins may from now on, and what they may no more: a line for each of those for which that differs.
+    grants: Vec<(PluginId, String)>,
     /// Something is to be taken away, which is done at once.
     at_once: bool,
 }
@@ -171,6 +173,7 @@ impl Keeper {
         match fate(None, table, in_force) {
             Fate::Take => {
                 changes.lines.push(format!("`{}` added", table.id));
+                changes.grants(None, table);
                 Slot::new(serial, Arc::clone(table), now)
             }
             Fate::Hold(grants) => {
@@ -194,6 +197,7 @@ impl Keeper {
             Fate::Take => {
                 slot.held = None;
                 let drain = drain(&slot.table, Some(table));
+                let before = Arc::clone(&slot.table);
                 match slot.put_under(table, now) {
                     Put::Same => return slot,
                     Put::Changed => {}
@@ -210,6 +214,7 @@ impl Keeper {
                     }
                 }
                 changes.lines.push(format!("`{}` changed", table.id));
+                changes.grants(Some(&before), table);
             }
             Fate::Hold(grants) => {
                 // What holds stands elsewhere in the file at most.
@@ -237,7 +242,7 @@ impl Keeper {
         self.replaced.extend(loaded.map(|loaded| (loaded.code, drain)));
     }
 
-    fn tell_of(&mut self, Changes { lines, at_once: _ }: Changes, wish: Wish, now: Instant) {
+    fn tell_of(&mut self, Changes { lines, grants, at_once: _ }: Changes, wish: Wish, now: Instant) {
         let was_rejected = self.desired.rejected.take().is_some();
         if lines.is_empty() && !was_rejected {
             self.report.reloads.unchanged += u64::from(wish.asked.is_none());
@@ -249,6 +254,26 @@ impl Keeper {
         let line = format!("the configuration is in use: {what}");
         tracing::info!("{line}");
         self.report.changed(None, now - wish.noticed, line);
+        for (plugin, line) in grants {
+            tracing::info!(%plugin, "{line}");
+            self.report.changed(Some(&plugin), now - wish.noticed, line);
+        }
+    }
+}
+
+impl Changes {
+    /// Notes what a table grants that the one before didn't, and the other way round.
+    fn grants(&mut self, before: Option<&PluginConfig>, table: &PluginConfig) {
+        let came = table.alone_wider_than(before);
+        let went = before.map(|before| before.alone_wider_than(Some(table))).unwrap_or_default();
+        let said = |what: &str, grants: &[String]| {
+            (!grants.is_empty()).then(|| format!("{what}: {}", grants.join(", ")))
+        };
+        let line: Vec<_> =
+            [said("granted from now on", &came), said("taken away", &went)].into_iter().flatten().collect();
+        if !line.is_empty() {
+            self.grants.push((table.id.clone(), line.join("; ")));
+        }
     }
 }
 

@@ -12,9 +12,20 @@ impl PluginConfig {
     /// the variables and files that its settings are filled from. None before: the plugin is new.
     #[must_use]
     pub fn wider_than(&self, before: Option<&Self>) -> Vec<String> {
+        self.beyond(before, DirGrant::compared)
+    }
+
+    /// The same, where what `before` allows in its place is said elsewhere: what came with this table; and asked the
+    /// other way round, what went with the earlier one.
+    #[must_use]
+    pub fn alone_wider_than(&self, before: Option<&Self>) -> Vec<String> {
+        self.beyond(before, |dir, _| dir.described())
+    }
+
+    fn beyond(&self, before: Option<&Self>, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
         let nothing = Grants::default();
         let granted = before.map_or(&nothing, |before| &before.allow);
-        let mut wider = self.allow.wider_than(granted);
+        let mut wider = self.allow.beyond(granted, of_dir);
         let known = |origin: &str| {
             before.is_some_and(|before| before.filled_from.values().any(|origins| origins.contains(origin)))
                 || granted.env.iter().any(|(name, _)| origin.strip_prefix("env ") == Some(name))
@@ -31,9 +42,14 @@ impl Grants {
     /// as a grant: only that it may be read.
     #[must_use]
     pub fn wider_than(&self, before: &Self) -> Vec<String> {
+        self.beyond(before, DirGrant::compared)
+    }
+
+    fn beyond(&self, before: &Self, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
         // Whatever is added must be named here.
         let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
-        let mut wider: Vec<String> = dirs.iter().filter_map(|dir| dir.wider_than(&before.dirs)).collect();
+        let new = dirs.iter().filter(|dir| !dir.is_within(&before.dirs));
+        let mut wider: Vec<String> = new.map(|dir| of_dir(dir, &before.dirs)).collect();
         let known = |name: &str| before.env.iter().any(|(other, _)| other == name);
         wider.extend(env.iter().filter(|(name, _)| !known(name)).map(|(name, _)| format!("env {name}")));
         let known = |grant: &HttpGrant| before.http.iter().any(|other| grant.is_within(other));
@@ -58,16 +74,23 @@ impl Grants {
 }
 
 impl DirGrant {
-    /// What it allows that none of `before` does.
-    fn wider_than(&self, before: &[Self]) -> Option<String> {
+    /// Does one of `others` allow all that it does?
+    fn is_within(&self, others: &[Self]) -> bool {
+        let Self { place: _, host, named: _, guest: _, mode } = self;
+        others.iter().any(|other| host.starts_with(&other.host) && mode.is_within(other.mode))
+    }
+
+    fn described(&self) -> String {
         let Self { place: _, host, named: _, guest, mode } = self;
-        let covering = |other: &&Self| host.starts_with(&other.host);
-        if before.iter().filter(covering).any(|other| mode.is_within(other.mode)) {
-            return None;
-        }
+        format!("dirs {guest} = {} ({})", shown(host), mode.as_str())
+    }
+
+    /// What it allows, beside what stood at its path before.
+    fn compared(&self, before: &[Self]) -> String {
+        let Self { place: _, host, named: _, guest, mode } = self;
         let here = shown(host);
         let same_path = before.iter().find(|other| other.guest == *guest);
-        Some(match same_path {
+        match same_path {
             Some(other) if other.host == *host => {
                 format!("dirs {guest} = {here}: {} instead of {}", mode.as_str(), other.mode.as_str())
             }
@@ -77,8 +100,8 @@ impl DirGrant {
                 shown(&other.host),
                 other.mode.as_str()
             ),
-            None => format!("dirs {guest} = {here} ({})", mode.as_str()),
-        })
+            None => self.described(),
+        }
     }
 }
 
