@@ -93,6 +93,35 @@ fn a_hard_link_to_what_no_plugin_may_reach_is_refused() {
     }
 }
 
+/// Whoever reads the database by another name reads what all plugins keep, and whoever writes to compiled code, which
+/// stays mapped, writes what the gateway runs.
+#[test]
+fn a_hard_link_to_a_file_of_the_state_or_of_the_cache_is_refused() {
+    for (file, modes, name) in [
+        ("own/state/state.sqlite3", &["ro", "rw"][..], "`state.sqlite3` of the plugins' state"),
+        ("own/state/state.sqlite3-wal", &["ro", "rw"], "`state.sqlite3-wal` of the plugins' state"),
+        ("own/state/state.sqlite3-shm", &["ro", "rw"], "`state.sqlite3-shm` of the plugins' state"),
+        ("own/cache/a.cwasm", &["rw"], "`a.cwasm` of the cache of compiled code"),
+    ] {
+        let workspace = home("");
+        workspace.write(file, "");
+        workspace.write("notes/deep/b.txt", "harmless");
+        fs::hard_link(workspace.path().join(file), workspace.path().join("notes/deep/innocent")).unwrap();
+        for mode in ["ro", "rw"] {
+            workspace.write("gateway.toml", configured(&grant("notes", mode)));
+            let output = workspace.command(&["check"]).env_remove("MOONGATE_CACHE_DIR").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            if modes.contains(&mode) {
+                assert_eq!(output.status.code(), Some(78), "{file} {mode}: {said}");
+                assert!(said.contains(name), "{file} {mode}: {said}");
+                assert!(said.contains("notes/deep/innocent` is another name"), "{file} {mode}: {said}");
+            } else {
+                assert!(output.status.success(), "{file} {mode}: {said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_may_be_looked_at_cannot_be_changed_by_a_guest_that_tries() {
     let workspace = home(&grant("plugins", "ro"));

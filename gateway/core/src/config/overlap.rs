@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use self::twins::{Identities, Search, of_several_names, search};
+use self::twins::{Identities, Identity, Search, files_of_several_names, of_several_names, search};
 use super::problem::{Problem, quoted};
 use super::{Config, DirGrant, DirMode, PluginConfig};
 
@@ -31,6 +31,16 @@ struct Guarded {
     way: Way,
     /// Whether a plugin may read it.
     look: Look,
+    kind: Kind,
+}
+
+/// What may have other names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It itself.
+    File,
+    /// The files in it.
+    Folder,
 }
 
 /// Whether reading does harm.
@@ -79,9 +89,7 @@ pub fn check(config: &Config) -> Vec<Problem> {
 /// Says that a granted directory holds, under another name, what a plugin mustn't reach.
 fn holds_another_name(granted: &Granted<'_>, guarded: &[Guarded]) -> Option<Problem> {
     let mattering = guarded.iter().filter(|guarded| granted.grant.mode.harms(guarded.look));
-    let named_twice: Vec<_> = mattering
-        .filter_map(|guarded| Some((of_several_names(&guarded.way.end)?, guarded.what.as_str())))
-        .collect();
+    let named_twice: Vec<_> = mattering.flat_map(Guarded::of_several_names).collect();
     if named_twice.is_empty() {
         return None;
     }
@@ -90,18 +98,32 @@ fn holds_another_name(granted: &Granted<'_>, guarded: &[Guarded]) -> Option<Prob
     Some(match search(&granted.way.end, &wanted, MOST_ENTRIES) {
         Search::Nothing => return None,
         Search::Found(name, at) => {
-            let (name, what) = (quoted(&name.to_string_lossy()), named_twice[at].1);
+            let (name, what) = (quoted(&name.to_string_lossy()), &named_twice[at].1);
             let message = format!("the plugin `{id}` could reach {what}, of which {name} is another name");
             problem(granted, message).hint("remove that hard link, or copy the file instead")
         }
         Search::TooMuch => {
-            let what: Vec<_> = named_twice.iter().map(|(_, what)| *what).collect();
+            let what: Vec<_> = named_twice.iter().map(|(_, what)| what.as_str()).collect();
             let message = format!("whether the plugin `{id}` could reach {} isn't known", what.join(" or "));
             let hint = "it has hard links, and this directory holds too much to look through: see that none is in it";
             let place = granted.grant.place.clone();
             Problem::warning(message).at(place).hint(hint)
         }
     })
+}
+
+impl Guarded {
+    /// Its files that have other names, and what they are.
+    fn of_several_names(&self) -> Vec<(Identity, String)> {
+        match self.kind {
+            Kind::File => {
+                of_several_names(&self.way.end).map(|its| (its, self.what.clone())).into_iter().collect()
+            }
+            Kind::Folder => files_of_several_names(&self.way.end, MOST_ENTRIES)
+                .map(|(its, name)| (its, format!("{} of {}", quoted(&name.to_string_lossy()), self.what)))
+                .collect(),
+        }
+    }
 }
 
 /// Could a plugin change the component of `plugin`, as the links on the way to it lead now? The file says the same as
@@ -111,7 +133,7 @@ pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<
     let way_there = way(&plugin.source);
     let now = quoted(&way_there.end.to_string_lossy());
     let what = format!("the component of the plugin `{}`, which is {now}", plugin.id);
-    let guarded = [Guarded { what, way: way_there, look: Look::Harmless }];
+    let guarded = [Guarded { what, way: way_there, look: Look::Harmless, kind: Kind::File }];
     reached_by_any(&guarded, all)
 }
 
@@ -121,7 +143,7 @@ pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<
 pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
     let way_there = way(file);
     let what = format!("the configuration, which is {} now", quoted(&way_there.end.to_string_lossy()));
-    let guarded = [Guarded { what, way: way_there, look: Look::Harmless }];
+    let guarded = [Guarded { what, way: way_there, look: Look::Harmless, kind: Kind::File }];
     // The grant stands in the file that was read before, not in this one.
     let problem = reached_by_any(&guarded, all)?;
     Some(Problem::error(problem.message).hint("keep it where no plugin may write"))
@@ -136,17 +158,19 @@ fn reached_by_any(guarded: &[Guarded], all: &[Arc<PluginConfig>]) -> Option<Prob
 }
 
 fn guarded(config: &Config) -> Vec<Guarded> {
-    let guard = |what: String, path: &Path, look| Guarded { what, way: way(path), look };
+    let guard = |what: String, path: &Path, look| Guarded { what, way: way(path), look, kind: Kind::File };
+    let folder =
+        |what: &str, path: &Path, look| Guarded { kind: Kind::Folder, ..guard(what.to_owned(), path, look) };
     let mut all = vec![
         guard("the configuration".to_owned(), &config.file, Look::Forbidden),
-        guard("the cache of compiled code".to_owned(), &config.cache, Look::Harmless),
+        folder("the cache of compiled code", &config.cache, Look::Harmless),
     ];
     if let Some(file) = &config.ca_file {
         // Whoever can change it decides whom other plugins' requests trust.
         all.push(guard("the file of authorities".to_owned(), file, Look::Harmless));
     }
     if let Some(state) = &config.state {
-        all.push(guard("the plugins' state".to_owned(), state, Look::Forbidden));
+        all.push(folder("the plugins' state", state, Look::Forbidden));
     }
     for file in &config.secret_files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();

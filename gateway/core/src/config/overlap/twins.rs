@@ -3,6 +3,7 @@
 //! Neither shows in a path. A mount is found because the directories on two ways are one and the same; a hard link only
 //! by looking through the granted directory, which is done where the file says that it has more than one name.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,20 @@ impl Identities {
 /// The file's identity, if it is a regular one that has more names than one.
 pub(super) fn of_several_names(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().filter(|found| found.is_file() && names(found) > 1).and_then(|found| of(&found))
+}
+
+/// The regular files in a folder that have more names than one, of its first `most` entries. A database and compiled
+/// code lie side by side with what belongs to them.
+pub(super) fn files_of_several_names(
+    folder: &Path,
+    most: usize,
+) -> impl Iterator<Item = (Identity, OsString)> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(most);
+    entries.filter_map(|entry| {
+        let found = entry.metadata().ok()?; // of the entry itself: a link is followed by nobody here
+        let of_several = found.is_file() && names(&found) > 1;
+        of_several.then(|| of(&found)).flatten().map(|its| (its, entry.file_name()))
+    })
 }
 
 fn identity(path: &Path) -> Option<Identity> {
