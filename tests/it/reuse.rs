@@ -252,3 +252,76 @@ fn instances_that_wait_are_in_nobodys_way() {
         assert!(pool.contains(gauge), "{pool}");
     }
 }
+
+/// What a plugin learns from its table holds for the next call: an instance that read it earlier may go on with what was
+/// taken back.
+#[test]
+fn a_secret_that_is_replaced_ends_instances_that_know_the_old_one() {
+    let config = reused("").replace("instances = ", "config.key = { file = \"key\" }\ninstances = ");
+    let workspace = Workspace::new(&config);
+    workspace.write("in/a.txt", "");
+    workspace.write("key", "the-first-secret");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!((seen(&mut stdio), seen(&mut stdio)), (1, 2));
+    workspace.write("key", "the-second-secret");
+    until("the new secret holds", || seen(&mut stdio) == 1);
+}
+
+/// Tokens are those of the start: who has a new one is nobody until then, and an instance of whoever had the name before
+/// serves no one else.
+#[test]
+fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
+    let workspace = Workspace::new(&format!(
+        "[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"ann\" }} }}]\n{}",
+        reused("")
+    ));
+    workspace.write("in/a.txt", "");
+    workspace.write("ann", "ann-has-a-long-secret");
+    let http = Http::start(&workspace);
+    let ann = ("Authorization", "Bearer ann-has-a-long-secret");
+    let session = http.greet(&[ann], "2025-11-25");
+    let call = |token| {
+        let call =
+            moongate_tests::request(7, "tools/call", json!({ "name": "zoo_calls_seen", "arguments": {} }));
+        http.post(&[token, ("Mcp-Session-Id", &session)], &call)
+    };
+    assert_eq!(text(&call(ann).json()), "1");
+    workspace.write("ann", "eve-has-a-long-secret");
+    http.logged("`http.auth.tokens` changed, which is taken into use by a restart");
+    assert_eq!(call(("Authorization", "Bearer eve-has-a-long-secret")).status, 401);
+    assert_eq!(text(&call(ann).json()), "2");
+}
+
+/// Six callers with an instance each, where four calls run at once: whoever comes takes the place of the one that waited
+/// longest, and nobody is turned away.
+#[test]
+fn callers_who_fill_the_pool_with_instances_that_wait_keep_nobody_out() {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let tokens = names.map(|name| format!("{{ name = \"{name}\", token = {{ file = \"{name}\" }} }}"));
+    let workspace = Workspace::new(&format!(
+        "[gateway]\nconcurrency = 4\n[admin]\nlisten = \"127.0.0.1:0\"\n[http.auth]\ntokens = [{}]\n{}",
+        tokens.join(", "),
+        reused("")
+    ));
+    workspace.write("in/a.txt", "");
+    for name in names {
+        workspace.write(name, format!("{name}-has-a-long-secret-of-its-own"));
+    }
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let bearer = names.map(|name| format!("Bearer {name}-has-a-long-secret-of-its-own"));
+    let sessions = bearer.each_ref().map(|bearer| http.greet(&[("Authorization", bearer)], "2025-11-25"));
+    let call = |at: usize, tool: &str, arguments: Value| {
+        let call = moongate_tests::request(7, "tools/call", json!({ "name": tool, "arguments": arguments }));
+        let headers = [("Authorization", bearer[at].as_str()), ("Mcp-Session-Id", sessions[at].as_str())];
+        text(&http.post(&headers, &call).json()).to_owned()
+    };
+    for round in 0..3 {
+        for at in 0..names.len() {
+            assert_eq!(call(at, "zoo_calls_seen", json!({})), "1", "{at} in round {round}");
+            assert!(call(at, "time_get_current_time", json!({ "timezone": "UTC" })).contains("UTC"));
+        }
+    }
+    let idle = admin.metric("moongate_plugin_idle_instances{plugin=\"zoo\"}").unwrap();
+    assert!(idle <= 4.0, "{idle} wait");
+}

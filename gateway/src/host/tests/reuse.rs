@@ -62,6 +62,31 @@ async fn an_instance_waits_for_its_caller_where_the_table_asks_for_that() {
 }
 
 #[tokio::test]
+async fn memory_that_grows_little_by_little_is_given_back_once_it_is_too_much() {
+    let grows = Guest {
+        fields: COUNTS.fields,
+        body: "
+            (drop (memory.grow (i32.const 16)))
+            (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+            (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
+            (i32.store8 (i32.const 3300) (global.get $calls))
+            (i32.store (i32.const 3208) (i32.const 3300)) (i32.store (i32.const 3212) (i32.const 1))",
+        ..Guest::default()
+    };
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let plugin = load(&host, dir.path(), &grows, |config| {
+        reused(config);
+        config.limits.reuse_memory = Some(bytesize::ByteSize::mib(4));
+    })
+    .await;
+    // Two pages, and a MiB more with each call.
+    for expected in ["1", "2", "3", "4", "1", "2"] {
+        assert_eq!(seen(&plugin).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn an_instance_that_holds_a_handle_is_not_used_again() {
     let leaks = Guest {
         world: "import wasi:io/poll@0.2.0; import moongate:plugin/cancellation@0.1.0;",
