@@ -65,6 +65,7 @@ pub use self::http::{CaError, Options as OutgoingOptions, Requests};
 pub(crate) use self::lane::{Lane, Lanes};
 pub use self::plugin::WasmPlugin;
 pub use self::read::Candidate;
+pub use self::state::{StateFound, StateProblem, look_for_state};
 
 /// The version of wasmtime, which doesn't tell it itself; `Cargo.toml` pins the same.
 pub const WASMTIME_VERSION: &str = "48.0.8";
@@ -216,7 +217,7 @@ impl WasmHost {
     }
 
     /// Why state can't be kept on disk now, if a plugin is granted some and it can't.
-    pub async fn state_problem(&self) -> Option<String> {
+    pub async fn state_problem(&self) -> Option<StateProblem> {
         self.shared.stores.problem().await
     }
 

@@ -13,14 +13,17 @@ use std::time::SystemTime;
 
 use moongate_core::catalog::Catalog;
 use moongate_core::changes::Updates;
-use moongate_core::config::{Config, Environment, Problem, ProcessEnvironment};
+use moongate_core::config::{Config, Environment, Problem, ProcessEnvironment, StateGrant};
 use moongate_core::dispatch::Dispatcher;
 use moongate_core::gate::Gate;
 use moongate_core::names::PluginId;
 use tokio::sync::{self, mpsc};
 use tokio::task::JoinHandle;
 
-use crate::host::{Gauges, HostError, HostOptions, Inbox, OutgoingOptions, Requests, WasmHost};
+use crate::host::{
+    Gauges, HostError, HostOptions, Inbox, OutgoingOptions, Requests, StateFound, StateProblem, WasmHost,
+    look_for_state,
+};
 
 mod attend;
 mod backoff;
@@ -59,6 +62,8 @@ pub struct Supervisor {
     catalog: sync::watch::Sender<Arc<Catalog>>,
     updates: Arc<Updates>,
     problems: Vec<Problem>,
+    /// Why state couldn't be kept, where it was only looked for.
+    state_problem: Option<StateProblem>,
     status: sync::watch::Receiver<Arc<Status>>,
     reloader: Reloader,
     tasks: Vec<JoinHandle<()>>,
@@ -74,6 +79,7 @@ impl Drop for Supervisor {
 #[derive(Clone)]
 pub struct Options {
     watched: Option<Watched>,
+    purpose: Purpose,
     environment: Arc<dyn Environment + Send + Sync>,
     system: Arc<dyn System>,
     own: Vec<SocketAddr>,
@@ -91,6 +97,15 @@ impl fmt::Debug for Options {
     }
 }
 
+/// What plugins are loaded for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To be called.
+    Calls,
+    /// To see what they are.
+    Looking,
+}
+
 /// Files that were read before somebody watched them.
 #[derive(Debug, Clone)]
 struct Watched {
@@ -105,10 +120,17 @@ impl Options {
     pub fn once() -> Self {
         Self {
             watched: None,
+            purpose: Purpose::Calls,
             environment: Arc::new(ProcessEnvironment),
             system: Arc::new(Native),
             own: Vec::new(),
         }
+    }
+
+    /// For whoever looks once and calls nothing: where there is no state yet, none is made.
+    #[must_use]
+    pub fn looking() -> Self {
+        Self { purpose: Purpose::Looking, ..Self::once() }
     }
 
     /// For whoever serves: changes are taken, unless the configuration says otherwise. `files`: those that it was read
@@ -181,9 +203,10 @@ impl Supervisor {
     /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`], unless the
     /// configuration requires all of them.
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
-        let Options { watched, environment, system, own } = options;
+        let Options { watched, purpose, environment, system, own } = options;
         let inbox: Arc<Inbox> = Arc::default();
-        let (cache, state, concurrency) = (config.cache.clone(), config.state.clone(), config.concurrency);
+        let (cache, concurrency) = (config.cache.clone(), config.concurrency);
+        let (state, state_problem) = state(&config, purpose);
         let inboxed = Some(Arc::clone(&inbox));
         // Another process may listen where the file says, such as `serve` beside `serve --stdio`.
         let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
@@ -217,6 +240,7 @@ impl Supervisor {
             catalog,
             updates,
             problems: Vec::new(),
+            state_problem,
             status: keeper.status(),
             reloader: Reloader::new(ask),
             tasks: observing.into_iter().collect(),
@@ -270,9 +294,15 @@ impl Supervisor {
     /// Why state can't be kept where the operator wants it, if a plugin may keep some and it can't. Plugins serve all
     /// the same.
     pub async fn state_problem(&self) -> Option<Problem> {
-        let reason = self.host.state_problem().await?;
+        let found = match &self.state_problem {
+            Some(problem) => Some(problem.clone()),
+            None => self.host.state_problem().await,
+        };
+        let StateProblem { reason, hint } = found?;
         let problem = Problem::error(format!("plugins' state can't be kept: {reason}"));
-        Some(problem.hint("its directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`"))
+        Some(
+            problem.hint(format!("{hint}; its directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")),
+        )
     }
 
     /// How much is served.
@@ -323,6 +353,22 @@ impl Supervisor {
     #[must_use]
     pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
+    }
+}
+
+/// Where state is kept, and why it couldn't be. Whoever only looks makes none; a plugin that describes itself finds
+/// nothing kept then.
+fn state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateProblem>) {
+    let Some(dir) = &config.state else { return (None, None) };
+    let keeps = config.plugins.iter().any(|table| table.allow.state != StateGrant::Refused);
+    match purpose {
+        Purpose::Calls => (Some(dir.clone()), None),
+        Purpose::Looking if !keeps => (None, None),
+        Purpose::Looking => match look_for_state(dir) {
+            StateFound::Some => (Some(dir.clone()), None),
+            StateFound::None => (None, None),
+            StateFound::Problem(problem) => (None, Some(problem)),
+        },
     }
 }
 

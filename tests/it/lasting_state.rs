@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::thread;
 
-use moongate_tests::{Http, Stdio, Workspace, rounds, signal, text};
+use moongate_tests::{Http, Stdio, Workspace, component, rounds, signal, text, until};
 use serde_json::{Value, json};
 
 const LASTING: &str = r#"
@@ -242,6 +242,39 @@ fn a_folder_where_nothing_can_be_made_is_said_to_be_so_and_memory_takes_no_ones_
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
     assert!(said.contains("may be written by others (mode 777; it should be 700)"), "{said}");
     assert!(!file(&workspace).exists());
+}
+
+#[test]
+fn looking_makes_no_state() {
+    let workspace = Workspace::new(LASTING);
+    for verb in [&["check"][..], &["list"], &["inspect", "keeper"]] {
+        let output = workspace.run(verb);
+        assert!(output.status.success(), "{verb:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(!workspace.path().join("state").exists(), "{verb:?} made it");
+    }
+    assert_eq!(call(&mut greeted(&workspace), "keeper_set", json!({ "key": "a", "value": "b" })), "set");
+    assert!(file(&workspace).exists(), "whoever calls makes it");
+}
+
+#[test]
+fn in_memory_a_plugin_that_left_and_came_back_finds_what_it_kept() {
+    let keeper = component("keeper").display().to_string();
+    let written = |more: &str| format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n{more}");
+    let table = format!("[plugins.keeper]\nsource = {keeper:?}\nallow.state = true\n");
+    let workspace = Workspace::new(&written(&table));
+    let http = Http::start(&workspace);
+    assert_eq!(text(&http.call("keeper_set", json!({ "key": "a", "value": "b" }))), "set");
+    let configure = |text: &str| {
+        let beside = workspace.path().join("gateway.toml.new");
+        fs::write(&beside, text).unwrap();
+        fs::rename(beside, workspace.config()).unwrap();
+    };
+    configure(&written(""));
+    http.logged("`keeper` removed");
+    configure(&written(&table));
+    http.logged("`keeper` added");
+    until("it serves", || !http.call("keeper_get", json!({ "key": "a" })).to_string().contains("nknown"));
+    assert!(http.call("keeper_get", json!({ "key": "a" })).to_string().contains("\"b\""));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use moongate_core::names::Principal;
 use serde_json::Value;
 
 use crate::cli::{Common, Exit, Format, configuration, print};
+use crate::supervisor::Options;
 
 mod answer;
 mod arguments;
@@ -46,7 +47,9 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let Some(supervisor) = configuration::load(common).await? else { return Ok(Exit::Configuration) };
+        let Some(supervisor) = configuration::load(common, Options::once()).await? else {
+            return Ok(Exit::Configuration);
+        };
         let dispatcher = supervisor.dispatcher();
         let catalog = dispatcher.catalog();
         let schema = catalog.tool(&self.tool).and_then(|entry| entry.tool().input_schema.to_value().ok());

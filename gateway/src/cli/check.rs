@@ -42,7 +42,7 @@ impl Check {
         let mut totals = None;
         if let Some(config) = config {
             let state = config.state.clone();
-            let supervisor = Supervisor::start(config, Options::once()).await?;
+            let supervisor = Supervisor::start(config, Options::looking()).await?;
             problems.extend_from_slice(supervisor.problems());
             problems.extend(supervisor.state_problem().await);
             let catalog = Arc::clone(&supervisor.catalog().borrow());

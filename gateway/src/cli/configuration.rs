@@ -40,10 +40,10 @@ fn missing(usual: &[PathBuf]) -> Loaded {
 
 /// Reads the configuration and loads the plugins, says what is wrong, and gives what can be used: nothing, if the
 /// configuration can't.
-pub(super) async fn load(common: &Common) -> Result<Option<Supervisor>> {
+pub(super) async fn load(common: &Common, options: Options) -> Result<Option<Supervisor>> {
     let Loaded { source, config, mut problems, .. } = read(common.config.as_deref());
     let supervisor = match config {
-        Some(config) => Some(Supervisor::start(config, Options::once()).await?),
+        Some(config) => Some(Supervisor::start(config, options).await?),
         None => None,
     };
     problems.extend(supervisor.iter().flat_map(Supervisor::problems).cloned());

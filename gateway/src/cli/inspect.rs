@@ -52,7 +52,7 @@ impl Inspect {
         };
         let Found { config, source } = found;
         let state = config.state.clone();
-        let supervisor = Supervisor::start(config, Options::once()).await?;
+        let supervisor = Supervisor::start(config, Options::looking()).await?;
         let catalog = Arc::clone(&supervisor.catalog().borrow());
         let [member] = catalog.members() else {
             match &source {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::admin;
 use crate::cli::ask::Where;
 use crate::cli::{Common, Exit, Format, configuration, print};
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Options, Supervisor};
 
 mod live;
 
@@ -95,7 +95,7 @@ impl List {
             print::error("a running gateway tells of its plugins only", Some(hint));
             return Ok(Exit::Usage);
         }
-        let Some(supervisor) = configuration::load(common).await? else {
+        let Some(supervisor) = configuration::load(common, Options::looking()).await? else {
             return Ok(Exit::Configuration);
         };
         match (why, self.format, self.kind) {

@@ -1,7 +1,7 @@
 //! Folders that belong to the gateway alone: the compiled code, which it runs, and the state of plugins, which nobody
 //! else may read or change.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,38 @@ pub enum FolderError {
     },
 }
 
+impl FolderError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Io { reason, .. } => io_hint(reason).to_owned(),
+            Self::NoFolder(_) => "name the directory itself, or move away what stands there".to_owned(),
+            Self::Foreign(_) => {
+                "run the gateway as that user, or let `chown` give it to the gateway's".to_owned()
+            }
+            Self::Writable { dir, .. } => format!("`chmod 700 {}`", dir.display()),
+        }
+    }
+}
+
+/// What to do where the system refuses a file or a directory.
+pub(super) fn io_hint(reason: &io::Error) -> &'static str {
+    match reason.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "let the gateway's user read and write there, or name another directory"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "name a directory that can be written to",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room there, or name another directory"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "something else than a directory stands on the way to it: move that away, or name another directory"
+        }
+        _ => "see what is wrong there, or name another directory",
+    }
+}
+
 /// Makes a folder if it isn't there, and checks that it is ours alone.
 ///
 /// # Errors
@@ -40,7 +72,39 @@ pub enum FolderError {
 pub(super) fn private(dir: &Path) -> Result<(), FolderError> {
     let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
-    let meta = fs::symlink_metadata(dir).map_err(io)?;
+    check(dir, &fs::symlink_metadata(dir).map_err(io)?)
+}
+
+/// Could [`private`] be used here, and something be written? Nothing is made to find out.
+///
+/// # Errors
+/// It couldn't, as far as can be seen.
+pub(super) fn would_be_private(dir: &Path) -> Result<(), FolderError> {
+    let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
+    match fs::symlink_metadata(dir) {
+        Ok(meta) => {
+            check(dir, &meta)?;
+            may_write(dir).map_err(io)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // It would be made in the nearest directory above it that is there.
+            let above = dir.ancestors().skip(1).find(|above| fs::symlink_metadata(above).is_ok());
+            let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !fs::metadata(above).map_err(io)?.is_dir() {
+                return Err(io(io::ErrorKind::NotADirectory.into()));
+            }
+            may_write(above).map_err(io)
+        }
+        Err(error) => Err(io(error)),
+    }
+}
+
+fn may_write(dir: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    Ok(accessat(CWD, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
+fn check(dir: &Path, meta: &Metadata) -> Result<(), FolderError> {
     if !meta.is_dir() {
         return Err(FolderError::NoFolder(dir.to_owned()));
     }

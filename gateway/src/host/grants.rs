@@ -72,7 +72,6 @@ pub(super) trait Paths: Send + Sync {
 /// Asks the system.
 struct System;
 
-
 impl Paths for System {
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
@@ -180,7 +179,9 @@ impl Opened {
         let now = paths.resolve(host).map_err(said)?;
         if now != *host {
             let now = now.display();
-            return Err(format!("it leads to `{now}` by now; a reload takes that into use, if it may be granted"));
+            return Err(format!(
+                "it leads to `{now}` by now; a reload takes that into use, if it may be granted"
+            ));
         }
         let found = fs::metadata(host).map_err(said)?;
         self.places.push((found.dev(), found.ino()));

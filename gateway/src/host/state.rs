@@ -13,15 +13,17 @@ mod memory;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytesize::ByteSize;
 use moongate_core::config::{PluginConfig, StateGrant};
 use moongate_core::names::{PluginId, StoreName};
 
+use self::database::FILE;
 use self::disk::{Disk, Shelf};
 use self::memory::Memory;
+use super::folder;
 
 /// The longest key, in bytes.
 pub(super) const KEY: usize = 1 << 10;
@@ -32,7 +34,40 @@ const ENTRY: u64 = 64;
 /// How many keys are listed at once.
 const PAGE: usize = 500;
 
-/// All stores.
+/// Why state can't be kept on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateProblem {
+    /// Which file or directory, and what is wrong with it.
+    pub reason: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// What somebody finds who looks for state in a directory, and changes nothing there.
+#[derive(Debug)]
+pub enum StateFound {
+    /// There is some.
+    Some,
+    /// There is none yet, and it could be made.
+    None,
+    /// There is none, and it couldn't be made.
+    Problem(StateProblem),
+}
+
+/// Looks for state in a directory, and whether it could be made there.
+#[must_use]
+pub fn look_for_state(dir: &Path) -> StateFound {
+    if std::fs::symlink_metadata(dir.join(FILE)).is_ok() {
+        return StateFound::Some;
+    }
+    match folder::would_be_private(dir) {
+        Ok(()) => StateFound::None,
+        Err(error) => StateFound::Problem(StateProblem { reason: error.to_string(), hint: error.hint() }),
+    }
+}
+
+/// All stores. Those in memory stay as long as this: a plugin whose table is taken out, and put back later, finds what
+/// it kept.
 #[derive(Debug, Default)]
 pub(super) struct Stores {
     disk: Option<Arc<Disk>>,
@@ -148,7 +183,7 @@ impl Stores {
     }
 
     /// Why nothing can be kept on disk now, if nothing can and a plugin is granted a store there.
-    pub(super) async fn problem(&self) -> Option<String> {
+    pub(super) async fn problem(&self) -> Option<StateProblem> {
         match &self.disk {
             Some(disk) => disk.problem().await,
             None => None,

@@ -48,7 +48,10 @@ async fn each_plugin_has_a_lane_which_work_in_it_keeps() {
     let lanes = Lanes::new(1);
     let release = leave_work_in(&lanes.of(&id("a"))).await;
     assert_eq!(lanes.of(&id("b")).run(|| 1).await.unwrap(), 1);
-    assert!(is_taken(&lanes.of(&id("a"))).await, "its thread is still at work, whoever asks for the lane anew");
+    assert!(
+        is_taken(&lanes.of(&id("a"))).await,
+        "its thread is still at work, whoever asks for the lane anew"
+    );
     drop(release);
     assert_eq!(lanes.of(&id("a")).run(|| 2).await.unwrap(), 2);
     drop(lanes.of(&id("c")));

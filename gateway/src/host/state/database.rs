@@ -13,7 +13,7 @@ use rusqlite::ffi::ErrorCode;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::entries::TABLES;
-use crate::host::folder::{self, FolderError, is_ours};
+use crate::host::folder::{self, FolderError, io_hint, is_ours};
 
 /// What the file is called.
 pub(super) const FILE: &str = "state.sqlite3";
@@ -48,7 +48,7 @@ pub(super) enum Trouble {
     Other(PathBuf),
     #[error("`{}` was written by a newer version of Moongate (form {form}; this version knows form {FORM})", file.display())]
     Newer { file: PathBuf, form: i64 },
-    #[error("`{}` is damaged ({reason}); it stays as it is: restore it, or move it away to begin anew", file.display())]
+    #[error("`{}` is damaged ({reason})", file.display())]
     Damaged { file: PathBuf, reason: String },
     #[error("`{}` lies where processes can't share a database, such as on a network's file system", .0.display())]
     Unshared(PathBuf),
@@ -58,6 +58,29 @@ pub(super) enum Trouble {
     ReadOnly(PathBuf),
     #[error("`{}` can't be used: {reason}", file.display())]
     Sqlite { file: PathBuf, reason: String },
+}
+
+impl Trouble {
+    /// What to do about it.
+    pub(super) fn hint(&self) -> String {
+        match self {
+            Self::Busy => "find out who holds it open, such as a backup or a shell of SQLite".to_owned(),
+            Self::Folder(error) => error.hint(),
+            Self::Io { reason, .. } => io_hint(reason).to_owned(),
+            Self::NoFile(_) => "move away what stands there, or name another directory".to_owned(),
+            Self::Foreign(_) => {
+                "run the gateway as that user, or let `chown` give it to the gateway's".to_owned()
+            }
+            Self::Open { file, .. } => format!("`chmod 600 {}`", file.display()),
+            Self::Other(_) => "name a directory for Moongate alone; nothing was written to it".to_owned(),
+            Self::Newer { .. } => "use that version, or name another directory".to_owned(),
+            Self::Damaged { .. } => "it stays as it is: restore it, or move it away to begin anew".to_owned(),
+            Self::Unshared(_) => "name a directory on a disk of this machine".to_owned(),
+            Self::NoRoom(_) => "make room there; what was kept before stays".to_owned(),
+            Self::ReadOnly(_) => "let the gateway's user write to it and to its directory".to_owned(),
+            Self::Sqlite { .. } => "see what is wrong there, or name another directory".to_owned(),
+        }
+    }
 }
 
 /// Which file it is, whatever it is called.

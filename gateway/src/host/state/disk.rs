@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::database::{Database, FILE, Identity, Side, Trouble, identity};
 use super::entries::{Done, Entries};
-use super::{Changed, KeepError, Owner, Page, Value};
+use super::{Changed, KeepError, Owner, Page, StateProblem, Value};
 
 /// How many operations wait for each thread; who comes then waits to be in line. Each may hold a value.
 const LINE: usize = 32;
@@ -56,7 +56,7 @@ pub(super) struct Shelf {
 #[derive(Default)]
 struct Health {
     /// What the operator was told is wrong, by side.
-    told: Mutex<BTreeMap<Side, String>>,
+    told: Mutex<BTreeMap<Side, StateProblem>>,
     /// A file that was found to be damaged, and how. It isn't used again, by neither side.
     damaged: Mutex<Option<(Identity, String)>>,
 }
@@ -161,7 +161,7 @@ impl Disk {
     }
 
     /// What is wrong with it, if a store was opened and something is.
-    pub(super) async fn problem(&self) -> Option<String> {
+    pub(super) async fn problem(&self) -> Option<StateProblem> {
         self.lines.get()?;
         for side in [Side::Reads, Side::Writes] {
             let _ = self.ask(side, |_| Ok(Ok(()))).await;
@@ -347,13 +347,16 @@ fn write(connection: &mut Connection, job: &mut dyn Work) -> rusqlite::Result<()
 impl Health {
     /// Tells the operator what is wrong, once for both sides and as long as it is the same.
     fn tell(&self, side: Side, trouble: &Trouble) {
-        let text = trouble.to_string();
+        let problem = StateProblem { reason: trouble.to_string(), hint: trouble.hint() };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let news = !told.values().any(|before| *before == text);
-        told.insert(side, text);
+        let news = !told.values().any(|before| *before == problem);
         if news {
-            tracing::error!("plugins' state can't be used, and those that keep some get an error: {trouble}");
+            let StateProblem { reason, hint } = &problem;
+            tracing::error!(
+                "plugins' state can't be used, and those that keep some get an error: {reason}; {hint}"
+            );
         }
+        told.insert(side, problem);
     }
 
     /// That side works again.

@@ -83,7 +83,12 @@ impl Bench {
         fs::canonicalize(self.dir.path()).unwrap().join(name)
     }
 
-    async fn load(&self, id: &str, names: &[&str], change: impl FnOnce(&mut PluginConfig)) -> Arc<WasmPlugin> {
+    async fn load(
+        &self,
+        id: &str,
+        names: &[&str],
+        change: impl FnOnce(&mut PluginConfig),
+    ) -> Arc<WasmPlugin> {
         let grant = |name: &&str| DirGrant {
             place: 0..0,
             host: self.path(name),
@@ -154,7 +159,8 @@ async fn a_directory_that_never_answers_ends_its_own_calls_and_takes_few_threads
 #[tokio::test]
 async fn a_call_that_is_cancelled_while_its_directory_does_not_answer_ends_at_once() {
     let bench = Bench::new();
-    let stuck = bench.load("stuck", &["dead"], |config| config.limits.timeout = Duration::from_secs(600)).await;
+    let stuck =
+        bench.load("stuck", &["dead"], |config| config.limits.timeout = Duration::from_secs(600)).await;
     bench.disk.kill(&bench.path("dead"));
     let context = Arc::new(CallContext::internal(Principal::Local));
     let cancel = context.cancel.clone();

@@ -53,7 +53,7 @@ async fn is_refused(folder: &TempDir, why: &str) {
     assert_eq!(kept.get("key".into()).await, Err(KeepError::Unavailable), "{why}");
     assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(KeepError::Unavailable), "{why}");
     assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::Unavailable), "{why}");
-    let problem = stores.problem().await.unwrap_or_default();
+    let problem = stores.problem().await.map(|problem| problem.reason).unwrap_or_default();
     assert!(problem.contains(why), "{why}: {problem}");
 }
 
