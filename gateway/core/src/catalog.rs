@@ -36,7 +36,7 @@ mod shown;
 use claims::Claims;
 
 pub use admit::Candidate;
-pub use annotated::HeaderArgument;
+pub use annotated::{HeaderArgument, header_arguments};
 pub use build::Build;
 pub use conflict::{Conflict, Instead, Refused, Restart, Subject};
 pub use diff::{Change, Diff, KindDiff, Part, Weaker};

@@ -1,22 +1,27 @@
-//! `call`: one tool, called as a client would, without a server.
+//! `call`: one tool, called as a client would: of the configuration, of a bare file, or of a gateway that runs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
 use moongate_core::call::{CallContext, Entry, Ledger, NeedInput, Outcome, ToolResult};
-use moongate_core::catalog::Catalog;
+use moongate_core::catalog::{Catalog, ToolEntry};
 use moongate_core::config::{ClientFeature, PluginConfig};
 use moongate_core::dispatch::{Answered, Arguments, DispatchError};
+use moongate_core::json::Json;
 use moongate_core::names::Principal;
 use serde_json::Value;
+use url::Url;
 
+use self::remote::{Refusal, Remote};
 use crate::cli::{Common, Exit, Format, configuration, print};
-use crate::supervisor::Options;
+use crate::supervisor::{Options, Supervisor};
 
 mod answer;
 mod arguments;
 mod explain;
+mod remote;
 
 /// Call one tool and print what it answers
 #[derive(Debug, Args)]
@@ -25,18 +30,27 @@ Examples:
   moongate call time_get_current_time timezone=Asia/Tokyo
   moongate call time_get_current_time --json '{\"timezone\": \"UTC\"}' --format json
   moongate call fetch_fetch url=https://example.com --explain
+  moongate call --plugin ./hello.wasm greet name=Ada
+  moongate call --url http://127.0.0.1:8931/mcp time_get_current_time timezone=UTC
 
-The explanation goes to stderr. With `--format json` it is part of the document, as `grants`.")]
+The explanation goes to stderr. With `--format json` it is part of the document, as `grants`.
+A gateway that wants a bearer token gets the one in the variable MOONGATE_TOKEN.")]
 pub(super) struct Call {
-    /// The tool, under the name that clients see
+    /// The tool, under the name that clients see; with --plugin also under its own
     #[arg(value_name = "TOOL")]
     tool: String,
-    /// Its arguments; a value that reads as JSON is taken as JSON
+    /// Its arguments; a value that reads as JSON is taken as JSON, unless the tool wants a text there
     #[arg(value_name = "NAME=VALUE")]
     pairs: Vec<String>,
     /// All arguments as one JSON object
     #[arg(long, value_name = "OBJECT", conflicts_with = "pairs")]
     json: Option<String>,
+    /// Call a tool of this component, whatever the configuration says; it is granted nothing
+    #[arg(long, value_name = "FILE")]
+    plugin: Option<PathBuf>,
+    /// Call a tool of the gateway that runs at this endpoint
+    #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with_all = ["plugin", "explain"])]
+    url: Option<Url>,
     /// Also say which grants the call used, which it lacked and which limits held it back, and what would change that
     #[arg(long)]
     explain: bool,
@@ -45,29 +59,45 @@ pub(super) struct Call {
     format: Format,
 }
 
+fn endpoint(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    url.ok_or_else(|| "write the whole address, such as http://127.0.0.1:8931/mcp".to_owned())
+}
+
 impl Call {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let Some(supervisor) = configuration::load(common, Options::once()).await? else {
-            return Ok(Exit::Configuration);
+        if let Some(url) = &self.url {
+            return self.elsewhere(url).await;
+        }
+        let loaded = match &self.plugin {
+            Some(file) => configuration::load_bare(file).await?,
+            None => configuration::load(common, Options::once()).await?,
         };
+        match loaded {
+            Some(supervisor) => self.here(&supervisor).await,
+            None => Ok(Exit::Configuration),
+        }
+    }
+
+    /// Calls a tool in this process.
+    async fn here(&self, supervisor: &Supervisor) -> Result<Exit> {
         let dispatcher = supervisor.dispatcher();
         let catalog = dispatcher.catalog();
-        let schema = catalog.tool(&self.tool).and_then(|entry| entry.tool().input_schema.to_value().ok());
-        let arguments = match arguments::object(self.json.as_deref(), &self.pairs, schema.as_ref()) {
+        let entry = self.entry(&catalog);
+        let name = entry.map_or(&*self.tool, |entry| entry.public().as_str());
+        let schema = entry.and_then(|entry| entry.tool().input_schema.to_value().ok());
+        let arguments = match self.arguments(schema.as_ref()) {
             Ok(arguments) => arguments,
-            Err(error) => {
-                print::error(&format!("{error:#}"), None);
-                return Ok(Exit::Usage);
-            }
+            Err(exit) => return Ok(exit),
         };
         let arguments = Arguments::parse(arguments.get())?;
-        let plugin = catalog.tool(&self.tool).map(|entry| Arc::clone(entry.member().config()));
+        let plugin = entry.map(|entry| Arc::clone(entry.member().config()));
         let ledger = plugin.filter(|_| self.explain).map(|plugin| (Arc::new(Ledger::default()), plugin));
         let context = Arc::new(CallContext {
             ledger: ledger.as_ref().map(|(ledger, _)| Arc::clone(ledger)),
             ..CallContext::internal(Principal::Local)
         });
-        let answered = dispatcher.call_tool(&catalog, &context, &self.tool, &arguments).await;
+        let answered = dispatcher.call_tool(&catalog, &context, name, &arguments).await;
         if let (Some((ledger, plugin)), Ok(Answered { outcome: Outcome::NeedInput(need), .. })) =
             (&ledger, &answered)
         {
@@ -85,6 +115,40 @@ impl Call {
         Ok(exit)
     }
 
+    /// The tool that is meant. Of one component it may be called as the component itself calls it.
+    fn entry<'a>(&self, catalog: &'a Catalog) -> Option<&'a ToolEntry> {
+        let own = || catalog.tools().iter().find(|entry| entry.tool().name.as_str() == self.tool);
+        catalog.tool(&self.tool).or_else(|| self.plugin.as_ref().and_then(|_| own()))
+    }
+
+    /// What the tool gets; or how the process ends, because that can't be read, which was said.
+    fn arguments(&self, schema: Option<&Value>) -> Result<Json, Exit> {
+        arguments::object(self.json.as_deref(), &self.pairs, schema).map_err(|error| {
+            print::error(&format!("{error:#}"), None);
+            Exit::Usage
+        })
+    }
+
+    /// Calls a tool of a gateway that runs.
+    async fn elsewhere(&self, url: &Url) -> Result<Exit> {
+        let remote = Remote::new(url.clone())?;
+        let schema = match remote.schema(&self.tool).await {
+            Ok(schema) => schema,
+            Err(refusal) => return Ok(refusal.report()),
+        };
+        let arguments = match self.arguments(schema.as_ref()) {
+            Ok(arguments) => arguments,
+            Err(exit) => return Ok(exit),
+        };
+        match remote.call(&self.tool, &arguments, &schema.unwrap_or_default()).await {
+            Ok(result) => match remote::document(&result) {
+                Ok(document) => self.print(&document),
+                Err(methods) => Ok(unanswerable(&methods)),
+            },
+            Err(refusal) => Ok(refusal.report()),
+        }
+    }
+
     /// Prints what the call came to.
     fn show(
         &self,
@@ -95,24 +159,14 @@ impl Call {
         match answered {
             Ok(answered) => match answered.outcome {
                 Outcome::Done(result) => {
-                    match self.format {
-                        Format::Text => print::foreign(&answer::text(&result))?,
-                        Format::Json => {
-                            let mut document = answer::json(&result);
-                            if let Some(explained) = explained {
-                                document["grants"] = explained;
-                            }
-                            print::json(&document)?;
-                        }
+                    let mut document = answer::document(&result);
+                    if let Some(explained) = explained {
+                        document["grants"] = explained;
                     }
-                    Ok(if result.is_error { Exit::Tool } else { Exit::Success })
+                    self.print(&document)
                 }
-                Outcome::NeedInput(need) => {
-                    print::error(
-                        &unanswerable(&need),
-                        Some("call it from an MCP client that answers such questions"),
-                    );
-                    Ok(Exit::Tool)
+                Outcome::NeedInput(NeedInput { requests, .. }) => {
+                    Ok(unanswerable(&requests.iter().map(|request| &*request.method).collect::<Vec<_>>()))
                 }
             },
             Err(error) => {
@@ -120,6 +174,14 @@ impl Call {
                 Ok(Exit::Tool)
             }
         }
+    }
+
+    fn print(&self, document: &Value) -> Result<Exit> {
+        match self.format {
+            Format::Text => print::foreign(&answer::text(document))?,
+            Format::Json => print::json(document)?,
+        }
+        Ok(if document["isError"] == true { Exit::Tool } else { Exit::Success })
     }
 }
 
@@ -140,9 +202,32 @@ fn note_questions(ledger: &Ledger, plugin: &PluginConfig, need: &NeedInput) {
 }
 
 /// There is no client at the other end that could be asked.
-fn unanswerable(need: &NeedInput) -> String {
-    let methods: Vec<_> = need.requests.iter().map(|request| format!("`{}`", request.method)).collect();
-    format!("the tool asks its client for input ({}), which `call` can't give", methods.join(", "))
+fn unanswerable(methods: &[impl AsRef<str>]) -> Exit {
+    let methods: Vec<_> = methods.iter().map(|method| format!("`{}`", method.as_ref())).collect();
+    print::error(
+        &format!("the tool asks its client for input ({}), which `call` can't give", methods.join(", ")),
+        Some("call it from an MCP client that answers such questions"),
+    );
+    Exit::Tool
+}
+
+impl Refusal {
+    /// Says so.
+    fn report(&self) -> Exit {
+        let (message, hint, exit) = match self {
+            Self::Unreachable(message) => {
+                (message, "`moongate serve` says at which address it is", Exit::Unreachable)
+            }
+            Self::Unauthorized(message) => {
+                (message, "set the variable MOONGATE_TOKEN to one of the tokens under `[http.auth]`", Exit::Unauthorized)
+            }
+            Self::Error(message) => {
+                (message, "`moongate list tools` shows what there is, and what it takes", Exit::Tool)
+            }
+        };
+        print::error(message, Some(hint));
+        exit
+    }
 }
 
 fn hint(error: &DispatchError, catalog: &Catalog) -> Option<String> {

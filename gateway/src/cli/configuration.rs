@@ -1,9 +1,11 @@
 //! Which configuration is meant, and reading it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::Result;
-use moongate_core::config::{self, Loaded, Problem, ProcessEnvironment, Source};
+use anyhow::{Context as _, Result};
+use moongate_core::config::{self, Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, Source};
+use moongate_core::names::PluginId;
 
 use crate::cli::{Common, print};
 use crate::supervisor::{Options, Supervisor};
@@ -13,11 +15,16 @@ const NAME: &str = "gateway.toml";
 
 /// Reads the named configuration, or else the first one at the usual places.
 pub(super) fn read(named: Option<&Path>) -> Loaded {
-    let home = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    read_with(named, &ProcessEnvironment)
+}
+
+/// The same, with variables from elsewhere.
+pub(super) fn read_with(named: Option<&Path>, variables: &dyn Environment) -> Loaded {
+    let home = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")));
     let usual = usual(folder);
     match named.or_else(|| usual.iter().map(PathBuf::as_path).find(|path| path.exists())) {
-        Some(file) => config::load(file, &ProcessEnvironment),
+        Some(file) => config::load(file, variables),
         None => missing(&usual),
     }
 }
@@ -49,4 +56,31 @@ pub(super) async fn load(common: &Common, options: Options) -> Result<Option<Sup
     problems.extend(supervisor.iter().flat_map(Supervisor::problems).cloned());
     print::problems(&problems, &source);
     Ok(supervisor)
+}
+
+/// The configuration that holds one component and nothing else: nothing is granted to it.
+///
+/// # Errors
+/// `file` is no path.
+pub(super) fn bare(file: &Path) -> Result<Config> {
+    let nothing = "version = 1\n".to_owned();
+    let Loaded { config, problems, .. } =
+        config::from_text(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
+    let mut config = config.with_context(|| problems.first().map(ToString::to_string).unwrap_or_default())?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let id = PluginId::new(&stem)
+        .unwrap_or_else(|_| PluginId::new("plugin").expect("it is letters, as plugins' names are"));
+    let path = std::path::absolute(file).with_context(|| format!("`{}` has no place", file.display()))?;
+    config.plugins = vec![Arc::new(PluginConfig::bare(id, path))];
+    Ok(config)
+}
+
+/// Loads a component that no configuration mentions, and says what is wrong with it: then there is nothing.
+pub(super) async fn load_bare(file: &Path) -> Result<Option<Supervisor>> {
+    let supervisor = Supervisor::start(bare(file)?, Options::once()).await?;
+    for problem in supervisor.problems() {
+        print::error(&format!("`{}`: {}", file.display(), problem.message), problem.hint.as_deref());
+    }
+    let is_there = !supervisor.catalog().borrow().members().is_empty();
+    Ok(is_there.then_some(supervisor))
 }

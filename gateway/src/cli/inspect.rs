@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 use moongate_core::catalog::Member;
 use moongate_core::config::{
-    self, Asked, Config, Credential, Loaded, Match, PluginConfig, Problem, ProcessEnvironment, StateGrant,
+    self, Asked, Config, Credential, Loaded, Match, Problem, StateGrant,
 };
 use moongate_core::manifest::{Interfaces, Manifest};
 use moongate_core::names::PluginId;
@@ -44,7 +44,7 @@ impl Inspect {
 
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
         let found = match id(&self.which) {
-            None => file(&self.which)?,
+            None => Found { config: configuration::bare(&self.which)?, source: None },
             Some(id) => match table(&id, common) {
                 Ok(found) => found,
                 Err(exit) => return Ok(exit),
@@ -83,20 +83,6 @@ fn id(which: &Path) -> Option<PluginId> {
     let text = which.to_str()?;
     let is_file = text.contains(['/', '\\']) || text.ends_with(".wasm");
     if is_file { None } else { PluginId::new(text).ok() }
-}
-
-/// A component that no configuration mentions.
-fn file(file: &Path) -> Result<Found> {
-    let nothing = "version = 1\n".to_owned();
-    let Loaded { config, problems, .. } =
-        config::from_text(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
-    let mut config = config.with_context(|| problems.first().map(ToString::to_string).unwrap_or_default())?;
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let id = PluginId::new(&stem)
-        .unwrap_or_else(|_| PluginId::new("plugin").expect("it is letters, as plugins' names are"));
-    let path = std::path::absolute(file).with_context(|| format!("`{}` has no place", file.display()))?;
-    config.plugins = vec![Arc::new(PluginConfig::bare(id, path))];
-    Ok(Found { config, source: None })
 }
 
 /// A plugin of the configuration.

@@ -71,6 +71,12 @@ pub(super) struct Wrong {
     pub(super) why: String,
 }
 
+/// The arguments that a tool with this input schema wants repeated: what a client needs to know.
+#[must_use]
+pub fn header_arguments(schema: &Value) -> Vec<HeaderArgument> {
+    find(&mut schema.clone()).0
+}
+
 /// Finds the annotations of a schema and takes the wrong ones out.
 pub(super) fn find(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<Wrong>) {
     let mut search = Search { found: Vec::new(), wrong: Vec::new(), taken: HashMap::new() };

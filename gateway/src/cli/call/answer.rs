@@ -5,32 +5,39 @@ use base64::engine::general_purpose::STANDARD;
 use moongate_core::call::{Content, EmbeddedResource, MediaContent, ResourceBody, ToolResult};
 use serde_json::{Value, json};
 
-/// The blocks one below the other; of bytes only how many there are.
-pub(super) fn text(result: &ToolResult) -> String {
-    let mut lines: Vec<String> = result.content.iter().map(block).collect();
+/// The blocks of a document one below the other; of bytes only how many there are.
+pub(super) fn text(document: &Value) -> String {
+    let mut lines: Vec<String> =
+        document["content"].as_array().into_iter().flatten().map(block).collect();
     if lines.is_empty() {
-        lines.extend(result.structured.as_ref().map(|structured| structured.get().to_owned()));
+        lines.extend(document.get("structured").map(Value::to_string));
     }
     lines.iter().map(|line| format!("{}\n", line.trim_end_matches('\n'))).collect()
 }
 
-fn block(content: &Content) -> String {
-    match content {
-        Content::Text(text) => text.text.clone(),
-        Content::Image(media) | Content::Audio(media) => {
-            format!("[{}, {} bytes; --format json shows them]", media.mime_type, media.data.len())
+fn block(item: &Value) -> String {
+    let member = |key: &str| item[key].as_str().unwrap_or_default();
+    match member("type") {
+        "text" => member("text").to_owned(),
+        "image" | "audio" => {
+            format!("[{}, {} bytes; --format json shows them]", member("mimeType"), length(member("data")))
         }
-        Content::Link(resource) => resource.uri.to_string(),
-        Content::Embedded(EmbeddedResource { contents, .. }) => match &contents.body {
-            ResourceBody::Text(text) => text.clone(),
-            ResourceBody::Blob(data) => format!("[{}, {} bytes]", contents.uri, data.len()),
+        "link" => member("uri").to_owned(),
+        "resource" => match item["text"].as_str() {
+            Some(text) => text.to_owned(),
+            None => format!("[{}, {} bytes]", member("uri"), length(member("data"))),
         },
-        Content::Other(_, json) => json.get().to_owned(),
+        _ => item.to_string(),
     }
 }
 
+/// How many bytes a text in Base64 stands for.
+fn length(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
+}
+
 /// The result as a document.
-pub(super) fn json(result: &ToolResult) -> Value {
+pub(super) fn document(result: &ToolResult) -> Value {
     let content: Vec<Value> = result.content.iter().map(item).collect();
     let mut document = json!({ "isError": result.is_error, "content": content });
     if let Some(structured) = result.structured.as_ref().and_then(|structured| structured.to_value().ok()) {

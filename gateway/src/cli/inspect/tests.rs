@@ -13,8 +13,8 @@ fn what_looks_like_a_path_is_a_file() {
 #[test]
 fn a_file_of_any_name_becomes_a_plugin_without_grants() {
     for name in ["x.wasm", "a name with blanks.wasm", "ünï.wasm"] {
-        let found = file(Path::new(name)).unwrap();
-        let [plugin] = found.config.plugins.as_slice() else { panic!("one plugin") };
+        let found = configuration::bare(Path::new(name)).unwrap();
+        let [plugin] = found.plugins.as_slice() else { panic!("one plugin") };
         assert!(plugin.source.ends_with(name) && plugin.allow.all().is_empty(), "{plugin:?}");
     }
 }

@@ -1,0 +1,246 @@
+//! Calling a tool of a gateway that runs, as one more client of it. Used by `call --url`.
+//!
+//! It speaks the newest revision, which needs no session: one request for each thing asked.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::{Request, StatusCode};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use moongate_core::catalog::header_arguments;
+use moongate_core::json::Json;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::cli::version;
+
+/// The revision that is spoken: what it needs stands in every request.
+const REVISION: &str = "2026-07-28";
+
+/// The variable with the bearer token: a command line is seen by everybody on the machine.
+const TOKEN: &str = "MOONGATE_TOKEN";
+
+/// No answer is longer, in bytes.
+const LONGEST: usize = 64 << 20;
+
+/// How long connecting may take. What a call takes is the gateway's matter.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Lists have no more pages.
+const PAGES: usize = 1000;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// Nobody answers there, or somebody who isn't a gateway.
+    Unreachable(String),
+    /// Another token is needed, or one at all.
+    Unauthorized(String),
+    /// The gateway says no.
+    Error(String),
+}
+
+/// A gateway at an address.
+pub(super) struct Remote {
+    endpoint: Url,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    token: Option<HeaderValue>,
+}
+
+impl Remote {
+    /// The gateway at `endpoint`.
+    ///
+    /// # Errors
+    /// The token can't stand in a header, or this machine trusts nobody.
+    pub(super) fn new(endpoint: Url) -> Result<Self> {
+        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        let token = token
+            .map(|token| HeaderValue::try_from(format!("Bearer {token}")))
+            .transpose()
+            .with_context(|| format!("what {TOKEN} holds can't be a token"))?
+            .map(|mut value| {
+                value.set_sensitive(true);
+                value
+            });
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let connector = HttpsConnectorBuilder::new()
+            .with_native_roots()
+            .context("the machine's certificates can't be read")?
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        Ok(Self { endpoint, client: Client::builder(TokioExecutor::new()).build(connector), token })
+    }
+
+    /// The tool's schema of its arguments, if there is such a tool.
+    pub(super) async fn schema(&self, tool: &str) -> Result<Option<Value>, Refusal> {
+        let mut cursor = None;
+        for _ in 0..PAGES {
+            let parameters = cursor.map_or(json!({}), |cursor: Value| json!({ "cursor": cursor }));
+            let mut page = self.ask("tools/list", None, &[], parameters).await?;
+            let found = page["tools"].as_array().into_iter().flatten().find(|it| it["name"] == tool);
+            if let Some(found) = found {
+                return Ok(Some(found["inputSchema"].clone()));
+            }
+            if page["nextCursor"].is_null() {
+                break;
+            }
+            cursor = Some(page["nextCursor"].take());
+        }
+        Ok(None)
+    }
+
+    /// The tool's result, as the protocol has it.
+    pub(super) async fn call(&self, tool: &str, arguments: &Json, schema: &Value) -> Result<Value, Refusal> {
+        let arguments = arguments.to_value().map_err(|error| Refusal::Error(error.to_string()))?;
+        let repeated = repeated(schema, &arguments);
+        self.ask("tools/call", Some(tool), &repeated, json!({ "name": tool, "arguments": arguments })).await
+    }
+
+    /// One request, and its result.
+    async fn ask(
+        &self,
+        method: &str,
+        name: Option<&str>,
+        repeated: &[(String, String)],
+        mut parameters: Value,
+    ) -> Result<Value, Refusal> {
+        parameters["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": { "name": "moongate-call", "version": version::SHORT },
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters });
+        let mut request = Request::post(self.endpoint.as_str())
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header(CONTENT_TYPE, "application/json")
+            .header("mcp-protocol-version", REVISION)
+            .header("mcp-method", method);
+        for (header, value) in repeated.iter().map(|(header, value)| (header.as_str(), value.as_str())) {
+            request = request.header(header, value);
+        }
+        if let Some(name) = name {
+            request = request.header("mcp-name", name);
+        }
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
+        let request = request
+            .body(Full::from(body.to_string()))
+            .map_err(|_| Refusal::Error(format!("`{}` can't be the name of a tool", name.unwrap_or_default())))?;
+        let response = self.client.request(request).await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), LONGEST).collect().await;
+        let body = body.map_err(|error| self.unreachable(&*error))?.to_bytes();
+        self.result(status, &String::from_utf8_lossy(&body))
+    }
+
+    fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Refusal {
+        let root = std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error);
+        Refusal::Unreachable(format!("no gateway answers at {}: {root}", self.endpoint))
+    }
+
+    fn result(&self, status: StatusCode, body: &str) -> Result<Value, Refusal> {
+        let answer = answer(body).unwrap_or_default();
+        let message = answer["error"]["message"].as_str();
+        match (status, answer.get("result"), message) {
+            (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, ..) => {
+                Err(Refusal::Unauthorized(match message {
+                    Some(message) => format!("the gateway says: {message}"),
+                    None => format!("the gateway says: {status}"),
+                }))
+            }
+            (_, Some(result), _) => Ok(result.clone()),
+            (_, None, Some(message)) => Err(Refusal::Error(message.to_owned())),
+            (_, None, None) => {
+                Err(Refusal::Unreachable(format!("what answers at {} is no gateway: {status}", self.endpoint)))
+            }
+        }
+    }
+}
+
+/// The response in a body: that of one JSON document, or of a stream of events.
+fn answer(body: &str) -> Option<Value> {
+    if let Ok(document) = serde_json::from_str::<Value>(body) {
+        return Some(document);
+    }
+    let mut data = String::new();
+    for line in body.lines().chain([""]) {
+        if let Some(more) = line.strip_prefix("data:") {
+            data.push_str(more.strip_prefix(' ').unwrap_or(more));
+        } else if line.is_empty() {
+            match serde_json::from_str::<Value>(&data) {
+                Ok(message) if message["id"] == 1 => return Some(message),
+                Ok(_) | Err(_) => data.clear(),
+            }
+        }
+    }
+    None
+}
+
+/// Headers that repeat arguments, for those on the way that don't read bodies.
+fn repeated(schema: &Value, arguments: &Value) -> Vec<(String, String)> {
+    let wanted = header_arguments(schema).into_iter();
+    wanted
+        .filter_map(|argument| {
+            let value = match argument.value(arguments)? {
+                Value::String(text) => header_text(text),
+                value @ (Value::Number(_) | Value::Bool(_)) => value.to_string(),
+                Value::Null | Value::Array(_) | Value::Object(_) => return None,
+            };
+            Some((format!("mcp-param-{}", argument.name()), value))
+        })
+        .collect()
+}
+
+/// A text as a header can carry it: whatever isn't plain goes encoded.
+fn header_text(text: &str) -> String {
+    let is_plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+        && text.trim() == text
+        && !text.starts_with("=?");
+    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
+}
+
+/// A result as `call` shows results; or the methods of what the tool asks its client.
+pub(super) fn document(result: &Value) -> Result<Value, Vec<String>> {
+    if result["resultType"] == "input_required" {
+        let requests = result["inputRequests"].as_object().into_iter().flatten();
+        return Err(requests.filter_map(|(_, request)| Some(request["method"].as_str()?.to_owned())).collect());
+    }
+    let content = result["content"].as_array().into_iter().flatten().map(item).collect::<Vec<_>>();
+    let mut document = json!({ "isError": result["isError"] == true, "content": content });
+    if let Some(structured) = result.get("structuredContent") {
+        document["structured"] = structured.clone();
+    }
+    Ok(document)
+}
+
+fn item(block: &Value) -> Value {
+    match block["type"].as_str() {
+        Some("resource_link") => json!({ "type": "link", "uri": block["uri"], "name": block["name"] }),
+        Some("resource") => {
+            let mut item = block["resource"].clone();
+            if let Some(members) = item.as_object_mut() {
+                members.insert("type".to_owned(), json!("resource"));
+                if let Some(data) = members.remove("blob") {
+                    members.insert("data".to_owned(), data);
+                }
+            }
+            item
+        }
+        _ => block.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
