@@ -13,11 +13,13 @@ use crate::telemetry::{LogFormat, Verbosity};
 mod ask;
 mod call;
 mod check;
+mod client;
 mod completions;
 mod configuration;
 mod health;
 mod inspect;
 mod list;
+mod new;
 mod print;
 mod reload;
 mod schema;
@@ -33,6 +35,8 @@ pub enum Exit {
     Failure,
     /// The command line doesn't read; clap's own code.
     Usage,
+    /// The gateway wants a token, or another one.
+    Unauthorized,
     /// No gateway answers.
     Unreachable,
     /// The tool reported an error, or there is no such tool.
@@ -50,6 +54,7 @@ impl Exit {
             Self::Success => 0,
             Self::Failure => 1,
             Self::Usage => 2,
+            Self::Unauthorized => 3,
             Self::Unreachable => 4,
             Self::Tool => 5,
             Self::Configuration => 78,
@@ -69,12 +74,14 @@ Examples:
   moongate serve --stdio             to the host that started the process
   moongate check                     every mistake in gateway.toml at once
   moongate inspect ./hello.wasm      what a component offers, and what it asks for
+  moongate new hello                 a plugin's project
   moongate call time_convert_time source_timezone=UTC time=12:00 target_timezone=Asia/Tokyo
 
 Exit codes:
    0  done
    1  failed
    2  the command line is wrong
+   3  the gateway wants a token, or another one
    4  no gateway answers
    5  the tool reported an error, or there is no such tool
   78  the configuration or one of its plugins can't be used";
@@ -132,6 +139,8 @@ enum Verb {
     Call(call::Call),
     Reload(reload::Reload),
     Health(health::Health),
+    New(new::New),
+    Client(client::Client),
     Schema(schema::Schema),
     Completions(completions::Completions),
 }
@@ -163,6 +172,8 @@ impl Cli {
             | Verb::Call(_)
             | Verb::Reload(_)
             | Verb::Health(_)
+            | Verb::New(_)
+            | Verb::Client(_)
             | Verb::Schema(_)
             | Verb::Completions(_) => true,
         };
@@ -188,6 +199,8 @@ impl Cli {
             Verb::Call(call) => call.run(&common).await,
             Verb::Reload(reload) => reload.run(&common).await,
             Verb::Health(health) => health.run(&common).await,
+            Verb::New(new) => new.run(&common),
+            Verb::Client(client) => client.run(&common),
             Verb::Schema(schema) => schema.run(),
             Verb::Completions(completions) => completions.run(),
         };

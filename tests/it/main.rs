@@ -28,6 +28,7 @@ mod errors;
 mod filesystem;
 /// The plugin `fetch`, and the web server that it reads.
 mod fetch;
+mod first_hour;
 /// The order of modules, and which of them may speak of which library.
 mod floors;
 /// Nothing reaches a guest that wasn't granted.

@@ -64,3 +64,20 @@ fn style() -> Style {
 pub(super) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
+
+/// The program, as it was called.
+pub(super) fn program() -> String {
+    std::env::args().next().unwrap_or("moongate".to_owned())
+}
+
+/// A word as a shell takes it.
+pub(super) fn word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests;

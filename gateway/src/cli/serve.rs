@@ -141,9 +141,8 @@ impl Serve {
             format!("; {} refused", print::count(refused, "plugin"))
         };
         lines.push(format!("serving   {}{failed}", check::summary(totals)));
-        let program = std::env::args().next().unwrap_or("moongate".to_owned());
         if !self.stdio
-            && let Some(call) = example(&app.supervisor().catalog().borrow(), &program, named)
+            && let Some(call) = example(&app.supervisor().catalog().borrow(), &print::program(), named)
         {
             lines.push(format!("try       {call}"));
         }

@@ -16,9 +16,15 @@ fn the_command_line_holds_together() {
 #[test]
 fn exit_codes_are_those_that_the_help_names() {
     let help = Cli::command().render_long_help().to_string();
-    for exit in
-        [Exit::Success, Exit::Failure, Exit::Usage, Exit::Unreachable, Exit::Tool, Exit::Configuration]
-    {
+    for exit in [
+        Exit::Success,
+        Exit::Failure,
+        Exit::Usage,
+        Exit::Unauthorized,
+        Exit::Unreachable,
+        Exit::Tool,
+        Exit::Configuration,
+    ] {
         assert!(help.contains(&format!("\n  {:2}  ", exit.code())), "{exit:?}");
     }
     let error = Cli::try_parse_from(["moongate", "sevre"]).unwrap_err();

@@ -5,18 +5,20 @@ use std::path::Path;
 use moongate_core::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
+use crate::cli::print;
+
 /// A command line that calls one of the tools: one that changes nothing if there is one, and needs as few arguments as
 /// there are, whose schema names values.
 pub(super) fn example(catalog: &Catalog, program: &str, config: Option<&Path>) -> Option<String> {
     let calls = catalog.tools().iter().filter_map(|tool| Some((tool, arguments(tool)?)));
     let (tool, arguments) =
         calls.min_by_key(|(tool, arguments)| (tool.tool().hints.read_only != Some(true), arguments.len()))?;
-    let mut words = vec![quoted(program), "call".to_owned()];
+    let mut words = vec![print::word(program), "call".to_owned()];
     if let Some(config) = config {
-        words.extend(["-c".to_owned(), quoted(&config.to_string_lossy())]);
+        words.extend(["-c".to_owned(), print::word(&config.to_string_lossy())]);
     }
     words.push(tool.public().to_string());
-    words.extend(arguments.iter().map(|argument| quoted(argument)));
+    words.extend(arguments.iter().map(|argument| print::word(argument)));
     Some(words.join(" "))
 }
 
@@ -49,15 +51,6 @@ fn sample(schema: &Value) -> Option<Value> {
         "boolean" => Some(Value::from(true)),
         _ => None,
     }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -17,11 +17,3 @@ fn values_come_from_the_schema() {
     assert_eq!(sample(&json!({ "type": "object" })), None);
     assert_eq!(sample(&json!(true)), None);
 }
-
-#[test]
-fn words_are_quoted_where_a_shell_needs_it() {
-    assert_eq!(quoted("zone=Asia/Tokyo"), "zone=Asia/Tokyo");
-    assert_eq!(quoted("a b"), "'a b'");
-    assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
-    assert_eq!(quoted(""), "''");
-}

@@ -1,0 +1,110 @@
+//! `new`: a plugin's project, ready to be built and tested.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use crate::cli::{Common, Exit, print};
+
+mod name;
+mod sdk;
+
+use name::ProjectName;
+use sdk::Sdk;
+
+/// Make a plugin's project in Rust: one tool, its test, and what builds it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate new hello
+  moongate new plugins/hello --sdk ~/src/moongate
+
+The SDK isn't published yet. Without --sdk it is taken from the sources that this gateway was built from.")]
+pub(super) struct New {
+    /// The folder to make; its last part is the plugin's name
+    #[arg(value_name = "NAME")]
+    folder: PathBuf,
+    /// Where the SDK is: a folder, or the address of a Git repository
+    #[arg(long, value_name = "PATH|URL")]
+    sdk: Option<String>,
+}
+
+/// A file of the project, and its text with names to be filled in.
+const FILES: [(&str, &str); 6] = [
+    ("Cargo.toml", include_str!("new/template/Cargo.toml.in")),
+    ("src/lib.rs", include_str!("new/template/lib.rs.in")),
+    ("README.md", include_str!("new/template/README.md.in")),
+    ("gateway.toml", include_str!("new/template/gateway.toml.in")),
+    ("rust-toolchain.toml", include_str!("new/template/rust-toolchain.toml.in")),
+    (".gitignore", include_str!("new/template/gitignore.in")),
+];
+
+impl New {
+    pub(super) fn run(&self, common: &Common) -> Result<Exit> {
+        let usage = |message: &str, hint: &str| {
+            print::error(message, Some(hint));
+            Ok(Exit::Usage)
+        };
+        let name = match ProjectName::of(&self.folder) {
+            Ok(name) => name,
+            Err(error) => return usage(&error.to_string(), error.hint()),
+        };
+        let sdk = match Sdk::find(self.sdk.as_deref()) {
+            Ok(sdk) => sdk,
+            Err(error) => return usage(&error.to_string(), error.hint()),
+        };
+        let shown = self.folder.display();
+        if fs::symlink_metadata(&self.folder).is_ok() && !is_empty(&self.folder) {
+            return usage(&format!("`{shown}` is there already"), "name a folder that isn't there yet");
+        }
+        for (file, text) in FILES {
+            write(&self.folder.join(file), &fill(text, &name, &sdk))?;
+        }
+        print::data(&format!("made `{shown}`: a plugin with one tool, `greet`, and its test\n"))?;
+        if !common.quiet {
+            print::note(&format!("note: the SDK isn't published yet; it is taken from {sdk}\n"));
+            print::note(&next(&self.folder, &name));
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Nothing is overwritten, so only an empty folder will do.
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().expect("each file is in a folder");
+    fs::create_dir_all(folder).with_context(|| format!("can't make the folder `{}`", folder.display()))?;
+    fs::write(path, text).with_context(|| format!("can't write `{}`", path.display()))
+}
+
+fn fill(text: &str, name: &ProjectName, sdk: &Sdk) -> String {
+    text.replace("@name@", name.as_str())
+        .replace("@type@", &name.type_name())
+        .replace("@file@", &name.file())
+        .replace("@sdk@", &sdk.dependency())
+}
+
+/// What to do with it.
+fn next(folder: &Path, name: &ProjectName) -> String {
+    let component = format!("target/wasm32-wasip2/release/{}", name.file());
+    let program = print::program();
+    // The folder is another by then.
+    let program = if program.contains(std::path::is_separator) {
+        std::path::absolute(&program).map_or(program, |path| path.to_string_lossy().into_owned())
+    } else {
+        program
+    };
+    let (folder, program) = (print::word(&folder.to_string_lossy()), print::word(&program));
+    format!(
+        "next:\n  cd {folder} && cargo test\n  cargo build --release --target wasm32-wasip2 && {program} call \
+         --plugin {component} greet name=Ada\n"
+    )
+}
+
+#[cfg(test)]
+mod tests;

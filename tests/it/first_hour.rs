@@ -1,0 +1,201 @@
+//! From nothing to a tool that answers: `new`, `call --plugin`, `call --url`, `client`, as the documents show them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use moongate_tests::{Http, Stdio, Workspace, component, root};
+use serde_json::{Value, json};
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[track_caller]
+fn succeeded(output: Output) -> String {
+    assert!(output.status.success(), "{}\n{}", said(&output.stdout), said(&output.stderr));
+    said(&output.stdout)
+}
+
+/// Where new projects are built: what they depend on is kept from one run to the next.
+fn built() -> PathBuf {
+    std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("new-plugin")
+}
+
+/// `cargo` in a project outside the repository.
+fn cargo(project: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new("cargo");
+    command.args(words).current_dir(project).env("CARGO_TARGET_DIR", built()).env_remove("RUSTFLAGS");
+    // The project's own file says which toolchain, as for its author.
+    for name in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "CARGO_ENCODED_RUSTFLAGS"] {
+        command.env_remove(name);
+    }
+    command.output().unwrap()
+}
+
+/// The project, its dependencies at the versions that the repository has: nothing needs to be fetched.
+fn new_project(workspace: &Workspace, name: &str) -> PathBuf {
+    let output = workspace.run(&["new", name]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let project = workspace.path().join(name);
+    fs::copy(root().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    project
+}
+
+#[test]
+fn a_new_plugin_is_tested_built_called_and_served() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "word-count");
+    succeeded(cargo(&project, &["test", "--quiet"]));
+    succeeded(cargo(&project, &["build", "--quiet", "--release", "--target", "wasm32-wasip2"]));
+    let file = built().join("wasm32-wasip2/release/word_count.wasm");
+    let file = file.to_str().unwrap();
+    for tool in ["greet", "word_count_greet"] {
+        let output = workspace.run(&["call", "--plugin", file, tool, "name=Ada"]);
+        assert_eq!(succeeded(output), "Hello, Ada!\n");
+    }
+    // Its own configuration serves it, where the file is where cargo puts it by itself.
+    let own = project.join("target/wasm32-wasip2/release");
+    fs::create_dir_all(&own).unwrap();
+    fs::copy(file, own.join("word_count.wasm")).unwrap();
+    let config = fs::read_to_string(project.join("gateway.toml")).unwrap();
+    let served = Workspace::new(&config.replace("target/", &format!("{}/target/", project.display())));
+    let mut stdio = Stdio::greeted(&served, "2025-11-25");
+    let tools = stdio.ask("tools/list", json!({}));
+    assert_eq!(tools["result"]["tools"][0]["name"], "word-count_greet");
+}
+
+#[test]
+fn new_says_what_comes_next_and_where_the_sdk_is_taken_from() {
+    let workspace = Workspace::new("");
+    let output = workspace.run(&["new", "hello"]);
+    let (out, err) = (said(&output.stdout), said(&output.stderr));
+    assert_eq!(out, "made `hello`: a plugin with one tool, `greet`, and its test\n");
+    assert!(err.contains("the SDK isn't published yet") && err.contains("plugin-sdk"), "{err}");
+    let next: Vec<&str> = err.lines().skip_while(|line| *line != "next:").skip(1).map(str::trim).collect();
+    assert_eq!(next.len(), 2, "{err}");
+    assert_eq!(next[0], "cd hello && cargo test");
+    assert!(next[1].ends_with("target/wasm32-wasip2/release/hello.wasm greet name=Ada"), "{err}");
+    for file in ["Cargo.toml", "src/lib.rs", "README.md", ".gitignore", "rust-toolchain.toml", "gateway.toml"] {
+        assert!(workspace.path().join("hello").join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn new_overwrites_nothing_and_says_what_it_wants_instead() {
+    let workspace = Workspace::new("");
+    workspace.write("taken/precious", "x");
+    for (words, what) in [
+        (&["new", "taken"][..], "there already"),
+        (&["new", "gateway.toml"], "can't be a plugin's name"),
+        (&["new", "match"], "a meaning in Rust"),
+        (&["new", "fine", "--sdk", "nowhere"], "no `moongate-sdk` in `nowhere`"),
+    ] {
+        let output = workspace.run(words);
+        let err = said(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {err}");
+        assert!(err.contains(what) && err.contains("\nhint: "), "{words:?}: {err}");
+    }
+    let left: Vec<_> = fs::read_dir(workspace.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert_eq!(fs::read_dir(workspace.path().join("taken")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_bare_file_is_granted_nothing_and_a_wrong_one_is_told_of() {
+    let workspace = Workspace::new("");
+    let time = component("time");
+    let call = |words: &[&str]| workspace.run(&[&["call", "--plugin"], words].concat());
+    let time = time.to_str().unwrap();
+    assert!(succeeded(call(&[time, "get_current_time", "timezone=UTC"])).contains("\"UTC\""));
+    let unknown = call(&[time, "get_curent_time"]);
+    assert_eq!(unknown.status.code(), Some(5), "{unknown:?}");
+    assert!(said(&unknown.stderr).contains("time_get_current_time"), "{unknown:?}");
+    workspace.write("bad.wasm", "no component");
+    for file in ["bad.wasm", "missing.wasm"] {
+        let output = call(&[file, "x"]);
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        assert!(said(&output.stderr).contains(file), "{output:?}");
+    }
+    let state = call(&[component("keeper").to_str().unwrap(), "set", "key=a", "value=b", "--explain"]);
+    assert!(said(&state.stderr).contains("state"), "{state:?}");
+}
+
+#[test]
+fn a_tool_of_a_running_gateway_is_called_by_its_address() {
+    let http = Http::start(&Workspace::new(
+        "[plugins.everything]\nsource = \"@everything@\"\nallow.client = [\"elicitation\"]\n",
+    ));
+    let url = format!("http://{}/mcp", http.address());
+    let workspace = Workspace::new("");
+    let call = |words: &[&str]| workspace.run(&[&["call", "--url", &url], words].concat());
+    let text = succeeded(call(&["everything_test_simple_text"]));
+    assert!(text.contains("simple text"), "{text}");
+    let annotated = succeeded(call(&["everything_test_x_mcp_header", "region=Zürich", "level=3"]));
+    assert!(annotated.contains("region=Zürich, level=3"), "{annotated}");
+    let json = succeeded(call(&["everything_test_image_content", "--format", "json"]));
+    let document: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["content"][0]["type"], "image", "{document}");
+    assert_eq!(call(&["everything_test_error_handling"]).status.code(), Some(5));
+    let unknown = call(&["everything_test_simple_tex"]);
+    assert_eq!(unknown.status.code(), Some(5), "{unknown:?}");
+    assert!(said(&unknown.stderr).contains("everything_test_simple_text"), "{unknown:?}");
+    let asks = call(&["everything_test_elicitation", "message=x"]);
+    assert_eq!(asks.status.code(), Some(5), "{asks:?}");
+    assert!(said(&asks.stderr).contains("elicitation"), "{asks:?}");
+}
+
+#[test]
+fn an_address_where_no_gateway_is_and_a_missing_token_have_codes_of_their_own() {
+    let workspace = Workspace::new("");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let output = workspace.run(&["call", "--url", &format!("http://{free}/mcp"), "x"]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let usage = workspace.run(&["call", "--url", "127.0.0.1:8931", "x"]);
+    assert_eq!(usage.status.code(), Some(2), "{usage:?}");
+    let token = "an-unguessable-token";
+    let secured = Workspace::new(
+        "[plugins.time]\nsource = \"@time@\"\n[http.auth]\ntokens = [{ name = \"me\", token = { file = \"token\" } }]\n",
+    );
+    secured.write("token", token);
+    let http = Http::start(&secured);
+    let words = ["call", "--url", &format!("http://{}/mcp", http.address()), "time_get_current_time", "timezone=UTC"];
+    let refused = workspace.run(&words);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    assert!(said(&refused.stderr).contains("MOONGATE_TOKEN"), "{refused:?}");
+    let allowed = workspace.command(&words).env("MOONGATE_TOKEN", token).output().unwrap();
+    assert!(succeeded(allowed).contains("UTC"));
+}
+
+#[test]
+fn each_host_gets_a_snippet_with_absolute_paths() {
+    let workspace = Workspace::with_plugin("time");
+    for host in ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "inspector"] {
+        let output = workspace.run(&["client", host]);
+        let place = said(&output.stderr);
+        let text = succeeded(output);
+        assert!(text.contains(workspace.config().to_str().unwrap()), "{host}: {text}");
+        assert!(place.starts_with("note: "), "{host}: {place}");
+        let json = succeeded(workspace.run(&["client", host, "--format", "json"]));
+        let document: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(document["text"], text, "{host}");
+    }
+    let http = succeeded(workspace.run(&["client", "claude-code", "--http", "http://gate.example/mcp"]));
+    assert_eq!(http, "claude mcp add --transport http moongate http://gate.example/mcp\n");
+    assert_eq!(workspace.run(&["client", "claude-desktop", "--http"]).status.code(), Some(2));
+    assert_eq!(workspace.run(&["client", "nobody"]).status.code(), Some(2));
+}
+
+/// What a host would start from its snippet answers.
+#[test]
+fn the_command_of_a_snippet_serves() {
+    let workspace = Workspace::with_plugin("time");
+    let text = succeeded(workspace.run(&["client", "cursor"]));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let server = &document["mcpServers"]["moongate"];
+    let words: Vec<&str> = server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    assert_eq!(server["command"], moongate_tests::binary().to_str().unwrap());
+    let mut stdio = Stdio::greeted_by(workspace.command(&words), "2025-11-25");
+    let tools = stdio.ask("tools/list", json!({}));
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 2, "{tools}");
+}
