@@ -113,7 +113,14 @@ fn an_empty_configuration_serves_nothing_and_says_so() {
 #[test]
 fn the_help_of_every_verb_is_as_it_was_read_last() {
     let workspace = Workspace::new("");
-    for verb in ["", "serve", "check", "list", "inspect", "call", "reload", "health", "schema", "completions"] {
+    let help = String::from_utf8(workspace.run(&["--help"]).stdout).unwrap();
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+    // What goes on in the next line has no name at its beginning.
+    let verbs = commands.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
+    let verbs: Vec<&str> = [""].into_iter().chain(verbs).collect();
+    assert!(verbs.len() > 8, "{help}");
+    for verb in verbs {
         let arguments: Vec<&str> = [verb, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let output = workspace.command(&arguments).env("COLUMNS", "100").output().unwrap();
         assert!(output.status.success(), "{output:?}");

@@ -76,7 +76,8 @@ fn new_says_what_comes_next_and_where_the_sdk_is_taken_from() {
     assert_eq!(next.len(), 2, "{err}");
     assert_eq!(next[0], "cd hello && cargo test");
     assert!(next[1].ends_with("target/wasm32-wasip2/release/hello.wasm greet name=Ada"), "{err}");
-    for file in ["Cargo.toml", "src/lib.rs", "README.md", ".gitignore", "rust-toolchain.toml", "gateway.toml"] {
+    for file in ["Cargo.toml", "src/lib.rs", "README.md", ".gitignore", "rust-toolchain.toml", "gateway.toml"]
+    {
         assert!(workspace.path().join("hello").join(file).is_file(), "{file}");
     }
 }
@@ -159,7 +160,8 @@ fn an_address_where_no_gateway_is_and_a_missing_token_have_codes_of_their_own() 
     );
     secured.write("token", token);
     let http = Http::start(&secured);
-    let words = ["call", "--url", &format!("http://{}/mcp", http.address()), "time_get_current_time", "timezone=UTC"];
+    let words =
+        ["call", "--url", &format!("http://{}/mcp", http.address()), "time_get_current_time", "timezone=UTC"];
     let refused = workspace.run(&words);
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
     assert!(said(&refused.stderr).contains("MOONGATE_TOKEN"), "{refused:?}");

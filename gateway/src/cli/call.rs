@@ -218,9 +218,11 @@ impl Refusal {
             Self::Unreachable(message) => {
                 (message, "`moongate serve` says at which address it is", Exit::Unreachable)
             }
-            Self::Unauthorized(message) => {
-                (message, "set the variable MOONGATE_TOKEN to one of the tokens under `[http.auth]`", Exit::Unauthorized)
-            }
+            Self::Unauthorized(message) => (
+                message,
+                "set the variable MOONGATE_TOKEN to one of the tokens under `[http.auth]`",
+                Exit::Unauthorized,
+            ),
             Self::Error(message) => {
                 (message, "`moongate list tools` shows what there is, and what it takes", Exit::Tool)
             }

@@ -94,7 +94,9 @@ impl Client {
         let Some(Snippet { text, place }) = self.host.snippet(&wanted) else {
             print::error(
                 "Claude Desktop's file names programs to start, and no addresses",
-                Some("leave out `--http`; or add the address as a connector in its settings, if it is public"),
+                Some(
+                    "leave out `--http`; or add the address as a connector in its settings, if it is public",
+                ),
             );
             return Ok(Exit::Usage);
         };

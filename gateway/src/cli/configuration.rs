@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use moongate_core::config::{self, Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, Source};
+use moongate_core::config::{
+    self, Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, Source,
+};
 use moongate_core::names::PluginId;
 
 use crate::cli::{Common, print};

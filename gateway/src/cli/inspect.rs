@@ -6,9 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use moongate_core::catalog::Member;
-use moongate_core::config::{
-    self, Asked, Config, Credential, Loaded, Match, Problem, StateGrant,
-};
+use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, Problem, StateGrant};
 use moongate_core::manifest::{Interfaces, Manifest};
 use moongate_core::names::PluginId;
 use serde_json::{Map, Value, json};

@@ -25,7 +25,8 @@ const ELSEWHERE: [&str; 5] = ["_env", "_file", "_name", "_path", "_url"];
 
 /// `text` with such values replaced, byte for byte, so that places stay right.
 pub(super) fn mask(text: &str) -> String {
-    let mut masking = Masking { text, at: 0, is_secret: false, depth: 0, in_value: false, out: String::new() };
+    let mut masking =
+        Masking { text, at: 0, is_secret: false, depth: 0, in_value: false, out: String::new() };
     while masking.at < text.len() {
         masking.step();
     }

@@ -93,7 +93,8 @@ impl<'a> Writer<'a> {
                 Kind::Named(item) => self.written(item, value),
                 _ => self.setting(value),
             };
-            let remark = if is_masked(&value) { " # a secret in the file itself: it isn't shown" } else { "" };
+            let remark =
+                if is_masked(&value) { " # a secret in the file itself: it isn't shown" } else { "" };
             let _ = writeln!(self.out, "{} = {value}{remark}", quoted_key(name));
         }
     }

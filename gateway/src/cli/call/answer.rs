@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 /// The blocks of a document one below the other; of bytes only how many there are.
 pub(super) fn text(document: &Value) -> String {
-    let mut lines: Vec<String> =
-        document["content"].as_array().into_iter().flatten().map(block).collect();
+    let mut lines: Vec<String> = document["content"].as_array().into_iter().flatten().map(block).collect();
     if lines.is_empty() {
         lines.extend(document.get("structured").map(Value::to_string));
     }

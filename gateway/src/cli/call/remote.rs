@@ -135,9 +135,9 @@ impl Remote {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token);
         }
-        let request = request
-            .body(Full::from(body.to_string()))
-            .map_err(|_| Refusal::Error(format!("`{}` can't be the name of a tool", name.unwrap_or_default())))?;
+        let request = request.body(Full::from(body.to_string())).map_err(|_| {
+            Refusal::Error(format!("`{}` can't be the name of a tool", name.unwrap_or_default()))
+        })?;
         let response = self.client.request(request).await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         let body = Limited::new(response.into_body(), LONGEST).collect().await;
@@ -162,9 +162,10 @@ impl Remote {
             }
             (_, Some(result), _) => Ok(result.clone()),
             (_, None, Some(message)) => Err(Refusal::Error(message.to_owned())),
-            (_, None, None) => {
-                Err(Refusal::Unreachable(format!("what answers at {} is no gateway: {status}", self.endpoint)))
-            }
+            (_, None, None) => Err(Refusal::Unreachable(format!(
+                "what answers at {} is no gateway: {status}",
+                self.endpoint
+            ))),
         }
     }
 }
@@ -215,7 +216,9 @@ fn header_text(text: &str) -> String {
 pub(super) fn document(result: &Value) -> Result<Value, Vec<String>> {
     if result["resultType"] == "input_required" {
         let requests = result["inputRequests"].as_object().into_iter().flatten();
-        return Err(requests.filter_map(|(_, request)| Some(request["method"].as_str()?.to_owned())).collect());
+        return Err(requests
+            .filter_map(|(_, request)| Some(request["method"].as_str()?.to_owned()))
+            .collect());
     }
     let content = result["content"].as_array().into_iter().flatten().map(item).collect::<Vec<_>>();
     let mut document = json!({ "isError": result["isError"] == true, "content": content });

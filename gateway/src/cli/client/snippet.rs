@@ -89,7 +89,8 @@ impl Wanted {
                 }
                 server.insert("url".to_owned(), json!(url));
                 if *needs_token {
-                    server.insert("headers".to_owned(), json!({ "Authorization": format!("Bearer {token}") }));
+                    server
+                        .insert("headers".to_owned(), json!({ "Authorization": format!("Bearer {token}") }));
                 }
             }
         }

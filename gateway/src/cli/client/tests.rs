@@ -26,7 +26,9 @@ fn text(host: Host, wanted: &Wanted) -> String {
 
 #[test]
 fn documents_hold_the_paths_as_they_are() {
-    for (host, key) in [(Host::ClaudeDesktop, "mcpServers"), (Host::Cursor, "mcpServers"), (Host::VsCode, "servers")] {
+    for (host, key) in
+        [(Host::ClaudeDesktop, "mcpServers"), (Host::Cursor, "mcpServers"), (Host::VsCode, "servers")]
+    {
         let document: Value = serde_json::from_str(&text(host, &stdio())).unwrap();
         let server = &document[key]["gate"];
         assert_eq!(server["command"], "/opt/my tools/moongate", "{host:?}");

@@ -42,7 +42,10 @@ fn the_sdk_is_found_by_its_folder_or_by_that_of_all_sources() {
     assert_eq!(named(folder).unwrap(), own);
     assert_eq!(named(folder.parent().unwrap()).unwrap(), own);
     assert!(matches!(named(&folder.join("src")).unwrap_err(), SdkError::NotThere(_)));
-    assert_eq!(Sdk::find(Some("https://git.example/m")).unwrap().dependency(), r#"{ git = "https://git.example/m" }"#);
+    assert_eq!(
+        Sdk::find(Some("https://git.example/m")).unwrap().dependency(),
+        r#"{ git = "https://git.example/m" }"#
+    );
 }
 
 #[test]
