@@ -1,6 +1,7 @@
 //! `demo`: from a fresh checkout to a serving gateway. What is loaded, where it listens and a call to paste are the
 //! gateway's own words.
 
+use std::env;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
@@ -17,12 +18,29 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     // Chosen from the whole workspace, so that its features, and with them its dependencies, are those of the tests.
     project.cargo(&["build", "--workspace", "--bin", "moongate"]).quiet_stdout().done()?;
 
-    let mut gateway = Command::new(project.gateway());
-    gateway.arg("serve").arg("-c").arg(project.root().join("gateway.toml"));
+    let mut gateway = gateway(project);
     if !stdio.is_empty() {
         gateway.arg("--stdio");
     }
     serve(gateway)
+}
+
+/// `moongate serve`, in so few words as the folder allows: the gateway repeats them in the call that it proposes.
+fn gateway(project: &Project) -> Command {
+    let (path, root) = (project.gateway(), project.root());
+    let is_here = env::current_dir().is_ok_and(|here| here == root);
+    match path.strip_prefix(root) {
+        Ok(short) if is_here => {
+            let mut gateway = Command::new(short);
+            gateway.arg("serve").env_remove("MOONGATE_CONFIG");
+            gateway
+        }
+        Ok(_) | Err(_) => {
+            let mut gateway = Command::new(&path);
+            gateway.arg("serve").arg("-c").arg(root.join("gateway.toml"));
+            gateway
+        }
+    }
 }
 
 /// Hands the terminal over to the gateway: signals, stdin and stdout are its own from here.

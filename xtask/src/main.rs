@@ -11,6 +11,7 @@ mod demo;
 mod foreign_plugins;
 mod install;
 mod judges;
+mod picture;
 mod project;
 mod report;
 mod run;
@@ -38,6 +39,7 @@ Verbs:
   judges [name…]         real MCP clients against the built gateway; names: typescript, python, rust, inspector, official, conformance
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; those in JavaScript and Python
                          only where npm and Python are there
+  picture                draw the terminal of the README, `docs/terminal.svg`, with the built gateway
   tidy                   check the habits of files that no compiler checks
   bench [options]        measure the gateway and its peers (release build); `bench reload`, `bench fairness`: only that
   soak [--minutes N]     repeat the tests and judges for a time (default: 30 minutes), and reloads, kills and hostile calls more often
@@ -79,6 +81,7 @@ fn dispatch(arguments: &[String]) -> Result<ExitCode> {
         "demo" => demo::run(&project, rest),
         "test" | "ci" => test::run(&project, rest),
         "judges" => judges::run(&project, rest),
+        "picture" => picture::run(&project, rest),
         "tidy" => tidy::run(&project, rest),
         "bench" => bench::run(&project, rest),
         "soak" => soak::run(&project, rest),
