@@ -48,3 +48,31 @@ fn the_version_names_the_engine_that_is_built_in() {
     let pinned = format!("wasmtime = {{ version = \"={engine}\"");
     assert!(include_str!("../../../Cargo.toml").contains(&pinned), "{engine}");
 }
+
+/// The words of a line of help: a part in single quotes is one word, and what follows two spaces is a remark.
+fn example(line: &str) -> Vec<String> {
+    let line = line.split("  ").next().unwrap_or_default().split(" > ").next().unwrap_or_default();
+    let mut words = vec!["moongate".to_owned()];
+    for (number, part) in line.split('\'').enumerate() {
+        if number % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+#[test]
+fn the_help_of_every_verb_has_examples_that_read() {
+    let cli = Cli::command();
+    for command in cli.get_subcommands().chain([&cli]) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let examples: Vec<_> = help.lines().filter_map(|line| line.strip_prefix("  moongate ")).collect();
+        assert!(!examples.is_empty(), "`{}` has no example", command.get_name());
+        for line in examples {
+            let read = Cli::try_parse_from(example(line));
+            assert!(read.is_ok(), "{line}: {read:?}");
+        }
+    }
+}
