@@ -34,14 +34,13 @@ fn die() -> u32 {
 #[cfg(test)]
 mod tests {
     use moongate_sdk::testing::Client;
-    use serde_json::json;
 
-    use super::Dice;
+    use super::*;
 
     #[test]
     fn a_die_has_six_sides() {
         let client = Client::<Dice>::new();
-        let rolled = client.call("roll", json!({ "dice": 1, "bonus": 10 })).unwrap();
+        let rolled = client.call("roll", serde_json::json!({ "dice": 1, "bonus": 10 })).unwrap();
         assert!((11..=16).contains(&rolled.all_text().parse().unwrap()));
         assert_eq!(client.logs().len(), 1);
     }
