@@ -68,6 +68,9 @@ mod memory;
 mod metrics;
 /// What is told of each call.
 mod observed;
+/// The pages that people begin with.
+#[cfg(unix)]
+mod readme;
 /// Plugins whose lists change while they serve.
 mod relist;
 /// Plugins and configurations that change while the gateway serves.

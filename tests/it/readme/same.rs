@@ -1,0 +1,56 @@
+//! Two runs of one command differ in times, digests and versions: here they become words.
+
+/// The text with a word in place of everything that may differ.
+pub(super) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (token, after) = rest.split_at(end);
+        plain.push_str(word(token));
+        let next = after.chars().next().map_or(0, char::len_utf8);
+        plain.push_str(&after[..next]);
+        rest = &after[next..];
+    }
+    plain
+}
+
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, ':' | '.' | '+' | '-')
+}
+
+fn word(token: &str) -> &str {
+    const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    if is_time(token) {
+        "<time>"
+    } else if DAYS.contains(&token) {
+        "<day>"
+    } else if token.len() >= 12 && token.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c)) {
+        "<digest>"
+    } else if token.split('.').count() == 3 && token.split('.').all(|part| part.parse::<u32>().is_ok()) {
+        "<version>"
+    } else {
+        token
+    }
+}
+
+/// `2026-11-28T08:45:47` and what follows.
+fn is_time(token: &str) -> bool {
+    let like = |shape: &[u8], text: &[u8]| {
+        shape.iter().zip(text).all(|(shape, c)| if *shape == b'0' { c.is_ascii_digit() } else { shape == c })
+    };
+    token.len() >= 19 && like(b"0000-00-00T00:00:00", token.as_bytes())
+}
+
+#[test]
+fn only_what_may_differ_becomes_a_word() {
+    for (text, expected) in [
+        ("at 2026-11-28T08:45:47.25+09:00.", "at <time>"),
+        ("\"day\": \"Saturday\"", "\"day\": \"<day>\""),
+        ("time  usable  0.1.0    e69151efc065  -", "time  usable  <version>    <digest>  -"),
+        ("4 plugins at 127.0.0.1:8931", "4 plugins at 127.0.0.1:8931"),
+        ("Hello, Ada!", "Hello, Ada!"),
+    ] {
+        assert_eq!(plain(text), expected);
+    }
+}
