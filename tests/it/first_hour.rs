@@ -188,6 +188,22 @@ fn each_host_gets_a_snippet_with_absolute_paths() {
     assert_eq!(workspace.run(&["client", "nobody"]).status.code(), Some(2));
 }
 
+#[test]
+fn variables_that_a_host_must_hand_over_are_named_and_no_others() {
+    let workspace = Workspace::new(
+        "[plugins.time]\nsource = \"@time@\"\n[plugins.time.config]\nzone = \"${ZONE:-UTC}\"\n",
+    );
+    let notes = |name: &str, value: &str| {
+        let mut command = workspace.command(&["client", "cursor"]);
+        let output = command.env_remove("MOONGATE_CACHE_DIR").env(name, value).output().unwrap();
+        said(&output.stderr)
+    };
+    let named = notes("ZONE", "Asia/Tokyo");
+    assert!(named.contains("takes ZONE from the environment"), "{named}");
+    let none = notes("XDG_CACHE_HOME", "/nowhere");
+    assert!(!none.contains("environment"), "{none}");
+}
+
 /// What a host would start from its snippet answers.
 #[test]
 fn the_command_of_a_snippet_serves() {

@@ -127,7 +127,7 @@ fn endpoint(listen: SocketAddr) -> String {
     format!("http://{host}:{}{PATH}", listen.port())
 }
 
-/// The variables of this process, and which of them were asked for: hosts pass on few.
+/// The variables of this process, and which of them were found: hosts pass on few.
 #[derive(Default)]
 struct Asked(RefCell<BTreeSet<String>>);
 
@@ -139,8 +139,12 @@ impl Asked {
 
 impl Environment for Asked {
     fn variable(&self, name: &str) -> Result<String, VarError> {
-        self.0.borrow_mut().insert(name.to_owned());
-        ProcessEnvironment.variable(name)
+        let value = ProcessEnvironment.variable(name)?;
+        // Hosts know where the person's folders are, and where compiled code lies makes no difference.
+        if !["HOME", "XDG_CACHE_HOME"].contains(&name) {
+            self.0.borrow_mut().insert(name.to_owned());
+        }
+        Ok(value)
     }
 }
 
