@@ -21,9 +21,9 @@ fn is_part(c: char) -> bool {
 
 fn word(token: &str) -> &str {
     const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-    if is_time(token) {
+    if ["0000-00-00T00:00:00", "00:00:00"].into_iter().any(|shape| is_like(token, shape)) {
         "<time>"
-    } else if DAYS.contains(&token) {
+    } else if DAYS.contains(&token) || is_like(token, "0000-00-00") {
         "<day>"
     } else if token.len() >= 12 && token.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c)) {
         "<digest>"
@@ -34,18 +34,17 @@ fn word(token: &str) -> &str {
     }
 }
 
-/// `2026-11-28T08:45:47` and what follows.
-fn is_time(token: &str) -> bool {
-    let like = |shape: &[u8], text: &[u8]| {
-        shape.iter().zip(text).all(|(shape, c)| if *shape == b'0' { c.is_ascii_digit() } else { shape == c })
-    };
-    token.len() >= 19 && like(b"0000-00-00T00:00:00", token.as_bytes())
+/// Does it begin so? A `0` stands for any digit. A longer day is a time.
+fn is_like(token: &str, shape: &str) -> bool {
+    let fits = |(shape, c): (u8, u8)| if shape == b'0' { c.is_ascii_digit() } else { shape == c };
+    token.len() >= shape.len() && shape.bytes().zip(token.bytes()).all(fits)
 }
 
 #[test]
 fn only_what_may_differ_becomes_a_word() {
     for (text, expected) in [
         ("at 2026-11-28T08:45:47.25+09:00.", "at <time>"),
+        ("since 2026-11-28 12:55:20 UTC", "since <day> <time> UTC"),
         ("\"day\": \"Saturday\"", "\"day\": \"<day>\""),
         ("time  usable  0.1.0    e69151efc065  -", "time  usable  <version>    <digest>  -"),
         ("4 plugins at 127.0.0.1:8931", "4 plugins at 127.0.0.1:8931"),

@@ -18,8 +18,9 @@ pub(super) const NOT_RUN: &[(&str, &str)] = &[(
     "a release build takes minutes, and changes the reader's machine",
 )];
 
-/// Where the endpoint is if nobody says anything else.
-const USUAL: &str = "127.0.0.1:8931";
+/// How the banner begins the line of a listener, and where the pages have that one.
+const LISTENERS: [(&str, &str); 2] =
+    [("endpoint  http://", "127.0.0.1:8931"), ("admin     http://", "127.0.0.1:8932")];
 
 /// A change may take so long to be served, on a machine that has much to do.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -35,7 +36,8 @@ pub(super) struct Session {
 /// A gateway that serves until this is dropped.
 struct Gateway {
     child: Child,
-    address: String,
+    /// Where the pages have its listeners, and where they are.
+    addresses: Vec<(&'static str, String)>,
     banner: String,
 }
 
@@ -112,7 +114,9 @@ impl Session {
                 {
                     self.serve(program, rest)
                 }
-                [program @ ("moongate" | "target/debug/moongate"), rest @ ..] if rest.contains(&"--url") => {
+                [program @ ("moongate" | "target/debug/moongate"), rest @ ..]
+                    if rest.contains(&"--url") || rest.contains(&"--admin") =>
+                {
                     self.ask_until(program, rest, shown)
                 }
                 [program @ ("moongate" | "target/debug/moongate"), rest @ ..] => {
@@ -167,8 +171,12 @@ impl Session {
 
     /// Asks the gateway that serves, until the answer is the one that is shown: a change takes a moment.
     fn ask_until(&self, program: &str, words: &[&str], shown: &str) -> (String, bool) {
-        let address = self.gateway.as_ref().map_or(USUAL, |gateway| &gateway.address);
-        let words: Vec<String> = words.iter().map(|word| word.replace(USUAL, address)).collect();
+        let addresses = self.gateway.iter().flat_map(|gateway| &gateway.addresses);
+        let words = words.iter().map(|word| {
+            let found = addresses.clone().find(|(usual, _)| word.contains(usual));
+            found.map_or((*word).to_owned(), |(usual, real)| word.replace(usual, real))
+        });
+        let words: Vec<String> = words.collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let begun = Instant::now();
         loop {
@@ -179,23 +187,26 @@ impl Session {
         }
     }
 
-    /// Starts a gateway at a free port, instead of the one before, and waits until it serves.
+    /// Starts a gateway at free ports, instead of the one before, and waits until it serves.
     fn serve(&mut self, program: &str, words: &[&str]) -> (String, bool) {
         self.gateway = None;
         let path = self.workspace.path().join("served");
-        let mut command = self.gateway(program, words);
+        let words: Vec<_> =
+            words.iter().map(|word| if *word == LISTENERS[1].1 { "0" } else { *word }).collect();
+        let mut command = self.gateway(program, &words);
         command.args(["--http", "0"]).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(File::create(&path).unwrap()).spawn().unwrap();
-        let mut gateway = Gateway { child, address: String::new(), banner: String::new() };
+        let mut gateway = Gateway { child, addresses: Vec::new(), banner: String::new() };
         until("it serves", || {
             gateway.banner = fs::read_to_string(&path).unwrap();
             let ended = gateway.child.try_wait().unwrap();
             assert!(ended.is_none(), "it ended: {}", gateway.banner);
             gateway.banner.contains("\nserving ")
         });
-        let endpoint =
-            gateway.banner.lines().find_map(|line| line.strip_prefix("endpoint  http://")).unwrap();
-        gateway.address = endpoint.trim_end_matches("/mcp").to_owned();
+        for (beginning, usual) in LISTENERS {
+            let real = gateway.banner.lines().find_map(|line| line.strip_prefix(beginning));
+            gateway.addresses.extend(real.map(|real| (usual, real.trim_end_matches("/mcp").to_owned())));
+        }
         let banner: String = gateway
             .banner
             .lines()
@@ -217,10 +228,10 @@ impl Session {
         {
             text = text.replace(&real(path), shown).replace(&given(path), shown);
         }
-        match &self.gateway {
-            Some(gateway) => text.replace(&gateway.address, USUAL),
-            None => text,
+        for (usual, real) in self.gateway.iter().flat_map(|gateway| &gateway.addresses) {
+            text = text.replace(real, usual);
         }
+        text
     }
 }
 
