@@ -5,6 +5,7 @@
 //! process; the command line wraps one in signals.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::transport::Ending;
 use crate::transport::http::{BindError, Bound};
 use crate::transport::stdio;
 use crate::transport::stdio::fds::{Restore, Stdio};
+use crate::transport::trace::{Tap, Trace, TraceError};
 
 #[cfg(unix)]
 mod descriptors;
@@ -46,6 +48,8 @@ pub struct Options {
     pub admin: Option<SocketAddr>,
     /// The streams of a peer over stdio; none: no stdio.
     pub stdio: Option<Stdio>,
+    /// Where every message is recorded; none: nowhere.
+    pub trace: Option<PathBuf>,
     /// How the plugins are supervised.
     pub plugins: supervisor::Options,
 }
@@ -53,6 +57,9 @@ pub struct Options {
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// Messages can't be recorded.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// The address can't be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -75,6 +82,7 @@ impl StartError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Trace(error) => Some(error.hint()),
             Self::Bind(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
             Self::Open(_) => Some("listen on 127.0.0.1, or give tokens under `[http.auth]`".to_owned()),
@@ -95,6 +103,7 @@ pub struct App {
     draining: CancellationToken,
     ending: Ending,
     parts: Parts,
+    trace: Option<Trace>,
     reloading: Option<AbortOnDropHandle<()>>,
     _restore: Option<Restore>,
 }
@@ -103,9 +112,10 @@ impl App {
     /// Takes the addresses, loads the plugins and serves. The operator's listener answers meanwhile.
     ///
     /// # Errors
-    /// An address can't be listened on, there is no Wasm host, or a plugin can't be used where all of them have to be.
+    /// The trace can't be written, an address can't be listened on, there is no Wasm host, or a plugin can't be used where all of them have to be.
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
-        let Options { http, admin, stdio, plugins } = options;
+        let Options { http, admin, stdio, trace, plugins } = options;
+        let trace = trace.map(|file| traced(&file, config)).transpose()?;
         #[cfg(unix)]
         descriptors::take_all();
         let bound = match http {
@@ -120,6 +130,10 @@ impl App {
             Some(address) => Some(Operator::start(address).await?),
             None => None,
         };
+        let plugins = match trace.clone() {
+            Some(trace) => plugins.shown_to(move |loaded| trace.look_at(loaded)),
+            None => plugins,
+        };
         let own = [address, operator.as_ref().map(Operator::address)].into_iter().flatten();
         let supervisor = Arc::new(Supervisor::start(config.clone(), plugins.listening_at(own)).await?);
         let metrics = Metrics::new(supervisor.catalog());
@@ -127,13 +141,15 @@ impl App {
         let ending = Ending::default();
         let http = bound.map(|bound| {
             let (server, http, ending) = (Arc::clone(&server), config.http.clone(), ending.clone());
-            tokio::spawn(async move { bound.serve(server, &http, ending).await })
+            let trace = trace.clone();
+            tokio::spawn(async move { bound.serve(server, &http, trace, ending).await })
         });
         let mut restore = None;
         let stdio = stdio.map(|streams| {
             let Stdio { input, output, restore: after } = streams;
             restore = Some(after);
-            tokio::spawn(stdio::serve(Arc::clone(&server), input, output, ending.clone()))
+            let tap = Tap::stdio(trace.as_ref());
+            tokio::spawn(stdio::serve(Arc::clone(&server), input, output, tap, ending.clone()))
         });
         let draining = CancellationToken::new();
         if let Some(operator) = &operator {
@@ -148,6 +164,7 @@ impl App {
             draining,
             ending,
             parts: Parts::new(http, stdio),
+            trace,
             reloading: None,
             _restore: restore,
         })
@@ -183,6 +200,14 @@ impl App {
             None => std::future::pending().await,
         }
     }
+}
+
+/// Begins to record messages.
+fn traced(file: &Path, config: &Config) -> Result<Trace, TraceError> {
+    let trace = Trace::open(file, &config.plugins)?;
+    trace.hide(&config.secrets);
+    tracing::info!(file = %trace.path().display(), "every message is recorded, with what people and plugins say");
+    Ok(trace)
 }
 
 /// The one endpoint of all transports.

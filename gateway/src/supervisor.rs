@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use moongate_core::catalog::Catalog;
 use moongate_core::changes::Updates;
-use moongate_core::config::{Config, Environment, Problem, ProcessEnvironment, StateGrant};
+use moongate_core::config::{Config, Environment, Loaded, Problem, ProcessEnvironment, StateGrant};
 use moongate_core::dispatch::Dispatcher;
 use moongate_core::gate::Gate;
 use moongate_core::names::PluginId;
@@ -83,7 +83,11 @@ pub struct Options {
     environment: Arc<dyn Environment + Send + Sync>,
     system: Arc<dyn System>,
     own: Vec<SocketAddr>,
+    look: Option<Look>,
 }
+
+/// What looks at a configuration that was read, before it is used.
+type Look = Arc<dyn Fn(Loaded) -> Loaded + Send + Sync>;
 
 impl Default for Options {
     fn default() -> Self {
@@ -124,6 +128,7 @@ impl Options {
             environment: Arc::new(ProcessEnvironment),
             system: Arc::new(Native),
             own: Vec::new(),
+            look: None,
         }
     }
 
@@ -150,6 +155,13 @@ impl Options {
     #[must_use]
     pub fn listening_at(self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self { own: addresses.into_iter().collect(), ..self }
+    }
+
+    /// What looks at each configuration that is read anew, before it is used, and may refuse it by taking it out. It may
+    /// block as reading does.
+    #[must_use]
+    pub fn shown_to(self, look: impl Fn(Loaded) -> Loaded + Send + Sync + 'static) -> Self {
+        Self { look: Some(Arc::new(look)), ..self }
     }
 
     /// What files are watched with; the system that this runs on, if nothing else is said.
@@ -203,7 +215,7 @@ impl Supervisor {
     /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`], unless the
     /// configuration requires all of them.
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
-        let Options { watched, purpose, environment, system, own } = options;
+        let Options { watched, purpose, environment, system, own, look } = options;
         let inbox: Arc<Inbox> = Arc::default();
         let (cache, concurrency) = (config.cache.clone(), config.concurrency);
         let (state, state_problem) = state(&config, purpose);
@@ -224,7 +236,7 @@ impl Supervisor {
             watched.map(|Watched { since, .. }| tokio::spawn(observed(wanted, notice, since, system)));
         let tools = Tools {
             host: Arc::new(Wasm(Arc::clone(&host))),
-            reader: Arc::new(FromFile { file: config.file.clone(), environment }),
+            reader: Arc::new(FromFile { file: config.file.clone(), environment, look }),
             inbox,
             files,
             requests,

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 pub mod http;
 pub mod stdio;
+pub mod trace;
 
 /// How a transport comes to its end. Whoever starts it holds the clock.
 #[derive(Debug, Clone, Default)]

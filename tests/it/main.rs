@@ -102,5 +102,8 @@ mod watching;
 mod systemd;
 /// What the zoo's tools come to.
 mod zoo;
+/// `serve --trace`.
+#[cfg(unix)]
+mod trace;
 /// Plugins that are replaced again and again while clients call them.
 mod storm;

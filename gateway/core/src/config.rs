@@ -91,6 +91,9 @@ pub struct Config {
     pub plugins: Vec<Arc<PluginConfig>>,
     /// Files that secrets were read from: no plugin may reach them.
     pub secret_files: Vec<PathBuf>,
+    /// What no record of messages may show: every secret that the file names, and whatever else it hands out under a
+    /// name that sounds like one's. Each once.
+    pub secrets: Vec<Secret>,
 }
 
 /// The HTTP endpoint.

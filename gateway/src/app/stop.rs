@@ -179,6 +179,9 @@ impl App {
         if let Some(operator) = self.operator.take() {
             operator.end().await;
         }
+        if let Some(trace) = self.trace.take() {
+            trace.end().await;
+        }
         self.supervisor.end_idle();
         // Anything but zero after a clean stop is a leak.
         let Gauges { calls, instances, memories, tables, stacks, .. } = self.supervisor.gauges();

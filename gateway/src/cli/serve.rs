@@ -1,7 +1,7 @@
 //! `serve`: the gateway at work, until a signal or the end of its host.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
@@ -14,6 +14,7 @@ use crate::cli::{Common, Exit, check, configuration, print, version};
 use crate::supervisor::{self, Totals};
 use crate::transport::http::PATH;
 use crate::transport::stdio::fds::Stdio;
+use crate::transport::trace::TraceError;
 
 mod example;
 
@@ -26,7 +27,8 @@ Examples:
   moongate serve                           over HTTP, at `listen` under `[http]`
   moongate serve --http 127.0.0.1:8080     over HTTP, at this address
   moongate serve --stdio                   to a host such as Claude Desktop
-  moongate serve --stdio --http            both")]
+  moongate serve --stdio --http            both
+  moongate serve --stdio --trace mcp.jsonl and write down what is said")]
 pub(super) struct Serve {
     /// Serve MCP over stdin and stdout, and end with the host
     #[arg(long)]
@@ -39,6 +41,10 @@ pub(super) struct Serve {
     /// under `[admin]`. On by default where `[admin]` is configured and MCP is served over HTTP
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     admin: Option<Option<SocketAddr>>,
+    /// Record every message, in and out, in FILE: one JSON object a line, with time, direction, client and request id.
+    /// Secrets of the configuration are blotted out; what people and plugins say isn't
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 /// Where to listen.
@@ -78,7 +84,8 @@ impl Serve {
         service.loading(config.plugins.len()).await;
         let Addresses { http, admin } = addresses;
         let plugins = supervisor::Options::watching(files, since);
-        let options = Options { http, admin, stdio: self.stdio.then(Stdio::open), plugins };
+        let trace = self.trace.clone();
+        let options = Options { http, admin, stdio: self.stdio.then(Stdio::open), trace, plugins };
         let started = tokio::select! {
             started = App::start(&config, options) => started,
             signal = stops.next() => {
@@ -188,8 +195,20 @@ fn refused(error: &StartError, mut problems: Vec<Problem>, source: &Source) -> E
             problems.extend_from_slice(more);
             Exit::Configuration
         }
+        StartError::Trace(TraceError::Granted(problem)) => {
+            problems.push((**problem).clone());
+            Exit::Configuration
+        }
         StartError::Open(_) | StartError::Admin(AdminError::Open(_)) => Exit::Configuration,
-        StartError::Bind(_)
+        StartError::Trace(
+            TraceError::Io { .. }
+            | TraceError::NoFile(_)
+            | TraceError::Link(_)
+            | TraceError::Linked(_)
+            | TraceError::Foreign(_)
+            | TraceError::Shared { .. },
+        )
+        | StartError::Bind(_)
         | StartError::Admin(AdminError::Bind(_))
         | StartError::Plugins(supervisor::StartError::Host(_))
         | StartError::Sealing(_) => Exit::Failure,

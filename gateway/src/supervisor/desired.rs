@@ -33,11 +33,16 @@ pub(super) trait Reader: Send + Sync {
 pub(super) struct FromFile {
     pub(super) file: PathBuf,
     pub(super) environment: Arc<dyn Environment + Send + Sync>,
+    pub(super) look: Option<super::Look>,
 }
 
 impl Reader for FromFile {
     fn read(&self) -> config::Loaded {
-        load(&self.file, &*self.environment)
+        let loaded = load(&self.file, &*self.environment);
+        match &self.look {
+            Some(look) => look(loaded),
+            None => loaded,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::routing::any;
 use moongate_core::config::HttpConfig;
 
+use crate::transport::trace::Trace;
 use crate::transport::{Ending, Protocol};
 
 mod auth;
@@ -50,9 +51,15 @@ impl Bound {
     }
 
     /// Serves until it is to stop, then lets requests end until time is up; connections on which nothing happens are
-    /// closed before. Gives how many connections were still busy then and were dropped.
-    pub async fn serve<P: Protocol>(self, protocol: Arc<P>, config: &HttpConfig, ending: Ending) -> usize {
-        let endpoint = Arc::new(Endpoint::new(protocol, config, self.address()));
+    /// closed before. Gives how many connections were still busy then and were dropped. `trace` is told of every message.
+    pub async fn serve<P: Protocol>(
+        self,
+        protocol: Arc<P>,
+        config: &HttpConfig,
+        trace: Option<Trace>,
+        ending: Ending,
+    ) -> usize {
+        let endpoint = Arc::new(Endpoint::new(protocol, config, self.address(), trace));
         let mut router = Router::new().route(PATH, any(endpoint::mcp::<P>));
         if config.legacy_sse {
             router = router.route(legacy::STREAM, any(legacy::stream::<P>));

@@ -17,6 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::transport::trace::Tap;
 use crate::transport::{Ending, Protocol};
 
 pub mod fds;
@@ -63,8 +64,9 @@ pub struct Served {
     pub abandoned: usize,
 }
 
-/// Serves one peer until it closes a side or everything is to stop. Then calls go on until time is up.
-pub async fn serve<P, R, W>(protocol: Arc<P>, input: R, output: W, ending: Ending) -> Served
+/// Serves one peer until it closes a side or everything is to stop. Then calls go on until time is up. `tap` is told of
+/// every message.
+pub async fn serve<P, R, W>(protocol: Arc<P>, input: R, output: W, tap: Tap, ending: Ending) -> Served
 where
     P: Protocol,
     R: AsyncRead + Send + Unpin,
@@ -82,8 +84,9 @@ where
         answers: sender,
         calls: JoinSet::new(),
         taken: Taken::default(),
+        tap: tap.clone(),
     };
-    let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.taken)));
+    let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.taken), tap));
     let gone = ending.gone.clone().drop_guard(); // whatever happens below
     let ended = peer.read(Lines::new(input, MAX_LINE), &mut writer, &ending).await;
     match ended {
@@ -102,6 +105,7 @@ struct Peer<P: Protocol> {
     answers: mpsc::Sender<Answer>,
     calls: JoinSet<()>,
     taken: Taken,
+    tap: Tap,
     _news: AbortOnDropHandle<()>,
 }
 
@@ -149,8 +153,14 @@ impl<P: Protocol> Peer<P> {
     /// Handles one line; `None`: nobody takes answers any more.
     async fn frame(&mut self, frame: Frame) -> Option<()> {
         let reply = match frame {
-            Frame::Line(line) => self.protocol.line(&self.connection, &line),
-            Frame::TooLong => LineReply::Ready(self.protocol.line_too_long(&self.connection, MAX_LINE)),
+            Frame::Line(line) => {
+                self.tap.received(&line);
+                self.protocol.line(&self.connection, &line)
+            }
+            Frame::TooLong => {
+                self.tap.thrown_away(MAX_LINE);
+                LineReply::Ready(self.protocol.line_too_long(&self.connection, MAX_LINE))
+            }
         };
         match reply {
             LineReply::None => Some(()),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use super::Secret;
+use super::masking;
 use super::problem::{Problem, quoted};
 use super::reading::{HandedOut, NameOrBoolean, Reading, Table, Text};
 use crate::names::StoreName;
@@ -194,6 +195,9 @@ impl Reading<'_> {
                 }
                 Ok(value) => {
                     let secret = Secret::new(value.as_str());
+                    if masking::is_secret(&name.text) {
+                        self.note_secret(secret.clone());
+                    }
                     self.handed_out.push(HandedOut::to_plugin(name.place, secret));
                     granted.push((name.text, value));
                 }

@@ -208,6 +208,7 @@ impl Reading<'_> {
             sealing_key: self.sealing_key(&gateway),
             plugins: self.plugins(root, &defaults).into_iter().map(Arc::new).collect(),
             secret_files: std::mem::take(&mut self.secret_files),
+            secrets: std::mem::take(&mut self.secrets),
             file,
         }
     }

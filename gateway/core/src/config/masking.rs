@@ -166,7 +166,8 @@ fn is_bare(c: char) -> bool {
         || matches!(c, '_' | '-' | '.' | '+' | '/' | ':' | '$' | '%' | '@' | '!' | '~' | '&' | '*')
 }
 
-fn is_secret(key: &str) -> bool {
+/// Does this name of a key or a variable sound like a secret's?
+pub(super) fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase().replace('-', "_");
     let sounds = |word: &&str| key.contains(*word) || is_slip(&key, word);
     SECRET.iter().any(sounds) && !ELSEWHERE.iter().any(|word| key.ends_with(word))

@@ -149,6 +149,16 @@ pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Proble
     Some(Problem::error(problem.message).hint("keep it where no plugin may write"))
 }
 
+/// Could a plugin reach the trace, the record of what all clients say and are told? `all`: every table that holds or is
+/// to hold.
+#[must_use]
+pub fn of_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    let way_there = way(file);
+    let what = format!("the trace, which is {}", quoted(&way_there.end.to_string_lossy()));
+    let guarded = [Guarded { what, way: way_there, look: Look::Forbidden, kind: Kind::File }];
+    reached_by_any(&guarded, all)
+}
+
 fn reached_by_any(guarded: &[Guarded], all: &[Arc<PluginConfig>]) -> Option<Problem> {
     let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
     grants.find_map(|(plugin, grant)| {

@@ -36,6 +36,8 @@ pub(super) struct Reading<'a> {
     pub(super) problems: Vec<Problem>,
     /// The files that secrets were read from.
     pub(super) secret_files: Vec<PathBuf>,
+    /// Every secret, and what is named like one.
+    pub(super) secrets: Vec<Secret>,
     /// Every file that was looked at, and every directory that couldn't be used.
     pub(super) files: BTreeSet<PathBuf>,
     /// What the plugins' loading will say, but only where the rest of the file is right.
@@ -186,11 +188,19 @@ impl<'a> Reading<'a> {
             base,
             problems: Vec::new(),
             secret_files: Vec::new(),
+            secrets: Vec::new(),
             files: BTreeSet::from([file.to_owned()]),
             left_to_loading: Vec::new(),
             handed_out: Vec::new(),
             plain_secrets: Vec::new(),
             expansions: Vec::new(),
+        }
+    }
+
+    /// Notes what must never be shown.
+    pub(super) fn note_secret(&mut self, secret: Secret) {
+        if !secret.expose().is_empty() && !self.secrets.contains(&secret) {
+            self.secrets.push(secret);
         }
     }
 

@@ -27,6 +27,7 @@ impl Config {
             sealing_key,
             plugins: _,
             secret_files: _,
+            secrets: _,
         } = self;
         let mut keys = [
             ("gateway.concurrency", *concurrency != new.concurrency),

@@ -61,10 +61,16 @@ impl Reading<'_> {
                 Problem::error(format!("the environment variable `{}` is empty", name.text))
                     .hint("set it to the secret")
             }
-            Ok(value) => return Some(Secret::new(value)),
+            Ok(value) => return Some(self.noted(value)),
         };
         self.note(problem.at(name.place.clone()));
         None
+    }
+
+    fn noted(&mut self, text: String) -> Secret {
+        let secret = Secret::new(text);
+        self.note_secret(secret.clone());
+        secret
     }
 
     /// The value of the variable that `name` names.
@@ -97,7 +103,7 @@ impl Reading<'_> {
                 Problem::error(format!("the secret file {} is empty", quoted(&text.text)))
                     .hint("put the secret into it")
             }
-            Ok(secret) => return Some(Secret::new(secret)),
+            Ok(secret) => return Some(self.noted(secret)),
             Err(error) => files::unreadable("the secret file", &text.text, &path, &error),
         };
         self.note(problem.at(text.place.clone()));

@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::Secret;
 use super::expand::variables;
 use super::keys::Kind;
+use super::masking;
 use super::problem::{Problem, quoted};
 use super::reading::{HandedOut, Reading, Value};
 
@@ -60,7 +61,7 @@ impl Reading<'_> {
 
     fn setting(&mut self, value: &Value<'_>) -> Option<Secret> {
         match value.inner {
-            DeValue::String(text) => self.expanded(value, text).map(Secret::new),
+            DeValue::String(text) => self.filled_in(value, text).map(Secret::new),
             DeValue::Table(table) if is_secret(table) => self.secret(value),
             _ => self.json(value).map(|json| Secret::new(json.to_string())),
         }
@@ -68,7 +69,7 @@ impl Reading<'_> {
 
     fn json(&mut self, value: &Value<'_>) -> Option<Json> {
         match value.inner {
-            DeValue::String(text) => self.expanded(value, text).map(Json::String),
+            DeValue::String(text) => self.filled_in(value, text).map(Json::String),
             DeValue::Boolean(answer) => Some(Json::Bool(*answer)),
             DeValue::Datetime(time) => Some(Json::String(time.to_string())),
             DeValue::Integer(number) => {
@@ -110,6 +111,23 @@ impl Reading<'_> {
                 read.into_iter().collect::<Option<Map<_, _>>>().map(Json::Object)
             }
         }
+    }
+
+    /// A text with its variables filled in; where its key or a variable is named like a secret, it counts as one, and so
+    /// does what those variables hold.
+    fn filled_in(&mut self, value: &Value<'_>, raw: &str) -> Option<String> {
+        let text = self.expanded(value, raw)?;
+        let key = value.path.split_once(".config.").map_or(value.path.as_str(), |(_, key)| key);
+        let telling: Vec<_> = variables(raw).filter(|name| masking::is_secret(name)).collect();
+        if !telling.is_empty() || masking::is_secret(key) {
+            self.note_secret(Secret::new(text.as_str()));
+        }
+        for name in telling {
+            if let Ok(held) = self.environment.variable(name) {
+                self.note_secret(Secret::new(held));
+            }
+        }
+        Some(text)
     }
 
     fn number(&mut self, value: &Value<'_>, read: Option<Number>) -> Option<Json> {

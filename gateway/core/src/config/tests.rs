@@ -78,6 +78,7 @@ fn a_whole_file_comes_to_what_it_says() {
         sealing_key,
         plugins,
         secret_files,
+        secrets,
     } = config;
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     assert_eq!(watch, WatchConfig { events: false, poll: Duration::from_millis(100) });
@@ -89,6 +90,7 @@ fn a_whole_file_comes_to_what_it_says() {
     assert_eq!(page_size.map(NonZeroU32::get), Some(50));
     assert_eq!(sealing_key.unwrap().expose(), "fedcba9876543210fedcba9876543210");
     assert_eq!(secret_files, [ui().join("files/secret.txt")]);
+    assert_eq!(secrets.len(), 3, "the token, the key and the file, which two tables name");
     assert_eq!(http.listen.to_string(), "[::1]:0");
     assert_eq!(http.allowed_hosts, ["gateway.example"]);
     assert_eq!(http.allowed_origins, ["https://example.com"]);

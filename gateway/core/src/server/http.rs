@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_util::stream::{self, Stream};
+use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::time::Instant;
 
 use crate::jsonrpc::{ErrorObject, Malformed, Shape, UnknownId};
@@ -101,6 +101,13 @@ pub struct Events {
 impl Events {
     pub(super) fn new(stream: impl Stream<Item = Event> + Send + 'static, lasts: Lasts) -> Self {
         Self { stream: Box::pin(stream), lasts }
+    }
+
+    /// The same; each event is shown to `look` as it passes.
+    #[must_use]
+    pub fn shown_to(self, mut look: impl FnMut(&Event) + Send + 'static) -> Self {
+        let Self { stream, lasts } = self;
+        Self::new(stream.inspect(move |event| look(event)), lasts)
     }
 
     /// Whether it ends by itself.

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_core::config::HttpConfig;
+use moongate_core::names::Principal;
 use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, Post};
 
 use crate::transport::Protocol;
@@ -23,9 +24,13 @@ use crate::transport::http::events::{self, Seated};
 use crate::transport::http::origin::{self, Origins};
 use crate::transport::http::refusal::Refusal;
 use crate::transport::http::seats::Occupant;
+use crate::transport::trace::{Tap, Trace};
 
 /// The verbs that lead to something.
 pub(super) const VERBS: &str = "GET, POST, DELETE, OPTIONS";
+
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
 
 /// What every request is checked against, and what answers it.
 #[derive(Debug)]
@@ -37,16 +42,23 @@ pub(super) struct Endpoint<P> {
     pub(super) max_body: usize,
     /// How often a silent stream says that it is alive.
     pub(super) keep_alive: Duration,
+    trace: Option<Trace>,
 }
 
 impl<P: Protocol> Endpoint<P> {
-    pub(super) fn new(protocol: Arc<P>, config: &HttpConfig, address: SocketAddr) -> Self {
+    pub(super) fn new(
+        protocol: Arc<P>,
+        config: &HttpConfig,
+        address: SocketAddr,
+        trace: Option<Trace>,
+    ) -> Self {
         Self {
             protocol,
             origins: Origins::new(address, &config.allowed_hosts, &config.allowed_origins),
             tokens: Tokens::new(&config.tokens),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
+            trace,
         }
     }
 
@@ -57,11 +69,29 @@ impl<P: Protocol> Endpoint<P> {
         answer: impl Future<Output = Result<Response, Refusal>>,
     ) -> Response {
         if let Err(refusal) = self.origins.check(head) {
-            return refusal.respond();
+            return self.refuse(head, refusal);
         }
-        let mut response = answer.await.unwrap_or_else(Refusal::respond);
+        let mut response = answer.await.unwrap_or_else(|refusal| self.refuse(head, refusal));
         origin::expose(&head.headers, &mut response);
         response
+    }
+
+    /// Where the messages of a request are told.
+    pub(super) fn tap(&self, head: &request::Parts, principal: Option<&Principal>) -> Tap {
+        let Some(trace) = &self.trace else { return Tap::default() };
+        let client = head.extensions.get().map(|ConnectInfo(client)| *client);
+        let fields = Fields(&head.headers);
+        let session = match fields.get(SESSION) {
+            Header::Text(id) => Some(id),
+            Header::Absent | Header::Invalid => None,
+        };
+        Tap::http(trace, client, principal, session)
+    }
+
+    fn refuse(&self, head: &request::Parts, refusal: Refusal) -> Response {
+        let error = refusal.error();
+        self.tap(head, None).refused(refusal.status().as_u16(), &error);
+        refusal.say(error)
     }
 
     /// Everything after the checks of host and origin.
@@ -71,32 +101,36 @@ impl<P: Protocol> Endpoint<P> {
         }
         let principal = self.tokens.principal(&head.headers)?;
         let fields = Fields(&head.headers);
+        let tap = self.tap(head, Some(&principal));
         match head.method {
             Method::POST => {
                 let Accepted { shape, hear } = body::check_types(&head.headers)?;
                 let body = body::read(&head.headers, body, self.max_body).await?;
+                tap.received(&body);
                 let occupant = head.extensions.get::<Occupant>();
                 let turn = occupant.map(Occupant::turn);
                 let post = Post { principal: &principal, headers: &fields, body: &body, hear };
                 Ok(match self.protocol.post(post).await {
-                    HttpAnswer::Whole(reply) => respond(reply, shape),
+                    HttpAnswer::Whole(reply) => respond(reply, shape, &tap),
                     HttpAnswer::Events(events) => {
                         let seat = Seated::new(events.lasts(), occupant, turn);
-                        events::respond(events, seat, self.keep_alive)
+                        events::respond(tap.watching(events), seat, self.keep_alive)
                     }
                 })
             }
             Method::GET => {
                 let hear = body::hears_events(&head.headers);
                 Ok(match self.protocol.get(Get { principal: &principal, headers: &fields, hear }) {
-                    HttpAnswer::Whole(reply) => respond(reply, Shape::Json),
+                    HttpAnswer::Whole(reply) => respond(reply, Shape::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let seat = Seated::new(events.lasts(), head.extensions.get(), None);
-                        events::respond(events, seat, self.keep_alive)
+                        events::respond(tap.watching(events), seat, self.keep_alive)
                     }
                 })
             }
-            Method::DELETE => Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json)),
+            Method::DELETE => {
+                Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json, &tap))
+            }
             _ => Err(Refusal::Method(VERBS)),
         }
     }
@@ -114,10 +148,11 @@ pub(super) async fn elsewhere<P: Protocol>(
     request: Request,
 ) -> Response {
     let (head, _) = request.into_parts();
-    endpoint.origins.check(&head).err().unwrap_or(Refusal::Path).respond()
+    endpoint.refuse(&head, endpoint.origins.check(&head).err().unwrap_or(Refusal::Path))
 }
 
-pub(super) fn respond(reply: HttpReply, shape: Shape) -> Response {
+pub(super) fn respond(reply: HttpReply, shape: Shape, tap: &Tap) -> Response {
+    tap.answered(&reply);
     let HttpReply { status, headers, body } = reply;
     let content_type = match (body.is_empty(), shape) {
         (true, _) => None,

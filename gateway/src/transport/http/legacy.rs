@@ -58,13 +58,15 @@ impl<P: Protocol> Endpoint<P> {
         if body::hears_events(&head.headers) == Hear::Response {
             return Err(Refusal::Accept);
         }
+        let tap = self.tap(head, Some(&principal));
         Ok(match self.protocol.visit(&principal) {
             Ok(Visitor { id, events }) => {
+                let events = tap.in_session(&id).watching(events);
                 let seated = Seated::new(events.lasts(), head.extensions.get::<Occupant>(), None);
                 let uri = format!("{MESSAGES}?{SESSION}{id}");
                 events::respond_at(&uri, events, seated, self.keep_alive)
             }
-            Err(reply) => respond(reply, Shape::Json),
+            Err(reply) => respond(reply, Shape::Json, &tap),
         })
     }
 
@@ -80,6 +82,8 @@ impl<P: Protocol> Endpoint<P> {
         let body = body::read(&head.headers, body, self.max_body).await?;
         let query = head.uri.query().unwrap_or_default();
         let id = query.split('&').find_map(|pair| pair.strip_prefix(SESSION)).unwrap_or_default();
-        Ok(respond(self.protocol.visited(&principal, id, &body), Shape::Json))
+        let tap = self.tap(head, Some(&principal)).in_session(id);
+        tap.received(&body);
+        Ok(respond(self.protocol.visited(&principal, id, &body), Shape::Json, &tap))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -149,8 +150,8 @@ async fn accept(
 ) {
     loop {
         let next = async {
-            let (stream, _) = listener.accept().await?;
-            Ok((stream, seats.take().await))
+            let (stream, client) = listener.accept().await?;
+            Ok((stream, client, seats.take().await))
         };
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -158,8 +159,8 @@ async fn accept(
         };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, seat)) => {
-                connections.spawn(serve_connection(stream, router.clone(), seat, stop.clone()));
+            Ok((stream, client, seat)) => {
+                connections.spawn(serve_connection(stream, client, router.clone(), seat, stop.clone()));
             }
             Err(error) if of_the_connection(&error) => {}
             Err(error) => {
@@ -181,7 +182,13 @@ fn of_the_connection(error: &io::Error) -> bool {
     )
 }
 
-async fn serve_connection(stream: TcpStream, router: Router, seat: Seat, stop: CancellationToken) {
+async fn serve_connection(
+    stream: TcpStream,
+    client: SocketAddr,
+    router: Router,
+    seat: Seat,
+    stop: CancellationToken,
+) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY can't be set");
     }
@@ -189,6 +196,7 @@ async fn serve_connection(stream: TcpStream, router: Router, seat: Seat, stop: C
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         occupant.touch();
         request.extensions_mut().insert(occupant.clone());
+        request.extensions_mut().insert(ConnectInfo(client));
         router.call(request)
     });
     let connection = http1::Builder::new()

@@ -38,7 +38,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    fn status(self) -> StatusCode {
+    pub(super) fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Path => StatusCode::NOT_FOUND,
@@ -75,11 +75,11 @@ impl Refusal {
         }
     }
 
-    /// The answer: a JSON-RPC error without an id, because no message was read.
-    pub(super) fn respond(self) -> Response {
-        let mut body = Vec::new();
-        write_error(&mut body, None, UnknownId::Omit, &ErrorObject::invalid_request(self.message()));
-        self.say(body)
+    /// What a client of MCP is told: a JSON-RPC error without an id, because no message was read.
+    pub(super) fn error(self) -> Vec<u8> {
+        let mut error = Vec::new();
+        write_error(&mut error, None, UnknownId::Omit, &ErrorObject::invalid_request(self.message()));
+        error
     }
 
     /// The answer with this JSON text for a body.

@@ -118,7 +118,7 @@ async fn start(config: HttpConfig) -> Gateway {
     let bound = Bound::new(config.listen).await.unwrap();
     let (address, ending) = (bound.address(), Ending::default());
     let (protocol, until) = (Arc::clone(&fake), ending.clone());
-    let served = tokio::spawn(async move { bound.serve(protocol, &config, until).await });
+    let served = tokio::spawn(async move { bound.serve(protocol, &config, None, until).await });
     Gateway { fake, address, ending, served }
 }
 
@@ -390,7 +390,7 @@ async fn stopping_waits_for_no_request_that_never_comes() {
     let bound = Bound::new(config.listen).await.unwrap();
     let (address, ending) = (bound.address(), Ending::default());
     let until = ending.clone();
-    let served = tokio::spawn(async move { bound.serve(fake, &config, until).await });
+    let served = tokio::spawn(async move { bound.serve(fake, &config, None, until).await });
     let mut streams = Vec::new();
     let whole = post("", "123456789");
     for bytes in [&whole[..20], &whole[..whole.len() - 5]] {

@@ -124,7 +124,7 @@ fn start(pipe: usize) -> Host {
     let (to, input) = tokio::io::duplex(pipe);
     let (output, from) = tokio::io::duplex(pipe);
     let ending = Ending::default();
-    let served = tokio::spawn(serve(Arc::clone(&fake), input, output, ending.clone()));
+    let served = tokio::spawn(serve(Arc::clone(&fake), input, output, Tap::default(), ending.clone()));
     Host { fake, to, from: BufReader::new(from), ending, served }
 }
 

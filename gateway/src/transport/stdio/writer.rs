@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use crate::transport::trace::Tap;
+
 /// How many answers are taken from the queue at once.
 const BATCH: usize = 64;
 
@@ -28,7 +30,12 @@ pub(super) struct Answer {
 pub(super) type Taken = Arc<AtomicU64>;
 
 /// Writes until all senders are gone, or the peer is.
-pub(super) async fn run<W>(mut answers: mpsc::Receiver<Answer>, mut output: W, taken: Taken) -> io::Result<()>
+pub(super) async fn run<W>(
+    mut answers: mpsc::Receiver<Answer>,
+    mut output: W,
+    taken: Taken,
+    tap: Tap,
+) -> io::Result<()>
 where
     W: AsyncWrite + Unpin,
 {
@@ -37,6 +44,7 @@ where
     let mut permits = Vec::with_capacity(BATCH);
     while answers.recv_many(&mut batch, BATCH).await > 0 {
         for Answer { text, permit } in batch.drain(..) {
+            tap.sent(&text);
             permits.extend(permit);
             if buffer.is_empty() {
                 buffer = text; // alone in most cases: no copy then

@@ -1,0 +1,42 @@
+//! The file of a trace: made for its user alone, and never something that could make the gateway wait, or that others
+//! could read along. Used by `trace` only.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::TraceError;
+
+/// Opens it for lines behind those that are there. Also says whether the last of those has no end.
+pub(super) fn open(path: &Path) -> Result<(File, bool), TraceError> {
+    let io = |source| TraceError::Io { path: path.to_owned(), source };
+    // A pipe isn't waited for, and a link leads nowhere.
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY).bits().cast_signed();
+    let opened =
+        File::options().read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path);
+    let file = opened.map_err(|source| match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => TraceError::Link(path.to_owned()),
+        Ok(found) if !found.is_file() => TraceError::NoFile(path.to_owned()),
+        Ok(_) | Err(_) => io(source),
+    })?;
+    let found = file.metadata().map_err(io)?;
+    if !found.is_file() {
+        return Err(TraceError::NoFile(path.to_owned()));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(TraceError::Foreign(path.to_owned()));
+    }
+    if found.mode() & 0o077 != 0 {
+        return Err(TraceError::Shared { path: path.to_owned(), mode: found.mode() & 0o777 });
+    }
+    if found.nlink() > 1 {
+        return Err(TraceError::Linked(path.to_owned()));
+    }
+    let mut last = [b'\n'];
+    if let Some(at) = found.len().checked_sub(1) {
+        file.read_exact_at(&mut last, at).map_err(io)?;
+    }
+    Ok((file, last != [b'\n']))
+}

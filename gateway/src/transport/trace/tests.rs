@@ -1,0 +1,173 @@
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::{Tap, Trace, WAITING, line};
+
+/// A disk in memory.
+#[derive(Debug, Clone, Default)]
+struct Disk(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    held: Vec<u8>,
+    /// How much more it takes; none: everything.
+    room: Option<usize>,
+}
+
+impl Disk {
+    fn room(&self, room: Option<usize>) {
+        self.0.lock().unwrap().room = room;
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        let text = String::from_utf8(self.0.lock().unwrap().held.clone()).unwrap();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().held.clone()).unwrap()
+    }
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.0.lock().unwrap();
+        let taken = state.room.map_or(bytes.len(), |room| room.min(bytes.len()));
+        if taken == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        state.room = state.room.map(|room| room - taken);
+        state.held.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A disk that takes nothing before it may.
+struct Stuck {
+    disk: Disk,
+    begun: SyncSender<()>,
+    may: Receiver<()>,
+}
+
+impl Write for Stuck {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.begun.send(());
+        let _ = self.may.recv(); // at once when the other side is gone
+        self.disk.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn trace(to: impl Write + Send + 'static, torn: bool) -> Trace {
+    Trace::start(PathBuf::from("trace"), to, torn).unwrap()
+}
+
+fn told(lines: &[Value]) -> Vec<Value> {
+    lines.iter().map(|line| line.get("message").unwrap_or(&line["dropped"]).clone()).collect()
+}
+
+#[tokio::test]
+async fn a_full_disk_ends_nothing_and_the_next_line_says_how_many_are_missing() {
+    let disk = Disk::default();
+    let trace = trace(disk.clone(), false);
+    let tap = Tap::stdio(Some(&trace));
+    tap.sent(b"1");
+    trace.end().await;
+    disk.room(Some(10));
+    tap.sent(b"2");
+    trace.end().await;
+    tap.sent(b"3");
+    trace.end().await;
+    disk.room(None);
+    tap.sent(b"4");
+    trace.end().await;
+    assert_eq!(told(&disk.lines()), [1, 2, 4], "{}", disk.text());
+    let text = disk.text();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!((lines.len(), lines[1].len()), (4, 10), "the line that broke off stands alone: {text}");
+}
+
+#[tokio::test]
+async fn a_file_that_ends_within_a_line_is_gone_on_with_on_the_next() {
+    let disk = Disk::default();
+    let trace = trace(disk.clone(), true);
+    Tap::stdio(Some(&trace)).sent(b"1");
+    trace.end().await;
+    assert!(disk.text().starts_with("\n{"), "{}", disk.text());
+}
+
+#[tokio::test]
+async fn what_a_slow_disk_can_not_take_is_dropped_counted_and_holds_up_nobody() {
+    let disk = Disk::default();
+    let (begun, begins) = sync_channel(0);
+    let (go, may) = sync_channel::<()>(0);
+    let trace = trace(Stuck { disk: disk.clone(), begun, may }, false);
+    let tap = Tap::stdio(Some(&trace));
+    tap.sent(b"0");
+    begins.recv().unwrap(); // the thread waits for the disk from now on
+    let long = format!("\"{}\"", "x".repeat(line::COPIED * 2));
+    let most = WAITING / line::COPIED + 10;
+    for _ in 0..most {
+        tap.sent(long.as_bytes());
+    }
+    drop((begins, go));
+    tap.sent(b"1");
+    trace.end().await;
+    let lines = disk.lines();
+    let cut = lines.iter().filter(|line| line["cut_from"] == long.len()).count();
+    let dropped: u64 = lines.iter().filter_map(|line| line["dropped"].as_u64()).sum();
+    assert!(dropped > 0 && cut > 0);
+    let small = lines.iter().filter(|line| line.get("message").is_some()).count();
+    assert_eq!(cut + small + usize::try_from(dropped).unwrap(), most + 2, "none is forgotten");
+}
+
+#[tokio::test]
+async fn a_long_message_is_cut_and_says_how_long_it_was() {
+    let disk = Disk::default();
+    let trace = trace(disk.clone(), false);
+    let tap = Tap::stdio(Some(&trace));
+    let rest = "x".repeat(3 * 1024 * 1024);
+    let message = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":"{rest}"}}"#);
+    tap.received(message.as_bytes());
+    tap.thrown_away(77);
+    trace.end().await;
+    let lines = disk.lines();
+    assert_eq!(lines[0]["cut_from"], message.len());
+    assert_eq!((&lines[0]["id"], &lines[0]["method"]), (&"a".into(), &"tools/call".into()));
+    assert_eq!(lines[0]["text"].as_str().unwrap(), &message[..1024 * 1024]);
+    assert_eq!(lines[1]["note"], "longer than 77 bytes, and not read");
+    assert_eq!(lines[1]["direction"], "in");
+}
+
+#[tokio::test]
+async fn messages_are_there_as_they_were_said() {
+    let disk = Disk::default();
+    let trace = trace(disk.clone(), false);
+    let tap = Tap::stdio(Some(&trace));
+    tap.received(br#"{"id" : 1.0e2, "a":"\u00e4", "n":100000000000000000000000}"#);
+    tap.received(b"{\n  \"id\": null\n}");
+    tap.received(br#"[{"id":1},{"method":"x"},{"id":"b"},7]"#);
+    tap.received(b"{\"id\":7,\"method\":\"x\",,");
+    tap.received(b"\xff");
+    tap.received(format!(r#"{{"id":"{}"}}"#, "x".repeat(1000)).as_bytes());
+    trace.end().await;
+    let text = disk.text();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].contains(r#""id":1.0e2,"message":{"id" : 1.0e2, "a":"\u00e4", "n":100000000000000000000000}}"#));
+    assert!(lines[1].ends_with(r#""id":null,"message":{   "id": null }}"#), "{}", lines[1]);
+    assert!(lines[2].contains(r#""ids":[1,"b"],"message":["#), "{}", lines[2]);
+    assert!(lines[3].ends_with(r#""id":7,"method":"x","text":"{\"id\":7,\"method\":\"x\",,"}"#), "{}", lines[3]);
+    assert!(lines[4].ends_with("\"text\":\"\u{fffd}\"}"), "{}", lines[4]);
+    assert!(!lines[5].contains("\"stdio\",\"id\""), "{}", lines[5]);
+}
