@@ -204,8 +204,7 @@ impl App {
 
 /// Begins to record messages.
 fn traced(file: &Path, config: &Config) -> Result<Trace, TraceError> {
-    let trace = Trace::open(file, &config.plugins)?;
-    trace.hide(&config.secrets);
+    let trace = Trace::open(file, config)?;
     tracing::info!(file = %trace.path().display(), "every message is recorded, with what people and plugins say");
     Ok(trace)
 }

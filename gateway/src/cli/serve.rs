@@ -28,7 +28,7 @@ Examples:
   moongate serve --http 127.0.0.1:8080     over HTTP, at this address
   moongate serve --stdio                   to a host such as Claude Desktop
   moongate serve --stdio --http            both
-  moongate serve --stdio --trace mcp.jsonl and write down what is said")]
+  moongate serve --stdio --trace t.jsonl   to a host, and write down what both say")]
 pub(super) struct Serve {
     /// Serve MCP over stdin and stdout, and end with the host
     #[arg(long)]
@@ -205,6 +205,7 @@ fn refused(error: &StartError, mut problems: Vec<Problem>, source: &Source) -> E
             | TraceError::NoFile(_)
             | TraceError::Link(_)
             | TraceError::Linked(_)
+            | TraceError::Own(_)
             | TraceError::Foreign(_)
             | TraceError::Shared { .. },
         )

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use moongate_core::config::{Loaded, PluginConfig, Problem, Secret, overlap};
+use moongate_core::config::{Config, Loaded, Problem, Secret, overlap};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -57,6 +57,9 @@ pub enum TraceError {
     /// It has another name.
     #[error("the trace can't be written to `{}`: it has another name, a hard link", .0.display())]
     Linked(PathBuf),
+    /// The gateway lives by it.
+    #[error("the trace can't be written to `{}`: the gateway itself reads that file", .0.display())]
+    Own(PathBuf),
     /// It belongs to another user.
     #[error("the trace can't be written to `{}`: it belongs to another user", .0.display())]
     Foreign(PathBuf),
@@ -81,7 +84,7 @@ impl TraceError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "make its directory first, or name another file with `--trace`".to_owned()
             }
-            Self::Io { .. } | Self::NoFile(_) => "name another file with `--trace`".to_owned(),
+            Self::Io { .. } | Self::NoFile(_) | Self::Own(_) => "name another file with `--trace`".to_owned(),
             Self::Link(_) => "name the file itself with `--trace`".to_owned(),
             Self::Linked(_) | Self::Foreign(_) => "remove it, or name another file with `--trace`".to_owned(),
             Self::Shared { path, .. } => {
@@ -140,15 +143,22 @@ impl Trace {
     /// Begins to write to `path`, behind what stands there. A new file is its user's alone.
     ///
     /// # Errors
-    /// The file can't be opened, is no regular one or not the user's alone, or one of `plugins` could reach it.
-    pub fn open(path: &Path, plugins: &[Arc<PluginConfig>]) -> Result<Self, TraceError> {
-        let path = std::path::absolute(path)
-            .map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
-        if let Some(problem) = overlap::of_trace(&path, plugins) {
+    /// The file can't be opened, is no regular one or not the user's alone, is one that `config` was read from or names,
+    /// or a plugin could reach it.
+    pub fn open(path: &Path, config: &Config) -> Result<Self, TraceError> {
+        let path =
+            std::path::absolute(path).map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
+        if let Some(problem) = overlap::of_trace(&path, &config.plugins) {
             return Err(TraceError::Granted(Box::new(problem)));
         }
+        if file::is_one_of(&path, config) {
+            return Err(TraceError::Own(path));
+        }
         let (file, torn) = file::open(&path)?;
-        Self::start(path.clone(), file, torn).map_err(|source| TraceError::Io { path, source })
+        let trace =
+            Self::start(path.clone(), file, torn).map_err(|source| TraceError::Io { path, source })?;
+        trace.hide(&config.secrets);
+        Ok(trace)
     }
 
     /// Begins to write to `to`. `torn`: what stands there ends within a line.
@@ -169,7 +179,7 @@ impl Trace {
     }
 
     /// From now on these are shown in no line, as are those of before.
-    pub fn hide(&self, secrets: &[Secret]) {
+    fn hide(&self, secrets: &[Secret]) {
         let mut mask = self.shared.mask.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wider) = mask.and(secrets) {
             *mask = Arc::new(wider);

@@ -118,14 +118,14 @@ impl Reading<'_> {
     fn filled_in(&mut self, value: &Value<'_>, raw: &str) -> Option<String> {
         let text = self.expanded(value, raw)?;
         let key = value.path.split_once(".config.").map_or(value.path.as_str(), |(_, key)| key);
-        let telling: Vec<_> = variables(raw).filter(|name| masking::is_secret(name)).collect();
-        if !telling.is_empty() || masking::is_secret(key) {
-            self.note_secret(Secret::new(text.as_str()));
-        }
-        for name in telling {
+        let is_telling = masking::is_secret(key);
+        for name in variables(raw).filter(|name| is_telling || masking::is_secret(name)) {
             if let Ok(held) = self.environment.variable(name) {
                 self.note_secret(Secret::new(held));
             }
+        }
+        if is_telling || variables(raw).any(masking::is_secret) {
+            self.note_secret(Secret::new(text.as_str()));
         }
         Some(text)
     }

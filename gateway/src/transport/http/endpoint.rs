@@ -128,9 +128,7 @@ impl<P: Protocol> Endpoint<P> {
                     }
                 })
             }
-            Method::DELETE => {
-                Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json, &tap))
-            }
+            Method::DELETE => Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json, &tap)),
             _ => Err(Refusal::Method(VERBS)),
         }
     }

@@ -5,9 +5,18 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use moongate_core::config::Config;
 use rustix::fs::OFlags;
 
 use super::TraceError;
+
+/// Is it one of the files that the gateway was started with?
+pub(super) fn is_one_of(path: &Path, config: &Config) -> bool {
+    let Ok(path) = fs::canonicalize(path) else { return false }; // what isn't there is none of them
+    let sources = config.plugins.iter().map(|plugin| &plugin.source);
+    let named = [&config.file].into_iter().chain(&config.ca_file).chain(&config.secret_files).chain(sources);
+    named.filter_map(|file| fs::canonicalize(file).ok()).any(|file| file == path)
+}
 
 /// Opens it for lines behind those that are there. Also says whether the last of those has no end.
 pub(super) fn open(path: &Path) -> Result<(File, bool), TraceError> {

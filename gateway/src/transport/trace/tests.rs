@@ -164,10 +164,17 @@ async fn messages_are_there_as_they_were_said() {
     trace.end().await;
     let text = disk.text();
     let lines: Vec<_> = text.lines().collect();
-    assert!(lines[0].contains(r#""id":1.0e2,"message":{"id" : 1.0e2, "a":"\u00e4", "n":100000000000000000000000}}"#));
+    assert!(
+        lines[0]
+            .contains(r#""id":1.0e2,"message":{"id" : 1.0e2, "a":"\u00e4", "n":100000000000000000000000}}"#)
+    );
     assert!(lines[1].ends_with(r#""id":null,"message":{   "id": null }}"#), "{}", lines[1]);
     assert!(lines[2].contains(r#""ids":[1,"b"],"message":["#), "{}", lines[2]);
-    assert!(lines[3].ends_with(r#""id":7,"method":"x","text":"{\"id\":7,\"method\":\"x\",,"}"#), "{}", lines[3]);
+    assert!(
+        lines[3].ends_with(r#""id":7,"method":"x","text":"{\"id\":7,\"method\":\"x\",,"}"#),
+        "{}",
+        lines[3]
+    );
     assert!(lines[4].ends_with("\"text\":\"\u{fffd}\"}"), "{}", lines[4]);
     assert!(!lines[5].contains("\"stdio\",\"id\""), "{}", lines[5]);
 }

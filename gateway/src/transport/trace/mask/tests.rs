@@ -60,7 +60,8 @@ fn an_escape_is_never_cut() {
 #[test]
 fn short_secrets_are_words_and_those_that_say_what_json_says_whole_texts() {
     let mask = mask(&["hunter2", "true", "1234", "a"]);
-    let masked = over(&mask, r#"{"pin":"1234","n":1234,"on":true,"is":"true","text":"a hunter2, hunter22 and"}"#);
+    let masked =
+        over(&mask, r#"{"pin":"1234","n":1234,"on":true,"is":"true","text":"a hunter2, hunter22 and"}"#);
     assert_eq!(
         masked,
         r#"{"pin":"<secret>","n":1234,"on":true,"is":"<secret>","text":"<secret> <secret>, hunter22 and"}"#
@@ -106,7 +107,8 @@ fn a_state_is_shown_by_its_beginning() {
         let masked = over(&none, &text);
         assert_eq!(masked, format!(r#"{{"a":"requestState","{key}" : "01234567…","b":"{state}"}}"#));
     }
-    for whole in [r#"{"requestState":"short"}"#, r#"{"requestState":["0123456789"]}"#, r#"{"requestState":"#] {
+    for whole in [r#"{"requestState":"short"}"#, r#"{"requestState":["0123456789"]}"#, r#"{"requestState":"#]
+    {
         assert_eq!(over(&none, whole), whole);
     }
     assert_eq!(over(&none, r#"{"requestState":"0123456789"#), r#"{"requestState":"01234567…"#);
@@ -115,7 +117,8 @@ fn a_state_is_shown_by_its_beginning() {
 #[test]
 fn nothing_breaks_it() {
     let mask = mask(&[SECRET, "ä", "\\", "\"", "u0041"]);
-    let pieces = ["\\", "u", "\"", "d83d", "\\ud83d", "\\ude00", "ä", "\\u00e4", "requestState\":\"", "s3cr", "é"];
+    let pieces =
+        ["\\", "u", "\"", "d83d", "\\ud83d", "\\ude00", "ä", "\\u00e4", "requestState\":\"", "s3cr", "é"];
     for a in pieces {
         for b in pieces {
             for c in pieces {
