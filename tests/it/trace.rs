@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use moongate_tests::{Http, Stdio, Workspace, hello, request, stateless, text};
+use moongate_tests::{Http, Stdio, Workspace, hello, request, root, stateless, text};
 use serde_json::{Value, json};
 
 use crate::input::{everything, free};
@@ -432,6 +432,25 @@ fn no_reload_grants_the_directory_of_the_trace() {
     assert!(reload["failed"].to_string().contains("could reach the trace"), "{reload}");
     http.logged("what is in use stays");
     assert!(http.terminate().0.success());
+}
+
+#[test]
+fn the_line_that_the_page_shows_is_a_real_one() {
+    let page = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let (_, section) = page.split_once("--trace").unwrap();
+    let shown = section.lines().find(|line| line.starts_with("{\"time\"")).unwrap();
+    let workspace = Workspace::with_plugin("time");
+    let http = over_http(&workspace);
+    let session = http.greet(&[], "2025-11-25");
+    let call = json!({ "name": "time_get_current_time", "arguments": { "timezone": "Asia/Tokyo" } });
+    assert_eq!(http.post(&[("Mcp-Session-Id", &session)], &request(2, "tools/call", call)).status, 200);
+    assert!(http.terminate().0.success());
+    let mut real = lines(&workspace).remove(2);
+    let read: Value = serde_json::from_str(shown).unwrap();
+    for differs in ["time", "client", "session"] {
+        real[differs] = read[differs].clone();
+    }
+    assert_eq!(real.to_string(), shown);
 }
 
 #[test]
