@@ -112,7 +112,8 @@ impl App {
     /// Takes the addresses, loads the plugins and serves. The operator's listener answers meanwhile.
     ///
     /// # Errors
-    /// The trace can't be written, an address can't be listened on, there is no Wasm host, or a plugin can't be used where all of them have to be.
+    /// The trace can't be written, an address can't be listened on, there is no Wasm host, or a plugin can't be used where
+    /// all of them have to be.
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
         let Options { http, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| traced(&file, config)).transpose()?;

@@ -5,6 +5,7 @@
 //! out as JSON, unless a secret reaches beyond one text of it.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 
 use memchr::memchr;
@@ -31,13 +32,18 @@ const STATE: &str = "requestState";
 const SHOWN: usize = 8;
 
 /// All secrets that are known.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Mask {
     known: BTreeSet<String>,
     needles: Vec<Needle>,
 }
 
-#[derive(Debug)]
+impl fmt::Debug for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mask").field("secrets", &self.known.len()).finish_non_exhaustive()
+    }
+}
+
 struct Needle {
     finder: Finder<'static>,
     place: Place,

@@ -83,6 +83,12 @@ fn later_secrets_are_added_to_the_earlier_ones() {
 }
 
 #[test]
+fn a_mask_shows_no_secret_of_its_own() {
+    let shown = format!("{:?}", mask(&[SECRET, "another-one"]));
+    assert!(!shown.contains("s3cr") && !shown.contains("another"), "{shown}");
+}
+
+#[test]
 fn a_secret_at_the_cut_is_blotted_out_as_a_whole() {
     let mask = mask(&["0123456789"]);
     let text = "....0123456789....";
