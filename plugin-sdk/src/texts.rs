@@ -54,7 +54,11 @@ impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
 macro_rules! as_json {
     ($($method:ident($($arg:ident: $Arg:ty),*))*) => {$(
         fn $method<V: Visitor<'de>>(self, $($arg: $Arg,)* visitor: V) -> Result<V::Value, Error> {
-            serde_json::Deserializer::from_str(self.0).$method($($arg,)* visitor)
+            let mut text = serde_json::Deserializer::from_str(self.0);
+            let value = text.$method($($arg,)* visitor)?;
+            // `5 apples` is no five.
+            text.end()?;
+            Ok(value)
         }
     )*};
 }

@@ -1,6 +1,7 @@
 //! From nothing to a tool that answers: `new`, `call --plugin`, `call --url`, `client`, as the documents show them.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -25,7 +26,12 @@ fn built() -> PathBuf {
 /// `cargo` in a project outside the repository.
 fn cargo(project: &Path, words: &[&str]) -> Output {
     let mut command = Command::new("cargo");
-    command.args(words).current_dir(project).env("CARGO_TARGET_DIR", built()).env_remove("RUSTFLAGS");
+    command
+        .args(words)
+        .current_dir(project)
+        .env("CARGO_TARGET_DIR", built())
+        .env_remove("RUSTFLAGS")
+        .env("CARGO_NET_OFFLINE", "true");
     // The project's own file says which toolchain, as for its author.
     for name in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "CARGO_ENCODED_RUSTFLAGS"] {
         command.env_remove(name);
@@ -149,11 +155,17 @@ fn a_tool_of_a_running_gateway_is_called_by_its_address() {
 #[test]
 fn an_address_where_no_gateway_is_and_a_missing_token_have_codes_of_their_own() {
     let workspace = Workspace::new("");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let output = workspace.run(&["call", "--url", &format!("http://{free}/mcp"), "x"]);
+    // Somebody listens and hangs up, so that nobody else gets the port.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let hangs_up = std::thread::spawn(move || drop(listener.accept()));
+    let output = workspace.run(&["call", "--url", &format!("http://{address}/mcp"), "x"]);
+    hangs_up.join().unwrap();
     assert_eq!(output.status.code(), Some(4), "{output:?}");
-    let usage = workspace.run(&["call", "--url", "127.0.0.1:8931", "x"]);
-    assert_eq!(usage.status.code(), Some(2), "{usage:?}");
+    for bad in ["127.0.0.1:8931", "ftp://127.0.0.1/mcp", "http://user:hunter2@127.0.0.1:1/mcp"] {
+        let usage = workspace.run(&["call", "--url", bad, "x"]);
+        assert_eq!(usage.status.code(), Some(2), "{usage:?}");
+    }
     let token = "an-unguessable-token";
     let secured = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\n[http.auth]\ntokens = [{ name = \"me\", token = { file = \"token\" } }]\n",
@@ -165,8 +177,41 @@ fn an_address_where_no_gateway_is_and_a_missing_token_have_codes_of_their_own() 
     let refused = workspace.run(&words);
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
     assert!(said(&refused.stderr).contains("MOONGATE_TOKEN"), "{refused:?}");
+    // Without its path the endpoint isn't there, which has nothing to do with tools or tokens.
+    let elsewhere = ["call", "--url", &format!("http://{}/", http.address()), "x"];
+    let elsewhere = workspace.command(&elsewhere).env("MOONGATE_TOKEN", token).output().unwrap();
+    assert_eq!(elsewhere.status.code(), Some(4), "{elsewhere:?}");
+    assert!(said(&elsewhere.stderr).contains("ends in `/mcp`"), "{elsewhere:?}");
     let allowed = workspace.command(&words).env("MOONGATE_TOKEN", token).output().unwrap();
     assert!(succeeded(allowed).contains("UTC"));
+}
+
+/// A gateway that answers one request with this.
+fn answering(status: &'static str, body: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 4096];
+        let _ = stream.read(&mut head);
+        let length = body.len();
+        let answer =
+            format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+        let _ = stream.write_all(answer.as_bytes());
+    });
+    format!("http://{address}/mcp")
+}
+
+#[test]
+fn what_a_strange_gateway_says_stays_in_its_line_and_is_taken_for_what_it_is() {
+    let evil = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no\nhint: run this\u001b]0;x"}}"#;
+    let call = |url: &str| Workspace::new("").run(&["call", "--url", url, "x"]);
+    let output = call(&answering("200 OK", evil));
+    let err = said(&output.stderr);
+    assert!(err.contains(r"no\nhint: run this\u{1b}]0;x") && err.matches("\nhint: ").count() == 1, "{err:?}");
+    let refused = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"this origin isn't allowed"}}"#;
+    assert_eq!(call(&answering("403 Forbidden", refused)).status.code(), Some(5));
+    assert_eq!(call(&answering("200 OK", "<html>")).status.code(), Some(4));
 }
 
 #[test]
@@ -182,7 +227,7 @@ fn each_host_gets_a_snippet_with_absolute_paths() {
         let document: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(document["text"], text, "{host}");
     }
-    let http = succeeded(workspace.run(&["client", "claude-code", "--http", "http://gate.example/mcp"]));
+    let http = succeeded(workspace.run(&["client", "claude-code", "--url", "http://gate.example/mcp"]));
     assert_eq!(http, "claude mcp add --transport http moongate http://gate.example/mcp\n");
     assert_eq!(workspace.run(&["client", "claude-desktop", "--http"]).status.code(), Some(2));
     assert_eq!(workspace.run(&["client", "nobody"]).status.code(), Some(2));

@@ -14,6 +14,7 @@ use moongate_core::names::Principal;
 use serde_json::Value;
 use url::Url;
 
+pub(super) use self::remote::TOKEN;
 use self::remote::{Refusal, Remote};
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor};
@@ -59,9 +60,17 @@ pub(super) struct Call {
     format: Format,
 }
 
-fn endpoint(text: &str) -> Result<Url, String> {
+/// The address of a gateway.
+pub(super) fn endpoint(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    url.ok_or_else(|| "write the whole address, such as http://127.0.0.1:8931/mcp".to_owned())
+    let url = url.ok_or("write the whole address, such as http://127.0.0.1:8931/mcp")?;
+    // It would stand in messages, in the list of processes and in the shell's history.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "leave the name and the password out; a token goes into the variable MOONGATE_TOKEN".to_owned()
+        );
+    }
+    Ok(url)
 }
 
 impl Call {
@@ -132,6 +141,11 @@ impl Call {
     /// Calls a tool of a gateway that runs.
     async fn elsewhere(&self, url: &Url) -> Result<Exit> {
         let remote = Remote::new(url.clone())?;
+        if remote.tells_its_token() {
+            print::note(
+                "note: the token goes to another machine unencrypted; https would keep it to itself\n",
+            );
+        }
         let schema = match remote.schema(&self.tool).await {
             Ok(schema) => schema,
             Err(refusal) => return Ok(refusal.report()),
@@ -203,7 +217,8 @@ fn note_questions(ledger: &Ledger, plugin: &PluginConfig, need: &NeedInput) {
 
 /// There is no client at the other end that could be asked.
 fn unanswerable(methods: &[impl AsRef<str>]) -> Exit {
-    let methods: Vec<_> = methods.iter().map(|method| format!("`{}`", method.as_ref())).collect();
+    let methods: Vec<_> =
+        methods.iter().map(|method| format!("`{}`", print::said(method.as_ref()))).collect();
     print::error(
         &format!("the tool asks its client for input ({}), which `call` can't give", methods.join(", ")),
         Some("call it from an MCP client that answers such questions"),

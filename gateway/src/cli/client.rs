@@ -10,8 +10,10 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use moongate_core::config::{Environment, Loaded, ProcessEnvironment};
 use serde_json::json;
+use url::Url;
 
-use self::snippet::{Over, Snippet, Wanted};
+use self::snippet::{Over, Snippet, Token, Wanted};
+use crate::cli::call::endpoint;
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::transport::http::PATH;
 
@@ -26,14 +28,17 @@ Examples:
   moongate client vscode --http
 
 What is to be pasted goes to stdout, and where it belongs to stderr. Over stdio the host starts a gateway of its own;
-with --http it connects to the one that `moongate serve` runs.")]
+with --http or --url it connects to one that runs.")]
 pub(super) struct Client {
     /// The host
     #[arg(value_name = "HOST")]
     host: Host,
-    /// Connect to a gateway that runs, at `listen` under `[http]` or at URL, instead of starting one
-    #[arg(long, value_name = "URL", num_args = 0..=1)]
-    http: Option<Option<String>>,
+    /// Connect to the gateway that `serve` runs, at `listen` under `[http]`, instead of starting one
+    #[arg(long)]
+    http: bool,
+    /// Connect to the gateway that runs at this endpoint
+    #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with = "http")]
+    url: Option<Url>,
     /// What the host calls the gateway
     #[arg(long, value_name = "NAME", default_value = "moongate", value_parser = name)]
     name: String,
@@ -71,32 +76,15 @@ fn name(text: &str) -> Result<String, String> {
 
 impl Client {
     pub(super) fn run(&self, common: &Common) -> Result<Exit> {
-        let environment = Asked::default();
-        let Loaded { source, config, problems, .. } =
-            configuration::read_with(common.config.as_deref(), &environment);
-        let Some(gateway) = config else {
-            print::problems(&problems, &source);
-            return Ok(Exit::Configuration);
-        };
-        let over = match &self.http {
-            None => {
-                let program = env::current_exe().context("it isn't known where this program is")?;
-                let config = std::path::absolute(&source.path)
-                    .with_context(|| format!("`{}` has no place", source.path.display()))?;
-                Over::Stdio { program, config, variables: environment.names() }
-            }
-            Some(url) => Over::Http {
-                url: url.clone().unwrap_or_else(|| endpoint(gateway.http.listen)),
-                needs_token: !gateway.http.tokens.is_empty(),
-            },
+        let over = match self.over(common) {
+            Ok(over) => over?,
+            Err(exit) => return Ok(exit),
         };
         let wanted = Wanted { name: self.name.clone(), over };
-        let Some(Snippet { text, place }) = self.host.snippet(&wanted) else {
+        let Some(Snippet { text, place, remark }) = self.host.snippet(&wanted) else {
             print::error(
                 "Claude Desktop's file names programs to start, and no addresses",
-                Some(
-                    "leave out `--http`; or add the address as a connector in its settings, if it is public",
-                ),
+                Some("leave out the address; or add it as a connector in its settings, if it is public"),
             );
             return Ok(Exit::Usage);
         };
@@ -106,16 +94,49 @@ impl Client {
         }
         if !common.quiet {
             print::note(&format!("note: {place}\n"));
-            if let Some(remark) = wanted.remark() {
+            if let Some(remark) = remark {
                 print::note(&format!("note: {remark}\n"));
             }
         }
         Ok(Exit::Success)
     }
+
+    /// How the host is to reach the gateway; or what the process ends with, which was said.
+    fn over(&self, common: &Common) -> Result<Result<Over>, Exit> {
+        if let Some(url) = &self.url {
+            return Ok(Ok(Over::Http { url: url.to_string(), token: Token::Unknown }));
+        }
+        let environment = Asked::default();
+        let Loaded { source, config, problems, .. } =
+            configuration::read_with(common.config.as_deref(), &environment);
+        let Some(gateway) = config else {
+            print::problems(&problems, &source);
+            return Err(Exit::Configuration);
+        };
+        let listen = gateway.http.listen;
+        if self.http && listen.port() == 0 {
+            let hint = "name its address with `--url`; the gateway says where it listens when it starts";
+            print::error("the port isn't known: `listen` under `[http]` leaves it to the system", Some(hint));
+            return Err(Exit::Usage);
+        }
+        if self.http {
+            let token = if gateway.http.tokens.is_empty() { Token::None } else { Token::Needed };
+            return Ok(Ok(Over::Http { url: reached(listen), token }));
+        }
+        Ok(own(&source.path, environment.names()))
+    }
+}
+
+/// A gateway that the host starts for itself.
+fn own(config: &Path, variables: Vec<String>) -> Result<Over> {
+    let program = env::current_exe().context("it isn't known where this program is")?;
+    let config =
+        std::path::absolute(config).with_context(|| format!("`{}` has no place", config.display()))?;
+    Ok(Over::Stdio { program, config, variables })
 }
 
 /// Where a gateway that listens there is reached from this machine.
-fn endpoint(listen: SocketAddr) -> String {
+fn reached(listen: SocketAddr) -> String {
     let ip = listen.ip();
     // A listener on all addresses is reached at any; the host on this machine takes the nearest.
     let host = match (ip.is_unspecified(), ip.is_ipv6()) {

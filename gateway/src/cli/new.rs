@@ -60,7 +60,8 @@ impl New {
             return usage(&format!("`{shown}` is there already"), "name a folder that isn't there yet");
         }
         for (file, text) in FILES {
-            write(&self.folder.join(file), &fill(text, &name, &sdk))?;
+            write(&self.folder.join(file), &fill(text, &name, &sdk))
+                .with_context(|| format!("`{shown}` is only half made; remove it before trying again"))?;
         }
         print::data(&format!("made `{shown}`: a plugin with one tool, `greet`, and its test\n"))?;
         if !common.quiet {

@@ -6,6 +6,9 @@ use anyhow::{Context as _, Result};
 use moongate_core::config::{Problem, Source, Style, render};
 use moongate_core::names::is_hidden;
 
+/// Nobody reads more of what somebody else says about a failure, in characters.
+const LONGEST_SAID: usize = 2000;
+
 /// Prints what was asked for. A reader that has seen enough and closed the pipe is no failure.
 pub(super) fn data(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
@@ -41,6 +44,18 @@ pub(super) fn note(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// What somebody else says, as a part of a line: nothing in it can begin another line or play tricks on a terminal.
+pub(super) fn said(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars().take(LONGEST_SAID) {
+        if is_hidden(c) { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    if text.chars().nth(LONGEST_SAID).is_some() {
+        line.push('…');
+    }
+    line
+}
+
 /// Says what went wrong, and what to do about it.
 pub(super) fn error(message: &str, hint: Option<&str>) {
     let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
@@ -67,7 +82,7 @@ pub(super) fn count(number: usize, one: &str) -> String {
 
 /// The program, as it was called.
 pub(super) fn program() -> String {
-    std::env::args().next().unwrap_or("moongate".to_owned())
+    std::env::args_os().next().map_or("moongate".to_owned(), |program| program.to_string_lossy().into_owned())
 }
 
 /// A word as a shell takes it.

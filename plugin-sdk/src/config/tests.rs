@@ -69,3 +69,12 @@ fn a_missing_setting_is_not_blamed_on_another() {
     let error = settings(&[("mode", "fast"), ("retries", "3")]).unwrap_err();
     assert_eq!(error.to_string(), "in the plugin's configuration: missing field `name`");
 }
+
+#[test]
+fn what_stands_behind_a_value_is_not_passed_over() {
+    for (key, text) in [("retries", "5 apples"), ("ratio", "10:30"), ("hosts", r#"["a"] ["b"]"#)] {
+        let error = settings(&[("name", "x"), (key, text)]).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`{key}`")), "{text}: {error}");
+    }
+    assert_eq!(settings(&[("name", "x"), ("retries", " 5 ")]).unwrap().retries, 5);
+}

@@ -4,29 +4,31 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use hyper::{Request, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::TokioExecutor;
 use moongate_core::catalog::header_arguments;
 use moongate_core::json::Json;
 use serde_json::{Value, json};
-use url::Url;
+use url::{Host, Url};
 
-use crate::cli::version;
+use crate::cli::{print, version};
+use crate::transport::http::PATH;
 
 /// The revision that is spoken: what it needs stands in every request.
 const REVISION: &str = "2026-07-28";
 
 /// The variable with the bearer token: a command line is seen by everybody on the machine.
-const TOKEN: &str = "MOONGATE_TOKEN";
+pub(in crate::cli) const TOKEN: &str = "MOONGATE_TOKEN";
 
 /// No answer is longer, in bytes.
 const LONGEST: usize = 64 << 20;
@@ -51,8 +53,37 @@ pub(super) enum Refusal {
 /// A gateway at an address.
 pub(super) struct Remote {
     endpoint: Url,
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    wire: Wire,
     token: Option<HeaderValue>,
+}
+
+/// What requests go through. Machines that trust nobody can still call without TLS.
+enum Wire {
+    Plain(Client<HttpConnector, Full<Bytes>>),
+    Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+}
+
+impl Wire {
+    fn to(endpoint: &Url) -> Result<Self> {
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let client = Client::builder(TokioExecutor::new());
+        if endpoint.scheme() == "http" {
+            return Ok(Self::Plain(client.build(connector)));
+        }
+        let trust = HttpsConnectorBuilder::new().with_native_roots().map_err(|_| {
+            anyhow!("this machine has no certificates of authorities; install them (`ca-certificates`)")
+        })?;
+        Ok(Self::Tls(client.build(trust.https_only().enable_http1().wrap_connector(connector))))
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, client::Error> {
+        match self {
+            Self::Plain(client) => client.request(request).await,
+            Self::Tls(client) => client.request(request).await,
+        }
+    }
 }
 
 impl Remote {
@@ -70,16 +101,18 @@ impl Remote {
                 value.set_sensitive(true);
                 value
             });
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let connector = HttpsConnectorBuilder::new()
-            .with_native_roots()
-            .context("the machine's certificates can't be read")?
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(connector);
-        Ok(Self { endpoint, client: Client::builder(TokioExecutor::new()).build(connector), token })
+        Ok(Self { wire: Wire::to(&endpoint)?, endpoint, token })
+    }
+
+    /// Would the token be seen by others on the way?
+    pub(super) fn tells_its_token(&self) -> bool {
+        let is_here = match self.endpoint.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(ip)) => ip.is_loopback(),
+            Some(Host::Ipv6(ip)) => ip.is_loopback(),
+            None => false,
+        };
+        self.token.is_some() && self.endpoint.scheme() == "http" && !is_here
     }
 
     /// The tool's schema of its arguments, if there is such a tool.
@@ -138,7 +171,7 @@ impl Remote {
         let request = request.body(Full::from(body.to_string())).map_err(|_| {
             Refusal::Error(format!("`{}` can't be the name of a tool", name.unwrap_or_default()))
         })?;
-        let response = self.client.request(request).await.map_err(|error| self.unreachable(&error))?;
+        let response = self.wire.send(request).await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         let body = Limited::new(response.into_body(), LONGEST).collect().await;
         let body = body.map_err(|error| self.unreachable(&*error))?.to_bytes();
@@ -154,14 +187,15 @@ impl Remote {
         let answer = answer(body).unwrap_or_default();
         let message = answer["error"]["message"].as_str();
         match (status, answer.get("result"), message) {
-            (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, ..) => {
-                Err(Refusal::Unauthorized(match message {
-                    Some(message) => format!("the gateway says: {message}"),
-                    None => format!("the gateway says: {status}"),
-                }))
-            }
+            (StatusCode::UNAUTHORIZED, ..) => Err(Refusal::Unauthorized(match message {
+                Some(message) => format!("the gateway says: {}", print::said(message)),
+                None => format!("the gateway says: {status}"),
+            })),
             (_, Some(result), _) => Ok(result.clone()),
-            (_, None, Some(message)) => Err(Refusal::Error(message.to_owned())),
+            (StatusCode::NOT_FOUND, None, _) if self.endpoint.path() != PATH => Err(Refusal::Unreachable(
+                format!("no gateway answers at {}: a gateway's address ends in `{PATH}`", self.endpoint),
+            )),
+            (_, None, Some(message)) => Err(Refusal::Error(print::said(message))),
             (_, None, None) => Err(Refusal::Unreachable(format!(
                 "what answers at {} is no gateway: {status}",
                 self.endpoint

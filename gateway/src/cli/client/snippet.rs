@@ -5,10 +5,19 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::{Host, shown};
+use crate::cli::call::TOKEN;
 use crate::cli::print;
 
-/// The variable that holds the bearer token, where hosts can name one.
-const TOKEN: &str = "MOONGATE_TOKEN";
+/// Does the gateway ask for a bearer token?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    /// No.
+    None,
+    /// Yes.
+    Needed,
+    /// Its configuration isn't at hand.
+    Unknown,
+}
 
 /// How the host reaches the gateway.
 #[derive(Debug)]
@@ -21,7 +30,7 @@ pub(super) enum Over {
         variables: Vec<String>,
     },
     /// One runs at this address.
-    Http { url: String, needs_token: bool },
+    Http { url: String, token: Token },
 }
 
 /// What is to be connected.
@@ -36,22 +45,30 @@ pub(super) struct Wanted {
 pub(super) struct Snippet {
     pub(super) text: String,
     pub(super) place: &'static str,
+    /// What else there is to do.
+    pub(super) remark: Option<String>,
 }
 
 impl Wanted {
-    /// What else there is to do.
-    pub(super) fn remark(&self) -> Option<String> {
+    /// What else there is to do; `token` is how this host comes by the bearer token.
+    fn remark(&self, token: &str) -> Option<String> {
         match &self.over {
             Over::Stdio { variables, .. } if !variables.is_empty() => Some(format!(
                 "the configuration takes {} from the environment; hosts pass on few variables, so give them to the \
                  server in the host's own way",
                 variables.join(", ")
             )),
-            Over::Http { needs_token: true, .. } => {
-                Some(format!("the token comes from the variable {TOKEN}; set it where the host starts"))
-            }
-            Over::Stdio { .. } | Over::Http { .. } => None,
+            Over::Http { token: Token::Needed, .. } => Some(token.to_owned()),
+            Over::Http { token: Token::Unknown, .. } => Some(
+                "if the gateway asks for a token, the host has to send `Authorization: Bearer …` with each request"
+                    .to_owned(),
+            ),
+            Over::Stdio { .. } | Over::Http { token: Token::None, .. } => None,
         }
+    }
+
+    fn needs_token(&self) -> bool {
+        matches!(self.over, Over::Http { token: Token::Needed, .. })
     }
 
     /// The words that start the gateway, the program first.
@@ -83,12 +100,12 @@ impl Wanted {
                 server.insert("command".to_owned(), json!(words.next()));
                 server.insert("args".to_owned(), json!(words.collect::<Vec<_>>()));
             }
-            Over::Http { url, needs_token } => {
+            Over::Http { url, .. } => {
                 if let Some((_, http)) = kind {
                     server.insert("type".to_owned(), json!(http));
                 }
                 server.insert("url".to_owned(), json!(url));
-                if *needs_token {
+                if self.needs_token() {
                     server
                         .insert("headers".to_owned(), json!({ "Authorization": format!("Bearer {token}") }));
                 }
@@ -117,15 +134,27 @@ impl Host {
             Self::Codex => (codex(wanted), "it belongs in ~/.codex/config.toml"),
             Self::Inspector => (inspector(wanted), "run it in a shell; it takes Node.js 22 or later"),
         };
-        Some(Snippet { text, place })
+        let remark = match self {
+            Self::ClaudeCode => {
+                format!("the shell puts the value of {TOKEN} into the command, and Claude Code keeps it")
+            }
+            Self::VsCode => "it asks for the token when it connects, and keeps it".to_owned(),
+            Self::Inspector => {
+                "give it the token in its window, as the header `Authorization: Bearer …`".to_owned()
+            }
+            Self::ClaudeDesktop | Self::Cursor | Self::Codex => {
+                format!("the token comes from the variable {TOKEN}; set it where the host starts")
+            }
+        };
+        Some(Snippet { text, place, remark: wanted.remark(&remark) })
     }
 }
 
 fn claude_code(wanted: &Wanted) -> String {
     let name = &wanted.name;
     match (&wanted.over, wanted.line()) {
-        (Over::Http { url, needs_token }, _) => {
-            let header = if *needs_token {
+        (Over::Http { url, .. }, _) => {
+            let header = if wanted.needs_token() {
                 format!(" --header \"Authorization: Bearer ${TOKEN}\"")
             } else {
                 String::new()
@@ -145,7 +174,7 @@ fn servers(key: &str, wanted: &Wanted, kind: Option<(&str, &str)>, token: &str) 
 fn vscode(wanted: &Wanted) -> String {
     let server = wanted.server(Some(("stdio", "http")), "${input:moongate-token}");
     let mut document = json!({ "servers": { &wanted.name: server } });
-    if matches!(wanted.over, Over::Http { needs_token: true, .. }) {
+    if wanted.needs_token() {
         document["inputs"] = json!([{
             "type": "promptString",
             "id": "moongate-token",
@@ -165,9 +194,9 @@ fn codex(wanted: &Wanted) -> String {
             let args: Vec<String> = words.iter().skip(1).map(|word| json!(word).to_string()).collect();
             text += &format!("command = {}\nargs = [{}]\n", json!(words.first()), args.join(", "));
         }
-        Over::Http { url, needs_token } => {
+        Over::Http { url, .. } => {
             text += &format!("url = {}\n", json!(url));
-            if *needs_token {
+            if wanted.needs_token() {
                 text += &format!("bearer_token_env_var = \"{TOKEN}\"\n");
             }
         }

@@ -3,7 +3,7 @@
 use clap::ValueEnum as _;
 use serde_json::Value;
 
-use super::snippet::{Over, Wanted};
+use super::snippet::{Over, Token, Wanted};
 use super::{Host, name};
 
 fn stdio() -> Wanted {
@@ -16,7 +16,7 @@ fn stdio() -> Wanted {
 }
 
 fn http() -> Wanted {
-    let over = Over::Http { url: "http://127.0.0.1:8931/mcp".to_owned(), needs_token: true };
+    let over = Over::Http { url: "http://127.0.0.1:8931/mcp".to_owned(), token: Token::Needed };
     Wanted { name: "gate".to_owned(), over }
 }
 
@@ -57,8 +57,10 @@ fn no_snippet_holds_a_token_and_each_says_where_it_comes_from() {
         let is_named = names_it.iter().any(|name| snippet.text.contains(name)) || *host == Host::Inspector;
         assert!(is_named, "{}", snippet.text);
     }
-    assert!(http().remark().unwrap().contains("MOONGATE_TOKEN"));
-    assert!(stdio().remark().unwrap().contains("API_KEY"));
+    let remark = |host: Host, wanted: &Wanted| host.snippet(wanted).unwrap().remark.unwrap_or_default();
+    assert!(remark(Host::Codex, &http()).contains("MOONGATE_TOKEN"));
+    assert!(remark(Host::VsCode, &http()).contains("asks for the token"));
+    assert!(remark(Host::Cursor, &stdio()).contains("API_KEY"));
 }
 
 #[test]

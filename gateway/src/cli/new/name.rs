@@ -6,7 +6,7 @@ use std::path::Path;
 use moongate_core::names::PluginId;
 
 /// Words that can't be a crate's name: those of Rust, and crates that are always there.
-const TAKEN: [&str; 58] = [
+const TAKEN: [&str; 57] = [
     "abstract",
     "alloc",
     "as",
@@ -37,7 +37,6 @@ const TAKEN: [&str; 58] = [
     "macro",
     "match",
     "mod",
-    "moongate-sdk",
     "moongate_sdk",
     "move",
     "mut",
@@ -112,7 +111,7 @@ impl ProjectName {
         if !is_plain || PluginId::new(&name).is_err() {
             return Err(NameError::Unfit(name.escape_debug().to_string()));
         }
-        if TAKEN.contains(&name.as_str()) {
+        if TAKEN.contains(&name.replace('-', "_").as_str()) {
             return Err(NameError::Taken(name));
         }
         Ok(Self(name))

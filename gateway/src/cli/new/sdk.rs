@@ -44,7 +44,10 @@ impl Sdk {
                 Some(folder) => Ok(Self::Folder(folder)),
                 None => Err(SdkError::NotThere(named.to_owned())),
             },
-            None => in_folder(Path::new(SOURCES)).map(Self::Folder).ok_or(SdkError::Gone),
+            None => in_folder(Path::new(SOURCES))
+                .filter(|folder| is_ours(folder))
+                .map(Self::Folder)
+                .ok_or(SdkError::Gone),
         }
     }
 
@@ -79,6 +82,21 @@ fn in_folder(folder: &Path) -> Option<PathBuf> {
         manifest.is_ok_and(|text| text.lines().any(|line| line.trim() == r#"name = "moongate-sdk""#))
     })?;
     found.canonicalize().ok()
+}
+
+/// Does the folder belong to whoever runs this, or to the system? Its code will run when the project is built, and on
+/// another machine than the gateway was built on anybody may have put it there.
+#[cfg(unix)]
+fn is_ours(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let own = rustix::process::geteuid().as_raw();
+    fs::metadata(folder).is_ok_and(|found| [0, own].contains(&found.uid()) && found.mode() & 0o002 == 0)
+}
+
+#[cfg(not(unix))]
+fn is_ours(_: &Path) -> bool {
+    true
 }
 
 /// A text as TOML takes it: JSON's strings are TOML's, too.

@@ -28,7 +28,7 @@ fn what_cargo_rust_or_the_gateway_would_refuse_is_refused_first() {
     for unfit in ["Hello", "9lives", "_x", "-x", "a b", "naïve", "a.b", &"x".repeat(41)] {
         assert!(matches!(name(unfit).unwrap_err(), NameError::Unfit(_)), "{unfit}");
     }
-    for taken in ["test", "match", "std", "moongate-sdk", "self"] {
+    for taken in ["test", "match", "std", "moongate-sdk", "proc-macro", "self"] {
         assert!(matches!(name(taken).unwrap_err(), NameError::Taken(_)), "{taken}");
     }
 }

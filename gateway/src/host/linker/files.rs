@@ -3,7 +3,7 @@
 //! WASI's own `open-at` opens whatever there is. Opening a pipe whose other end nobody holds never returns, and the
 //! thread that waits for it is lost, because the system offers no way to call it back: a few hundred calls would take
 //! all threads that files, schemas and loading need. A terminal or another device may wait likewise when it is read.
-//! So opening is our own, see [`open`], and so is whatever else would open something on its way.
+//! So opening is our own, see [`mod@open`], and so is whatever else would open something on its way.
 //!
 //! What a call reads and writes is limited; beyond that it gets the error that a full quota of disk space is.
 
