@@ -5,8 +5,9 @@
 //! state, secrets and processes may not even be read; components and the cache may, but not changed. Nor may a directory lie inside another that a plugin
 //! can change: it could put a symbolic link in its place, and the next sandbox would open whatever that points at.
 //!
-//! Paths are compared as they are found on the disk, symbolic links followed; so are the directories on the way, which
-//! may be mounted in two places, and a file that has several names is looked for in what is granted. Links change, so this is asked again at
+//! Paths are compared as they are found on the disk, symbolic links followed; so are their places on their file
+//! systems, which mounts show under several paths, and the directories on the way, and a file that has several names
+//! is looked for in what is granted. Links change, so this is asked again at
 //! every reload: [`check`] needs nothing but the resolved configuration, and [`of_component`] is asked before a file is
 //! loaded anew.
 
@@ -14,10 +15,12 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use self::places::Mounts;
 use self::twins::{Identities, Identity, Search, files_of_several_names, of_several_names, search};
 use super::problem::{Problem, quoted};
 use super::{Config, DirGrant, DirMode, PluginConfig};
 
+mod places;
 mod twins;
 
 /// No more entries of a granted directory are looked at for other names of what the gateway lives by.
@@ -70,18 +73,18 @@ struct Granted<'c> {
 /// All grants that reach the gateway itself, or from which one could be built that does.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Problem> {
-    let guarded = guarded(config);
+    let (guarded, mounts) = (guarded(config), Mounts::read());
     let (mut good, mut problems) = (Vec::new(), Vec::new());
     for plugin in &config.plugins {
         for grant in &plugin.allow.dirs {
             let granted = Granted { plugin, grant, way: way(&grant.named) };
-            match reaches(&granted, &guarded) {
+            match reaches(&granted, &guarded, &mounts) {
                 Some(problem) => problems.push(problem),
                 None => good.push(granted),
             }
         }
     }
-    problems.extend(good.iter().filter_map(|granted| lies_in_another(granted, &good)));
+    problems.extend(good.iter().filter_map(|granted| lies_in_another(granted, &good, &mounts)));
     problems.extend(good.iter().filter_map(|granted| holds_another_name(granted, &guarded)));
     problems
 }
@@ -160,10 +163,11 @@ pub fn of_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
 }
 
 fn reached_by_any(guarded: &[Guarded], all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    let mounts = Mounts::read();
     let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
     grants.find_map(|(plugin, grant)| {
         let granted = Granted { plugin, grant, way: way(&grant.named) };
-        reaches(&granted, guarded)
+        reaches(&granted, guarded, &mounts)
     })
 }
 
@@ -175,6 +179,10 @@ fn guarded(config: &Config) -> Vec<Guarded> {
         guard("the configuration".to_owned(), &config.file, Look::Forbidden),
         folder("the cache of compiled code", &config.cache, Look::Harmless),
     ];
+    if let Ok(program) = std::env::current_exe() {
+        // What is put in its place runs with all rights the next time.
+        all.push(guard("the gateway's own program".to_owned(), &program, Look::Harmless));
+    }
     if let Some(file) = &config.ca_file {
         // Whoever can change it decides whom other plugins' requests trust.
         all.push(guard("the file of authorities".to_owned(), file, Look::Harmless));
@@ -218,12 +226,14 @@ fn process_files() -> Vec<PathBuf> {
 }
 
 /// Says what a grant reaches that it mustn't.
-fn reaches(granted: &Granted<'_>, guarded: &[Guarded]) -> Option<Problem> {
+fn reaches(granted: &Granted<'_>, guarded: &[Guarded], mounts: &Mounts) -> Option<Problem> {
     let dir = &granted.way.end;
     let mode = granted.grant.mode;
     let is_reached = |guarded: &&Guarded| {
-        mode.harms(guarded.look) && overlap(&granted.way, &guarded.way)
-            || mode == DirMode::ReadWrite && guarded.way.links.iter().any(|link| link.starts_with(dir))
+        let leads_there = |link: &PathBuf| link.starts_with(dir) || mounts.shows(dir, link);
+        mode.harms(guarded.look)
+            && (overlap(&granted.way, &guarded.way) || mounts.overlap(dir, &guarded.way.end))
+            || mode == DirMode::ReadWrite && guarded.way.links.iter().any(leads_there)
     };
     let reached: Vec<&Guarded> = guarded.iter().filter(is_reached).collect();
     let what: Vec<&str> = reached.iter().map(|guarded| guarded.what.as_str()).collect();
@@ -240,9 +250,11 @@ fn reaches(granted: &Granted<'_>, guarded: &[Guarded]) -> Option<Problem> {
 }
 
 /// Says that a grant lies where another grant lets a plugin put something else.
-fn lies_in_another(granted: &Granted<'_>, grants: &[Granted<'_>]) -> Option<Problem> {
+fn lies_in_another(granted: &Granted<'_>, grants: &[Granted<'_>], mounts: &Mounts) -> Option<Problem> {
     let is_inside = |outer: &&Granted<'_>| {
-        let inside = |entry: &PathBuf| entry.starts_with(&outer.way.end) && *entry != outer.way.end;
+        let dir = &outer.way.end;
+        let inside =
+            |entry: &PathBuf| entry.starts_with(dir) && entry != dir || mounts.shows_below(dir, entry);
         outer.grant.mode == DirMode::ReadWrite
             && (inside(&granted.way.end) || granted.way.links.iter().any(inside))
     };
