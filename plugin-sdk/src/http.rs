@@ -9,10 +9,10 @@
 //!     degrees: f32,
 //! }
 //!
-//! /// The weather.
 //! #[derive(Default)]
 //! struct Weather;
 //!
+//! /// The weather.
 //! #[plugin]
 //! impl Weather {
 //!     /// How warm it will be tomorrow.

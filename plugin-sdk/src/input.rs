@@ -16,10 +16,10 @@
 //!     name: String,
 //! }
 //!
-//! /// Greets.
 //! #[derive(Default)]
 //! struct Greeter;
 //!
+//! /// Greets.
 //! #[plugin]
 //! impl Greeter {
 //!     /// Asks for a name and greets.

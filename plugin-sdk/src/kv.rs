@@ -3,10 +3,10 @@
 //! ```
 //! use moongate_sdk::prelude::*;
 //!
-//! /// Counts.
 //! #[derive(Default)]
 //! struct Counter;
 //!
+//! /// Counts.
 //! #[plugin]
 //! impl Counter {
 //!     /// How often it was called, and by whom the last time.

@@ -238,9 +238,7 @@ impl Refusal {
                 "set the variable MOONGATE_TOKEN to one of the tokens under `[http.auth]`",
                 Exit::Unauthorized,
             ),
-            Self::Error(message) => {
-                (message, "`moongate list tools` shows what there is, and what it takes", Exit::Tool)
-            }
+            Self::Error(message) => (message, "the gateway's own log may say more", Exit::Tool),
         };
         print::error(message, Some(hint));
         exit

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::cli::print;
 
-/// A command line that calls one of the tools: one that changes nothing if there is one, and needs as few arguments as
-/// there are, whose schema names values.
+/// A command line that calls one of the tools: one that changes nothing, and needs as few arguments as there are, whose
+/// schema names values.
 pub(super) fn example(catalog: &Catalog, program: &str, config: Option<&Path>) -> Option<String> {
-    let calls = catalog.tools().iter().filter_map(|tool| Some((tool, arguments(tool)?)));
-    let (tool, arguments) =
-        calls.min_by_key(|(tool, arguments)| (tool.tool().hints.read_only != Some(true), arguments.len()))?;
+    let harmless = catalog.tools().iter().filter(|tool| tool.tool().hints.read_only == Some(true));
+    let calls = harmless.filter_map(|tool| Some((tool, arguments(tool)?)));
+    let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
     let mut words = vec![print::word(program), "call".to_owned()];
     if let Some(config) = config {
         words.extend(["-c".to_owned(), print::word(&config.to_string_lossy())]);
