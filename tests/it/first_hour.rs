@@ -13,7 +13,7 @@ fn said(bytes: &[u8]) -> String {
 }
 
 #[track_caller]
-fn succeeded(output: Output) -> String {
+fn succeeded(output: &Output) -> String {
     assert!(output.status.success(), "{}\n{}", said(&output.stdout), said(&output.stderr));
     said(&output.stdout)
 }
@@ -52,13 +52,13 @@ fn new_project(workspace: &Workspace, name: &str) -> PathBuf {
 fn a_new_plugin_is_tested_built_called_and_served() {
     let workspace = Workspace::new("");
     let project = new_project(&workspace, "word-count");
-    succeeded(cargo(&project, &["test", "--quiet"]));
-    succeeded(cargo(&project, &["build", "--quiet", "--release", "--target", "wasm32-wasip2"]));
+    succeeded(&cargo(&project, &["test", "--quiet"]));
+    succeeded(&cargo(&project, &["build", "--quiet", "--release", "--target", "wasm32-wasip2"]));
     let file = built().join("wasm32-wasip2/release/word_count.wasm");
     let file = file.to_str().unwrap();
     for tool in ["greet", "word_count_greet"] {
         let output = workspace.run(&["call", "--plugin", file, tool, "name=Ada"]);
-        assert_eq!(succeeded(output), "Hello, Ada!\n");
+        assert_eq!(succeeded(&output), "Hello, Ada!\n");
     }
     // Its own configuration serves it, where the file is where cargo puts it by itself.
     let own = project.join("target/wasm32-wasip2/release");
@@ -114,7 +114,7 @@ fn a_bare_file_is_granted_nothing_and_a_wrong_one_is_told_of() {
     let time = component("time");
     let call = |words: &[&str]| workspace.run(&[&["call", "--plugin"], words].concat());
     let time = time.to_str().unwrap();
-    assert!(succeeded(call(&[time, "get_current_time", "timezone=UTC"])).contains("\"UTC\""));
+    assert!(succeeded(&call(&[time, "get_current_time", "timezone=UTC"])).contains("\"UTC\""));
     let unknown = call(&[time, "get_curent_time"]);
     assert_eq!(unknown.status.code(), Some(5), "{unknown:?}");
     assert!(said(&unknown.stderr).contains("time_get_current_time"), "{unknown:?}");
@@ -136,11 +136,11 @@ fn a_tool_of_a_running_gateway_is_called_by_its_address() {
     let url = format!("http://{}/mcp", http.address());
     let workspace = Workspace::new("");
     let call = |words: &[&str]| workspace.run(&[&["call", "--url", &url], words].concat());
-    let text = succeeded(call(&["everything_test_simple_text"]));
+    let text = succeeded(&call(&["everything_test_simple_text"]));
     assert!(text.contains("simple text"), "{text}");
-    let annotated = succeeded(call(&["everything_test_x_mcp_header", "region=Zürich", "level=3"]));
+    let annotated = succeeded(&call(&["everything_test_x_mcp_header", "region=Zürich", "level=3"]));
     assert!(annotated.contains("region=Zürich, level=3"), "{annotated}");
-    let json = succeeded(call(&["everything_test_image_content", "--format", "json"]));
+    let json = succeeded(&call(&["everything_test_image_content", "--format", "json"]));
     let document: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(document["content"][0]["type"], "image", "{document}");
     assert_eq!(call(&["everything_test_error_handling"]).status.code(), Some(5));
@@ -183,7 +183,7 @@ fn an_address_where_no_gateway_is_and_a_missing_token_have_codes_of_their_own() 
     assert_eq!(elsewhere.status.code(), Some(4), "{elsewhere:?}");
     assert!(said(&elsewhere.stderr).contains("ends in `/mcp`"), "{elsewhere:?}");
     let allowed = workspace.command(&words).env("MOONGATE_TOKEN", token).output().unwrap();
-    assert!(succeeded(allowed).contains("UTC"));
+    assert!(succeeded(&allowed).contains("UTC"));
 }
 
 /// A gateway that answers one request with this.
@@ -220,14 +220,14 @@ fn each_host_gets_a_snippet_with_absolute_paths() {
     for host in ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "inspector"] {
         let output = workspace.run(&["client", host]);
         let place = said(&output.stderr);
-        let text = succeeded(output);
+        let text = succeeded(&output);
         assert!(text.contains(workspace.config().to_str().unwrap()), "{host}: {text}");
         assert!(place.starts_with("note: "), "{host}: {place}");
-        let json = succeeded(workspace.run(&["client", host, "--format", "json"]));
+        let json = succeeded(&workspace.run(&["client", host, "--format", "json"]));
         let document: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(document["text"], text, "{host}");
     }
-    let http = succeeded(workspace.run(&["client", "claude-code", "--url", "http://gate.example/mcp"]));
+    let http = succeeded(&workspace.run(&["client", "claude-code", "--url", "http://gate.example/mcp"]));
     assert_eq!(http, "claude mcp add --transport http moongate http://gate.example/mcp\n");
     assert_eq!(workspace.run(&["client", "claude-desktop", "--http"]).status.code(), Some(2));
     assert_eq!(workspace.run(&["client", "nobody"]).status.code(), Some(2));
@@ -253,7 +253,7 @@ fn variables_that_a_host_must_hand_over_are_named_and_no_others() {
 #[test]
 fn the_command_of_a_snippet_serves() {
     let workspace = Workspace::with_plugin("time");
-    let text = succeeded(workspace.run(&["client", "cursor"]));
+    let text = succeeded(&workspace.run(&["client", "cursor"]));
     let document: Value = serde_json::from_str(&text).unwrap();
     let server = &document["mcpServers"]["moongate"];
     let words: Vec<&str> = server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();

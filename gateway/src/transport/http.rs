@@ -1,4 +1,4 @@
-//! MCP over HTTP: where it listens. How connections are taken is in [`listener`], what is answered in [`endpoint`].
+//! MCP over HTTP: where it listens. How connections are taken is in `listener`, what is answered in `endpoint`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use crate::input::{everything, free, greeted};
 
-fn form(properties: Value) -> Value {
+fn form(properties: &Value) -> Value {
     let schema = json!({ "type": "object", "properties": properties });
     json!({ "key": "k", "method": "elicitation/create", "params": { "message": "?", "requestedSchema": schema } })
 }
 
 fn fields(count: usize) -> Value {
-    form((0..count).map(|at| (format!("field{at}"), json!({ "type": "string" }))).collect())
+    form(&(0..count).map(|at| (format!("field{at}"), json!({ "type": "string" }))).collect())
 }
 
 fn choice(count: usize) -> Value {
     let values: Vec<String> = (0..count).map(|at| at.to_string()).collect();
-    form(json!({ "one": { "type": "string", "enum": values } }))
+    form(&json!({ "one": { "type": "string", "enum": values } }))
 }
 
 fn page(length: usize) -> Value {
@@ -46,8 +46,8 @@ fn questions() -> Vec<(Value, Value, &'static str)> {
         (fields(64), fields(65), "at most 64"),
         (choice(512), choice(513), "`enum`"),
         (
-            form(json!({ ("x".repeat(128)): { "type": "string" } })),
-            form(json!({ ("x".repeat(129)): { "type": "string" } })),
+            form(&json!({ ("x".repeat(128)): { "type": "string" } })),
+            form(&json!({ ("x".repeat(129)): { "type": "string" } })),
             "1 to 128 bytes",
         ),
         (page(2_048), page(2_049), "`url` must be"),
@@ -81,7 +81,7 @@ fn questions_that_nobody_would_answer_are_not_asked() {
 #[test]
 fn long_words_of_a_question_are_cut() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
-    let mut question = form(json!({ "word": { "type": "string", "description": "d".repeat(5_000) } }));
+    let mut question = form(&json!({ "word": { "type": "string", "description": "d".repeat(5_000) } }));
     question["params"]["message"] = "m".repeat(10_000).into();
     let asked = json!({ "name": "zoo_ask", "arguments": { "questions": [question] } });
     stdio.send(&moongate_tests::request(500, "tools/call", asked));
