@@ -7,7 +7,7 @@
 mod kind;
 mod limits;
 
-pub use kind::{Key, Kind, LEAST_WITHOUT_UNIT, Number};
+pub use kind::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number};
 pub use limits::LIMITS;
 
 use kind::{key, optional, required};
@@ -362,18 +362,24 @@ static CREDENTIAL: &[Key] = &[
     ),
 ];
 
+/// Where a secret is, if in a variable.
+const ENV: Key = key(
+    "env",
+    Kind::Text("the name of a variable such as \"API_TOKEN\""),
+    "The environment variable that holds it.",
+);
+
+/// Where a secret is, if in a file.
+const FILE: Key = key(
+    "file",
+    Kind::Path("secrets/token"),
+    "The file that holds it; one line break at its end is left away.",
+);
+
 /// The value of a header that is added.
 pub static HEADER: &[Key] = &[
-    key(
-        "env",
-        Kind::Text("the name of a variable such as \"API_TOKEN\""),
-        "The environment variable that holds it.",
-    ),
-    key(
-        "file",
-        Kind::Path("secrets/token"),
-        "The file that holds it; one line break at its end is left away.",
-    ),
+    ENV,
+    FILE,
     optional(
         "prefix",
         Kind::Text("a text such as \"Bearer \""),
@@ -395,15 +401,4 @@ static DIR: &[Key] = &[
 ];
 
 /// A text that isn't written into the file.
-pub static SECRET: &[Key] = &[
-    key(
-        "env",
-        Kind::Text("the name of a variable such as \"API_TOKEN\""),
-        "The environment variable that holds it.",
-    ),
-    key(
-        "file",
-        Kind::Path("secrets/token"),
-        "The file that holds it; one line break at its end is left away.",
-    ),
-];
+pub static SECRET: &[Key] = &[ENV, FILE];

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytesize::ByteSize;
 
-use super::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
+use super::keys::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
 
 const TITLE: &str = "\
 # Every key of `gateway.toml`
@@ -68,10 +68,7 @@ fn table(path: &str, title: &str, doc: &str, keys: &[Key], page: &mut String) {
 
 fn below(path: &str, key: &Key) -> String {
     let name = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
-    match key.kind {
-        Kind::Named(Kind::Table(_)) => format!("{name}.NAME"),
-        _ => name,
-    }
+    if matches!(key.kind, Kind::Named(Kind::Table(_))) { format!("{name}.NAME") } else { name }
 }
 
 /// Is it written as a header, mostly?
@@ -86,20 +83,10 @@ fn heading(kind: &Kind, path: &str) -> String {
 
 /// The keys of the tables that a value holds, and how to name them.
 fn inside(kind: &Kind, path: &str) -> Option<(String, &'static [Key])> {
-    match kind {
-        Kind::Table(keys) | Kind::TextOrTable(_, keys) => Some((path.to_owned(), keys)),
-        Kind::Named(value) | Kind::List(value) => inside(value, path),
-        Kind::Version
-        | Kind::Integer(_)
-        | Kind::Duration(_)
-        | Kind::Size(_)
-        | Kind::Boolean
-        | Kind::NameOrBoolean(_)
-        | Kind::Text(_)
-        | Kind::Path(_)
-        | Kind::Word(_)
-        | Kind::Secret
-        | Kind::Settings => None,
+    match kind.inside() {
+        Inside::Keys(keys) | Inside::TextOrKeys(keys) => Some((path.to_owned(), keys)),
+        Inside::Named(value) | Inside::Items(value) => inside(value, path),
+        Inside::Nothing | Inside::Settings => None,
     }
 }
 

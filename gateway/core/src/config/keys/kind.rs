@@ -50,6 +50,23 @@ pub enum Kind {
     Settings,
 }
 
+/// What the tables and lists of a kind hold.
+#[derive(Debug, Clone, Copy)]
+pub enum Inside {
+    /// Nothing: it is neither, or a secret, whose table is never gone into.
+    Nothing,
+    /// These keys.
+    Keys(&'static [Key]),
+    /// These keys, unless a text stands for them.
+    TextOrKeys(&'static [Key]),
+    /// Keys that the operator chooses, with such values.
+    Named(&'static Kind),
+    /// A list of such values.
+    Items(&'static Kind),
+    /// Whatever the plugin makes of it.
+    Settings,
+}
+
 /// A smaller size isn't taken without a unit, in bytes: whoever writes `memory = 32` doesn't mean bytes.
 pub const LEAST_WITHOUT_UNIT: u64 = 4096;
 
@@ -75,6 +92,28 @@ impl Number {
 }
 
 impl Kind {
+    /// What its tables and lists hold.
+    #[must_use]
+    pub fn inside(&self) -> Inside {
+        match self {
+            Self::Table(keys) => Inside::Keys(keys),
+            Self::TextOrTable(_, keys) => Inside::TextOrKeys(keys),
+            Self::Named(value) => Inside::Named(value),
+            Self::List(item) => Inside::Items(item),
+            Self::Settings => Inside::Settings,
+            Self::Version
+            | Self::Integer(_)
+            | Self::Duration(_)
+            | Self::Size(_)
+            | Self::Boolean
+            | Self::NameOrBoolean(_)
+            | Self::Text(_)
+            | Self::Path(_)
+            | Self::Word(_)
+            | Self::Secret => Inside::Nothing,
+        }
+    }
+
     /// What is expected, with an article, to stand after "must be".
     #[must_use]
     pub fn expected(&self) -> String {

@@ -1,6 +1,6 @@
 //! Keys that nobody knows, and what was probably meant.
 
-use super::super::keys::{Key, Kind, ROOT};
+use super::super::keys::{Inside, Key, Kind, ROOT};
 use super::super::problem::{Problem, quoted};
 use super::{Reading, Table};
 
@@ -68,23 +68,14 @@ fn find_homes(name: &str, keys: &[Key], path: &str, homes: &mut Vec<String>) {
     }
     for key in keys {
         let path = super::join(path, key.name);
-        match key.kind {
-            Kind::Table(keys) => find_homes(name, keys, &path, homes),
-            Kind::Named(Kind::Table(keys)) => find_homes(name, keys, &format!("{path}.<name>"), homes),
-            Kind::Version
-            | Kind::Integer(_)
-            | Kind::Duration(_)
-            | Kind::Size(_)
-            | Kind::Boolean
-            | Kind::NameOrBoolean(_)
-            | Kind::Text(_)
-            | Kind::Path(_)
-            | Kind::TextOrTable(..)
-            | Kind::Word(_)
-            | Kind::Secret
-            | Kind::List(_)
-            | Kind::Named(_)
-            | Kind::Settings => {}
+        match key.kind.inside() {
+            Inside::Keys(keys) => find_homes(name, keys, &path, homes),
+            Inside::Named(Kind::Table(keys)) => find_homes(name, keys, &format!("{path}.<name>"), homes),
+            Inside::Nothing
+            | Inside::TextOrKeys(_)
+            | Inside::Named(_)
+            | Inside::Items(_)
+            | Inside::Settings => {}
         }
     }
 }
