@@ -20,6 +20,30 @@ fn values_of_keys_that_sound_like_secrets_are_masked() {
         ("tokens = [{ name = \"ci\", token = \"abc }]", "tokens = [{ name = \"ci\", token = \"******"),
         ("tokn = \"abc\"\npasswrod = 'a'", "tokn = \"***\"\npasswrod = '*'"),
         ("token = [\"abc\"\n[plugins.a]\nb = 'c'", "token = [\"***\"\n[plugins.a]\nb = 'c'"),
+        ("token = c2VjcmV0==", "token = **********"),
+        ("token = abc#d=e # why", "token = ******* # why"),
+        ("token: \"s3cr3t\"", "token: \"******\""),
+        ("token \"s3cr3t\"", "token \"******\""),
+        ("token:s3cr3t, more", "token:******* ****"),
+        ("my token c2VjcmV0= # why", "my token ********* # why"),
+        ("[http]\ntoken =\n\"s3cr3t\"\nx = 1", "[http]\ntoken =\n\"******\"\nx = 1"),
+        ("token = { value = \"s3cr3t\" }", "token = { value = \"******\" }"),
+        ("token = { s3cr3t }", "token = { ****** }"),
+        ("token = { c2VjcmV0== }", "token = { ********** }"),
+        ("tokens = [\n  c2VjcmV0==,\n  12,\n]", "tokens = [\n  **********,\n  **,\n]"),
+        ("token = 12345678", "token = ********"),
+        ("token = { value = [-1.5e3, true] }", "token = { value = [******, true] }"),
+        ("\"to\\u006ben\" = \"abc", "\"to\\u006ben\" = \"***"),
+        ("x = { a = 1\ntoken = \"abc\"", "x = { a = 1\ntoken = \"***\""),
+        ("hosts = [\"a\"\ntoken \"abc\"", "hosts = [\"a\"\ntoken \"***\""),
+        ("x = \"a\" token = \"abc\"", "x = \"a\" token = \"***\""),
+        ("x = \"\"\"a\ntoken = \"abc\"", "x = \"\"\"a\ntoken = \"***\""),
+        ("token = \"${A:-abc}\"", "token = \"*********\""),
+        ("[plugins.a.config.secrets]\nci = \"abc\"", "[plugins.a.config.secrets]\nci = \"***\""),
+        (
+            "authToken = 'a'\ntokenValue = 'a'\nsecrets = 'a'",
+            "authToken = '*'\ntokenValue = '*'\nsecrets = '*'",
+        ),
         ("headers = { authorization = \"abc\" }", "headers = { authorization = \"***\" }"),
     ] {
         assert_eq!(mask(text), shown);
@@ -38,10 +62,27 @@ fn everything_else_stays_as_it_is() {
         "credentials = [{ origin = \"https://a.example\", headers = { x = { env = \"A\", prefix = \"Bearer \" } } }]",
         "tokens = [\n    { name = \"ci\", token = { env = \"A\" } },\n]\nlisten = \"a\"",
         "token =\nsource = \"a\"",
+        "token.env = \"A\"\ntoken = ${A} # a",
+        "[[plugins.a.allow.credentials]]\norigin = \"https://a.example\"\nheaders.x = { env = \"A\" }",
+        "[plugins.token]\nsource = \"a\"\n[plugins.\"a.token\".config]\nx = \"b\"",
+        "tokenizer = \"cl100k\"\nsecretary = \"Ann\"\npasswordless = 1\ntoken_ttl = 3",
         "",
         "\"",
         "= = [ { \" ' # \u{e9}",
     ] {
         assert_eq!(mask(text), text);
+    }
+}
+
+#[test]
+fn names_that_only_begin_like_a_secrets_are_none() {
+    for name in ["token", "CI_TOKEN", "API-KEY", "authToken", "TOKENS", "a.token.b", "tokenValue", "passwrod"]
+    {
+        assert!(is_secret(name), "{name}");
+    }
+    for name in
+        ["tokenizer", "TOKENIZER", "Secretary", "max_tokens", "TOKEN_FILE", "cookiecutter", "spoken_at"]
+    {
+        assert!(!is_secret(name), "{name}");
     }
 }

@@ -20,21 +20,27 @@ impl Reading<'_> {
             DeValue::Table(_) => "a table",
         };
         let problem = Problem::error(format!("`{}` must be {}, not {found}", value.path, kind.expected()));
-        let hint = match (kind, value.inner) {
-            (Kind::Secret, DeValue::String(text)) => {
+        let hint = if matches!(kind, Kind::Secret) { self.plain_secret(value) } else { None };
+        let hint = hint.unwrap_or_else(|| cure(value, kind));
+        self.note(problem.at(value.place.clone()).hint(hint));
+    }
+
+    /// Hides what stands where a secret should be named, and says what to do about it; none: it is no secret.
+    fn plain_secret(&mut self, value: &Value<'_>) -> Option<String> {
+        match value.inner {
+            DeValue::String(text) => {
                 let variable = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
-                match variable.filter(|name| is_variable_name(name)) {
-                    Some(name) => format!("write `{{ env = \"{name}\" }}`"),
-                    None => {
-                        self.plain_secrets.push(value.place.clone());
-                        "keep it out of this file: put it into a variable or a file of its own, and name that"
-                            .to_owned()
-                    }
+                if let Some(name) = variable.filter(|name| is_variable_name(name)) {
+                    return Some(format!("write `{{ env = \"{name}\" }}`"));
                 }
             }
-            _ => cure(value, kind),
-        };
-        self.note(problem.at(value.place.clone()).hint(hint));
+            DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) => {}
+            DeValue::Boolean(_) | DeValue::Table(_) => return None,
+        }
+        self.plain_secrets.push(value.place.clone());
+        Some(
+            "keep it out of this file: put it into a variable or a file of its own, and name that".to_owned(),
+        )
     }
 }
 
