@@ -62,11 +62,9 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
 /// Reads `text` as if `file` held it.
 #[must_use]
 pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
+    let Resolved { config, mut problems, plain_secrets, files } = resolve(absolute(file), &text, environment);
+    let text = masking::mask(&blot_out(text, &plain_secrets));
     let source = Source { path: file.to_owned(), text };
-    let Resolved { config, mut problems, plain_secrets, files } =
-        resolve(absolute(file), &source.text, environment);
-    let text = masking::mask(&blot_out(source.text, &plain_secrets));
-    let source = Source { text, ..source };
     problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
     let config = if problems.iter().any(Problem::is_error) { None } else { config };
     Loaded { source, config, problems, files }
@@ -161,7 +159,10 @@ fn syntax(errors: &[toml::de::Error], text: &str) -> Vec<Problem> {
 
 /// What to do about a mistake in the syntax, as far as the parser's words tell.
 fn syntax_cure(message: &str) -> &'static str {
-    if message.contains("basic string") || message.contains("literal string") {
+    // It goes on with the quotes that it would have expected.
+    if message.contains("string values must be quoted") {
+        "put it in quotes"
+    } else if message.contains("basic string") || message.contains("literal string") {
         "close the text with the same quote on the same line; a `\"` or `\\` inside it is written `\\\"` or `\\\\`"
     } else if message.contains("table") && !message.contains("inline table") {
         "write a table's header as `[name]`, alone on its line"
@@ -169,8 +170,6 @@ fn syntax_cure(message: &str) -> &'static str {
         "write a list as `[\"a\", \"b\"]`"
     } else if message.contains("inline table") {
         "write a table in one line as `{ a = 1, b = 2 }`"
-    } else if message.contains("string values must be quoted") {
-        "put it in quotes"
     } else {
         "write lines as `key = value`: texts in quotes, lists in `[]`, tables in `{}` or below `[name]`"
     }
@@ -209,6 +208,7 @@ impl Reading<'_> {
             plugins: self.plugins(root, &defaults).into_iter().map(Arc::new).collect(),
             secret_files: std::mem::take(&mut self.secret_files),
             secrets: std::mem::take(&mut self.secrets),
+            written: Secret::new(self.text),
             file,
         }
     }
