@@ -94,6 +94,8 @@ pub struct Config {
     /// What no record of messages may show: every secret that the file names, and whatever else it hands out under a
     /// name that sounds like one's. Each once.
     pub secrets: Vec<Secret>,
+    /// The text that it was read from, secrets and all.
+    pub written: Secret,
 }
 
 /// The HTTP endpoint.

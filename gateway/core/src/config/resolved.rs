@@ -8,20 +8,23 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::environment::Environment;
 use super::expand::expand;
-use super::keys::{Key, Kind, ROOT, SECRET};
+use super::keys::{Inside, Key, Kind, ROOT, SECRET};
 use super::{Config, Loaded};
 
 /// The whole configuration as TOML; none where the file can't be used.
 #[must_use]
 pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String> {
     let config = loaded.config.as_ref()?;
-    let parsed = DeTable::parse(&loaded.source.text).ok()?;
+    let written = config.written.expose();
+    let parsed = DeTable::parse(written).ok()?;
     let base = config.file.parent().unwrap_or(Path::new("/"));
-    let mut writer = Writer { config, environment, base, defaults: None, out: String::new() };
+    let shown = &loaded.source.text;
+    let mut writer = Writer { config, environment, base, written, shown, defaults: None, out: String::new() };
     let root = parsed.get_ref();
     writer.defaults = table(root, "defaults");
     writer.table("", ROOT, Some(root));
@@ -33,6 +36,9 @@ struct Writer<'a> {
     environment: &'a dyn Environment,
     /// Where relative paths start.
     base: &'a Path,
+    /// The file as it is, and as it may be shown: where they differ, there is a secret.
+    written: &'a str,
+    shown: &'a str,
     /// What holds for plugins that don't say otherwise.
     defaults: Option<&'a DeTable<'a>>,
     out: String,
@@ -51,56 +57,69 @@ impl<'a> Writer<'a> {
         }
         for key in keys {
             let below = below(path, key.name);
-            match &key.kind {
-                Kind::Table(keys) => {
+            match key.kind.inside() {
+                Inside::Keys(keys) => {
                     let its = found.and_then(|found| table(found, key.name));
                     // Without its table there is no such listener.
                     if its.is_some() || key.name != "admin" {
                         self.table(&below, keys, its);
                     }
                 }
-                Kind::Named(Kind::Table(keys)) if path.is_empty() => {
+                Inside::Named(Kind::Table(keys)) if path.is_empty() => {
                     for (name, its) in in_order(found.and_then(|found| table(found, key.name))) {
-                        self.table(&self::below(&below, name), keys, its.as_table());
+                        self.table(&self::below(&below, name), keys, its.get_ref().as_table());
                     }
                 }
-                Kind::Named(_) | Kind::Settings => {
-                    if let Some(its) = found.and_then(|found| table(found, key.name)) {
-                        let _ = write!(self.out, "\n[{below}]\n");
-                        self.free(&key.kind, its);
-                    }
+                Inside::Named(item) => {
+                    self.chosen(&below, found.and_then(|found| table(found, key.name)), |writer, value| {
+                        writer.written(item, value)
+                    });
                 }
-                Kind::Version
-                | Kind::Integer(_)
-                | Kind::Duration(_)
-                | Kind::Size(_)
-                | Kind::Boolean
-                | Kind::NameOrBoolean(_)
-                | Kind::Text(_)
-                | Kind::Path(_)
-                | Kind::TextOrTable(..)
-                | Kind::Word(_)
-                | Kind::Secret
-                | Kind::List(_) => {}
+                Inside::Settings => {
+                    self.chosen(&below, found.and_then(|found| table(found, key.name)), Self::remarked);
+                }
+                Inside::Nothing | Inside::TextOrKeys(_) | Inside::Items(_) => {}
             }
         }
     }
 
-    /// A table whose keys the operator chooses.
-    fn free(&mut self, kind: &Kind, found: &'a DeTable<'a>) {
-        for (name, value) in in_order(Some(found)) {
-            let value = match kind {
-                Kind::Named(item) => self.written(item, value),
-                _ => self.setting(value),
-            };
-            let remark =
-                if is_masked(&value) { " # a secret in the file itself: it isn't shown" } else { "" };
-            let _ = writeln!(self.out, "{} = {value}{remark}", quoted_key(name));
+    /// A table whose keys the operator chooses, if it is there.
+    fn chosen(
+        &mut self,
+        path: &str,
+        found: Option<&'a DeTable<'a>>,
+        written: impl Fn(&Self, &Spanned<DeValue<'a>>) -> String,
+    ) {
+        if found.is_some() {
+            let _ = write!(self.out, "\n[{path}]\n");
+        }
+        for (name, value) in in_order(found) {
+            let value = written(self, value);
+            let _ = writeln!(self.out, "{} = {value}", quoted_key(name));
+        }
+    }
+
+    /// A setting, and whether there was a secret in it.
+    fn remarked(&self, value: &Spanned<DeValue<'a>>) -> String {
+        let remark = if self.hides(value) { " # a secret in the file itself: it isn't shown" } else { "" };
+        format!("{}{remark}", self.setting(value))
+    }
+
+    /// Is there a secret in it?
+    fn hides(&self, value: &Spanned<DeValue<'a>>) -> bool {
+        match value.get_ref() {
+            DeValue::Array(items) => items.iter().any(|item| self.hides(item)),
+            DeValue::Table(found) => found.values().any(|value| self.hides(value)),
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_) => self.written.get(value.span()) != self.shown.get(value.span()),
         }
     }
 
     /// What holds for a key that is no table; none: nothing that could be written.
-    fn value(&self, path: &str, key: &Key, found: Option<&toml::Spanned<DeValue<'a>>>) -> Option<String> {
+    fn value(&self, path: &str, key: &Key, found: Option<&Spanned<DeValue<'a>>>) -> Option<String> {
         match (path, key.name) {
             // Variables go before the file here.
             ("gateway", "cache") => return Some(text(&self.config.cache.to_string_lossy())),
@@ -114,7 +133,7 @@ impl<'a> Writer<'a> {
             return None;
         }
         if let Some(found) = found {
-            return Some(self.written(&key.kind, found.get_ref()));
+            return Some(self.written(&key.kind, found));
         }
         self.inherited(path, key).or_else(|| key.default.map(str::to_owned))
     }
@@ -128,37 +147,54 @@ impl<'a> Writer<'a> {
             (None, "portable_schemas") => defaults.get("portable_schemas")?,
             _ => return None,
         };
-        Some(self.written(&key.kind, found.get_ref()))
+        Some(self.written(&key.kind, found))
     }
 
     /// A value with its variables filled in and its paths absolute.
-    fn written(&self, kind: &Kind, value: &DeValue<'_>) -> String {
-        match (kind, value) {
-            (Kind::Path(_), DeValue::String(raw)) => {
+    fn written(&self, kind: &Kind, value: &Spanned<DeValue<'a>>) -> String {
+        match (value.get_ref(), kind.inside()) {
+            (DeValue::String(raw), _) if matches!(kind, Kind::Path(_)) => {
                 let path = std::path::absolute(self.base.join(self.filled(raw)));
                 text(&path.map_or_else(|_| self.filled(raw), |path| path.to_string_lossy().into_owned()))
             }
-            (_, DeValue::String(raw)) => text(&self.filled(raw)),
-            (Kind::List(item), DeValue::Array(items)) => {
-                list(items.iter().map(|it| self.written(item, it.get_ref())))
+            (DeValue::String(raw), _) => text(&self.filled(raw)),
+            (DeValue::Array(items), Inside::Items(item)) => {
+                list(items.iter().map(|it| self.written(item, it)))
             }
-            (Kind::Secret, DeValue::Table(found)) => self.inline(SECRET, found),
-            (Kind::Table(keys) | Kind::TextOrTable(_, keys), DeValue::Table(found)) => {
+            (DeValue::Table(found), Inside::Keys(keys) | Inside::TextOrKeys(keys)) => {
                 self.inline(keys, found)
             }
-            (Kind::Named(item), DeValue::Table(found)) => members(
+            (DeValue::Table(found), Inside::Nothing) => self.inline(SECRET, found),
+            (DeValue::Table(found), Inside::Named(item)) => members(
                 in_order(Some(found))
                     .into_iter()
                     .map(|(name, value)| (quoted_key(name), self.written(item, value))),
             ),
-            _ => self.setting(value),
+            (
+                DeValue::Array(_),
+                Inside::Nothing
+                | Inside::Keys(_)
+                | Inside::TextOrKeys(_)
+                | Inside::Named(_)
+                | Inside::Settings,
+            )
+            | (DeValue::Table(_), Inside::Items(_) | Inside::Settings)
+            | (
+                DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_),
+                Inside::Nothing
+                | Inside::Keys(_)
+                | Inside::TextOrKeys(_)
+                | Inside::Named(_)
+                | Inside::Items(_)
+                | Inside::Settings,
+            ) => self.setting(value),
         }
     }
 
-    fn inline(&self, keys: &[Key], found: &DeTable<'_>) -> String {
+    fn inline(&self, keys: &[Key], found: &DeTable<'a>) -> String {
         let member = |key: &Key| {
             let value = match found.get(key.name) {
-                Some(found) => self.written(&key.kind, found.get_ref()),
+                Some(found) => self.written(&key.kind, found),
                 None => key.default?.to_owned(),
             };
             Some((key.name.to_owned(), value))
@@ -166,15 +202,10 @@ impl<'a> Writer<'a> {
         members(keys.iter().filter_map(member))
     }
 
-    /// A value as it stands in the file, but for the path of a secret.
-    fn setting(&self, value: &DeValue<'_>) -> String {
-        match value {
-            DeValue::String(raw) => toml::Value::from(raw.as_ref()).to_string(),
-            DeValue::Integer(number) => number.to_string(),
-            DeValue::Float(number) => number.to_string(),
-            DeValue::Boolean(answer) => answer.to_string(),
-            DeValue::Datetime(time) => time.to_string(),
-            DeValue::Array(items) => list(items.iter().map(|it| self.setting(it.get_ref()))),
+    /// A value as it stands in the file, but for secrets and the path of one.
+    fn setting(&self, value: &Spanned<DeValue<'a>>) -> String {
+        match value.get_ref() {
+            DeValue::Array(items) => list(items.iter().map(|it| self.setting(it))),
             DeValue::Table(found) if found.len() == 1 && found.contains_key("file") => {
                 self.inline(SECRET, found)
             }
@@ -183,18 +214,27 @@ impl<'a> Writer<'a> {
                     .into_iter()
                     .map(|(name, value)| (quoted_key(name), self.setting(value))),
             ),
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+                if self.hides(value) =>
+            {
+                let shown = self.shown.get(value.span()).unwrap_or_default();
+                text(&shown.chars().filter(|c| *c == '*').collect::<String>())
+            }
+            DeValue::String(raw) => toml::Value::from(raw.as_ref()).to_string(),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::Boolean(answer) => answer.to_string(),
+            DeValue::Datetime(time) => time.to_string(),
         }
     }
 
     fn filled(&self, raw: &str) -> String {
         expand(raw, self.environment).map_or_else(|_| raw.to_owned(), |filled| filled.text)
     }
-}
-
-/// Is it a text that was blotted out?
-fn is_masked(value: &str) -> bool {
-    let inside = value.trim_matches('"');
-    !inside.is_empty() && inside.bytes().all(|byte| byte == b'*')
 }
 
 /// A text that no variable is looked for in.
@@ -216,10 +256,10 @@ fn table<'t>(found: &'t DeTable<'t>, name: &str) -> Option<&'t DeTable<'t>> {
 }
 
 /// The members of a table, in the order of the file: of two plugins in conflict the first one wins.
-fn in_order<'t>(found: Option<&'t DeTable<'t>>) -> Vec<(&'t str, &'t DeValue<'t>)> {
+fn in_order<'t, 'a>(found: Option<&'t DeTable<'a>>) -> Vec<(&'t str, &'t Spanned<DeValue<'a>>)> {
     let mut all: Vec<_> = found.into_iter().flat_map(DeTable::iter).collect();
     all.sort_by_key(|(key, _)| key.span().start);
-    all.into_iter().map(|(key, value)| (key.get_ref().as_ref(), value.get_ref())).collect()
+    all.into_iter().map(|(key, value)| (key.get_ref().as_ref(), value)).collect()
 }
 
 fn below(path: &str, name: &str) -> String {

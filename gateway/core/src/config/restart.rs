@@ -28,6 +28,7 @@ impl Config {
             plugins: _,
             secret_files: _,
             secrets: _,
+            written: _,
         } = self;
         let mut keys = [
             ("gateway.concurrency", *concurrency != new.concurrency),

@@ -79,6 +79,7 @@ fn a_whole_file_comes_to_what_it_says() {
         plugins,
         secret_files,
         secrets,
+        written: _,
     } = config;
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     assert_eq!(watch, WatchConfig { events: false, poll: Duration::from_millis(100) });

@@ -101,3 +101,23 @@ fn plugins_take_over_what_holds_for_all() {
         assert!(plugin.lines().any(|its| its == line), "`{line}` is missing:\n{plugin}");
     }
 }
+
+#[test]
+fn only_what_is_hidden_is_called_a_secret() {
+    let (_, written, _) = written(
+        "version = 1\n[plugins.a]\nsource = 'files/time.wasm'\n[plugins.a.tools.rename]\ntoken = 'get_token'\n\
+         [plugins.a.config]\nhosts = '*'\nlist = ['**']\ntokenizer = 'cl100k'\npin_token = 1234\n\
+         nested = { a = 1, token = 'plain' }\n",
+    );
+    let remark = " # a secret in the file itself: it isn't shown\n";
+    for part in [
+        "token = \"get_token\"\n",
+        "hosts = \"*\"\n",
+        "list = [\"**\"]\n",
+        "tokenizer = \"cl100k\"\n",
+        &format!("pin_token = \"****\"{remark}"),
+        &format!("nested = {{ a = 1, token = \"*****\" }}{remark}"),
+    ] {
+        assert!(written.contains(part), "`{part}` is missing:\n{written}");
+    }
+}
