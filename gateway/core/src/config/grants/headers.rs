@@ -17,7 +17,7 @@ pub enum Reserved {
 }
 
 /// The headers, but for those that begin with [`FORWARDED`].
-const ALL: [(&str, Reserved); 38] = [
+const ALL: [(&str, Reserved); 43] = [
     ("connection", Reserved::Framing),
     ("expect", Reserved::Framing), // whether the body follows; the sender doesn't wait with it
     ("host", Reserved::Framing),
@@ -39,13 +39,18 @@ const ALL: [(&str, Reserved); 38] = [
     ("cf-connecting-ip", Reserved::Passing),
     ("client-ip", Reserved::Passing),
     ("fastly-client-ip", Reserved::Passing),
+    ("remote-user", Reserved::Passing), // whom a proxy says that it has recognised
     ("true-client-ip", Reserved::Passing),
+    ("x-azure-clientip", Reserved::Passing),
     ("x-client-ip", Reserved::Passing),
     ("x-cluster-client-ip", Reserved::Passing),
+    ("x-envoy-external-address", Reserved::Passing),
     ("x-forwarded", Reserved::Passing),
     ("x-originating-ip", Reserved::Passing),
     ("x-real-ip", Reserved::Passing),
+    ("x-remote-addr", Reserved::Passing),
     ("x-remote-ip", Reserved::Passing),
+    ("x-remote-user", Reserved::Passing),
     ("x-host", Reserved::Rewriting),
     ("x-http-host-override", Reserved::Rewriting),
     ("x-http-method", Reserved::Rewriting),
