@@ -69,12 +69,19 @@ impl Uses {
     /// Notes that something isn't granted, and tells the operator, once.
     pub(super) fn lacked(&self, lack: Lack) {
         let wanted = text::line(&lack.wanted, text::SENTENCE);
-        let cure = lack.cure.map(|cure| text::line(&cure, text::SENTENCE));
+        // One that was cut or cleaned would grant something else, or break the file.
+        let is_whole = |cure: &String| *cure == text::line(cure, text::SENTENCE);
+        let is_curable = lack.cure.is_some();
+        let cure = lack.cure.filter(is_whole);
         let plugin = &self.plugin;
         match (self.told.lacked.hear(wanted.clone()), &cure) {
             (News::Yes, Some(cure)) => tracing::warn!(
                 %plugin,
                 "it wanted {wanted}, which isn't granted; `{cure}` in `[plugins.{plugin}.allow]` grants it"
+            ),
+            (News::Yes, None) if is_curable => tracing::warn!(
+                %plugin,
+                "it wanted {wanted}, which isn't granted; the line that grants it is too long to be shown"
             ),
             (News::Yes, None) => tracing::warn!(%plugin, "it wanted {wanted}, which can't be granted"),
             (News::More, _) => tracing::warn!(

@@ -25,7 +25,8 @@ pub enum Entry {
     Lacked {
         /// What the call wanted, such as `GET https://example.com/a`.
         wanted: String,
-        /// The lines of the plugin's `allow` table that would grant it, or nothing where none can.
+        /// The lines of the plugin's `allow` table that would grant it, or nothing where none can, or none that is short
+        /// enough to be read.
         cure: Option<String>,
     },
     /// It is granted, but a limit kept the call from it.

@@ -22,3 +22,26 @@ fn who_wants_a_thousand_things_hides_no_limit_and_it_is_told_that_there_are_more
     assert!(limit.contains("`memory` in `[plugins.greedy.limits]`"), "{limit}");
     assert_eq!(warnings.len(), 66);
 }
+
+#[test]
+fn a_cure_is_told_whole_or_not_at_all() {
+    let (warnings, _guard) = Warnings::listen();
+    let ledger = Arc::new(Ledger::default());
+    let told = Arc::default();
+    let uses = Uses::new(PluginId::new("notes").unwrap(), Some(Arc::clone(&ledger)), told);
+    for (wanted, host) in
+        [("a", "/n".to_owned()), ("b", format!("/{}", "n".repeat(500))), ("c", "/\u{202e}".to_owned())]
+    {
+        let cure = Some(format!("dirs = [{{ host = \"{host}\", guest = \"/n\", mode = \"rw\" }}]"));
+        uses.lacked(Lack { wanted: wanted.to_owned(), cure });
+    }
+    let whole = |entry: &Entry| match entry {
+        Entry::Lacked { cure, .. } => cure.as_ref().map(|cure| cure.ends_with("\"rw\" }]")),
+        Entry::Used(_) | Entry::HeldBack { .. } => None,
+    };
+    assert_eq!(ledger.entries().iter().map(whole).collect::<Vec<_>>(), [Some(true), None, None]);
+    let warnings = warnings.lines();
+    assert!(warnings[0].contains("`dirs = [") && warnings[0].contains("grants it"), "{warnings:?}");
+    let long = |line: &String| line.contains("isn't granted") && line.contains("too long to be shown");
+    assert!(warnings.len() == 3 && warnings[1..].iter().all(long), "{warnings:?}");
+}

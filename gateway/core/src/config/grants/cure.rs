@@ -1,7 +1,8 @@
 //! What to write into `allow` so that a request goes through: the line that an operator can take over as it is.
 //!
-//! Each is accepted by the reader of the file and grants the request that it was made for, in one step: a test follows
-//! every one.
+//! Each is accepted by the reader of the file and grants the request that it was made for, in one step, and nothing that
+//! is wider than this: a test follows every one. One that would be long names fewer networks, never more paths or
+//! methods.
 
 use std::net::IpAddr;
 
@@ -11,7 +12,7 @@ use url::Host;
 use super::outgoing::{HttpGrant, HttpOrigin, Target};
 use super::{Grants, is_public, pattern};
 
-/// The longest line, in bytes: messages of this length aren't cut.
+/// A line that is longer, in bytes, is written without the networks that it needn't name.
 const LONGEST: usize = 360;
 
 impl Grants {
@@ -30,21 +31,20 @@ impl Grants {
         }
         let needed = networks_of(&origin.host);
         if !needed.iter().any(|network| networks.iter().any(|its| its.contains(network))) {
-            networks.extend(needed);
+            networks.extend(&needed);
         }
         if granted.is_empty() {
             return line(&origin.to_string(), &[], &networks);
         }
-        let methods = [target.method()];
         // A path that servers read in different ways is granted with what lies above it.
         let ends = target.path().rmatch_indices('/').map(|(at, _)| at);
-        let ends = std::iter::once(target.path().len()).chain(ends);
-        let lines = ends.map(|end| (end, format!("{origin}{}", &target.path()[..end])));
-        lines
-            .filter(|(_, url)| pattern::parse(url).is_ok_and(|pattern| target.is_at(&pattern.path)))
-            .map(|(_, url)| line(&url, &methods, &networks))
-            .find(|line| line.len() <= LONGEST)
-            .unwrap_or_else(|| line(&origin.to_string(), &methods, &networks))
+        let mut urls = std::iter::once(target.path().len())
+            .chain(ends)
+            .map(|end| format!("{origin}{}", &target.path()[..end]));
+        let url = urls
+            .find(|url| pattern::parse(url).is_ok_and(|pattern| target.is_at(&pattern.path)))
+            .unwrap_or_else(|| origin.to_string());
+        of_networks(&url, &[target.method()], &networks, &needed)
     }
 }
 
@@ -55,9 +55,14 @@ impl HttpGrant {
         let mut networks = self.networks.clone();
         networks.push(address.into());
         let methods: Vec<&str> = self.methods.iter().flatten().map(String::as_str).collect();
-        let whole = line(&format!("{origin}{}", self.path), &methods, &networks);
-        if whole.len() <= LONGEST { whole } else { line(&origin.to_string(), &[], &[address.into()]) }
+        of_networks(&format!("{origin}{}", self.path), &methods, &networks, &[address.into()])
     }
+}
+
+/// The line with all networks, or only with those that it can't do without.
+fn of_networks(url: &str, methods: &[&str], all: &[IpNet], needed: &[IpNet]) -> String {
+    let whole = line(url, methods, all);
+    if whole.len() <= LONGEST { whole } else { line(url, methods, needed) }
 }
 
 /// The networks that a host is known to be in though it isn't public.

@@ -37,121 +37,119 @@ fn goes(grants: &Grants, target: &Target, address: IpAddr) -> bool {
     grants.http.iter().any(|grant| by(&grant))
 }
 
+const PUBLIC: &str = "93.184.216.34";
+
+/// What is granted, what is asked for by method and URL, where its host is, and the line.
+type Row = (&'static [&'static str], &'static str, &'static str, &'static str, &'static str);
+
+const ROWS: [Row; 18] = [
+    (&[], "GET", "https://a.example/x?y", PUBLIC, "'https://a.example'"),
+    (&[], "POST", "http://a.example:81/", PUBLIC, "'http://a.example:81'"),
+    (
+        &["{ url = 'https://a.example', methods = ['GET'] }"],
+        "POST",
+        "https://a.example/x/y?z",
+        PUBLIC,
+        "{ url = 'https://a.example/x/y', methods = ['POST'] }",
+    ),
+    (
+        &["'https://*.example/read'"],
+        "get",
+        "https://a.example/write/",
+        PUBLIC,
+        "{ url = 'https://a.example/write/', methods = ['GET'] }",
+    ),
+    (
+        &["'https://a.example/read'"],
+        "GET",
+        "https://a.example/a/%2e%2e%2fb",
+        PUBLIC,
+        "{ url = 'https://a.example', methods = ['GET'] }",
+    ),
+    (
+        &["'https://a.example/read'"],
+        "GET",
+        "https://a.example/a/b*c/d",
+        PUBLIC,
+        "{ url = 'https://a.example/a', methods = ['GET'] }",
+    ),
+    (
+        &["'https://a.example/read'"],
+        "GET",
+        "https://a.example/a//b",
+        PUBLIC,
+        "{ url = 'https://a.example/a/', methods = ['GET'] }",
+    ),
+    (
+        &[],
+        "GET",
+        "http://127.0.0.1:8080/x",
+        "127.0.0.1",
+        "{ url = 'http://127.0.0.1:8080', networks = ['127.0.0.1/32'] }",
+    ),
+    (
+        &[],
+        "GET",
+        "http://0x7f.1:8080/x",
+        "127.0.0.1",
+        "{ url = 'http://127.0.0.1:8080', networks = ['127.0.0.1/32'] }",
+    ),
+    (
+        &[],
+        "GET",
+        "http://localhost:81",
+        "127.0.0.1",
+        "{ url = 'http://localhost:81', networks = ['127.0.0.0/8', '::1/128'] }",
+    ),
+    (
+        &[],
+        "GET",
+        "http://api.LOCALHOST.",
+        "::1",
+        "{ url = 'http://api.localhost', networks = ['127.0.0.0/8', '::1/128'] }",
+    ),
+    (&[], "GET", "https://10.1.2.3/", "10.1.2.3", "{ url = 'https://10.1.2.3', networks = ['10.1.2.3/32'] }"),
+    (
+        &[],
+        "GET",
+        "http://169.254.169.254/",
+        "169.254.169.254",
+        "{ url = 'http://169.254.169.254', networks = ['169.254.169.254/32'] }",
+    ),
+    (&[], "GET", "http://[::1]:81/", "::1", "{ url = 'http://[::1]:81', networks = ['::1/128'] }"),
+    (
+        &[],
+        "GET",
+        "http://[::ffff:10.0.0.1]/",
+        "10.0.0.1",
+        "{ url = 'http://10.0.0.1', networks = ['10.0.0.1/32'] }",
+    ),
+    (
+        &[],
+        "GET",
+        "http://[::ffff:7f00:1]/",
+        "127.0.0.1",
+        "{ url = 'http://127.0.0.1', networks = ['127.0.0.1/32'] }",
+    ),
+    (
+        &["{ url = 'http://wiki.example/read', networks = ['10.0.0.0/8'] }"],
+        "PUT",
+        "http://wiki.example/write",
+        "10.1.1.1",
+        "{ url = 'http://wiki.example/write', methods = ['PUT'], networks = ['10.0.0.0/8'] }",
+    ),
+    (
+        &["{ url = 'http://127.0.0.1/read', networks = ['127.0.0.0/8'] }"],
+        "GET",
+        "http://127.0.0.1/write",
+        "127.0.0.1",
+        "{ url = 'http://127.0.0.1/write', methods = ['GET'], networks = ['127.0.0.0/8'] }",
+    ),
+];
+
 #[test]
 fn following_the_cure_grants_the_request_in_one_step() {
-    const PUBLIC: &str = "93.184.216.34";
-    // What is granted, what is asked for, where its host is, and the line.
-    let rows: [(&[&str], &str, &str, &str, &str); 18] = [
-        (&[], "GET", "https://a.example/x?y", PUBLIC, "'https://a.example'"),
-        (&[], "POST", "http://a.example:81/", PUBLIC, "'http://a.example:81'"),
-        (
-            &["{ url = 'https://a.example', methods = ['GET'] }"],
-            "POST",
-            "https://a.example/x/y?z",
-            PUBLIC,
-            "{ url = 'https://a.example/x/y', methods = ['POST'] }",
-        ),
-        (
-            &["'https://*.example/read'"],
-            "get",
-            "https://a.example/write/",
-            PUBLIC,
-            "{ url = 'https://a.example/write/', methods = ['GET'] }",
-        ),
-        (
-            &["'https://a.example/read'"],
-            "GET",
-            "https://a.example/a/%2e%2e%2fb",
-            PUBLIC,
-            "{ url = 'https://a.example', methods = ['GET'] }",
-        ),
-        (
-            &["'https://a.example/read'"],
-            "GET",
-            "https://a.example/a/b*c/d",
-            PUBLIC,
-            "{ url = 'https://a.example/a', methods = ['GET'] }",
-        ),
-        (
-            &["'https://a.example/read'"],
-            "GET",
-            "https://a.example/a//b",
-            PUBLIC,
-            "{ url = 'https://a.example/a/', methods = ['GET'] }",
-        ),
-        (
-            &[],
-            "GET",
-            "http://127.0.0.1:8080/x",
-            "127.0.0.1",
-            "{ url = 'http://127.0.0.1:8080', networks = ['127.0.0.1/32'] }",
-        ),
-        (
-            &[],
-            "GET",
-            "http://0x7f.1:8080/x",
-            "127.0.0.1",
-            "{ url = 'http://127.0.0.1:8080', networks = ['127.0.0.1/32'] }",
-        ),
-        (
-            &[],
-            "GET",
-            "http://localhost:81",
-            "127.0.0.1",
-            "{ url = 'http://localhost:81', networks = ['127.0.0.0/8', '::1/128'] }",
-        ),
-        (
-            &[],
-            "GET",
-            "http://api.LOCALHOST.",
-            "::1",
-            "{ url = 'http://api.localhost', networks = ['127.0.0.0/8', '::1/128'] }",
-        ),
-        (
-            &[],
-            "GET",
-            "https://10.1.2.3/",
-            "10.1.2.3",
-            "{ url = 'https://10.1.2.3', networks = ['10.1.2.3/32'] }",
-        ),
-        (
-            &[],
-            "GET",
-            "http://169.254.169.254/",
-            "169.254.169.254",
-            "{ url = 'http://169.254.169.254', networks = ['169.254.169.254/32'] }",
-        ),
-        (&[], "GET", "http://[::1]:81/", "::1", "{ url = 'http://[::1]:81', networks = ['::1/128'] }"),
-        (
-            &[],
-            "GET",
-            "http://[::ffff:10.0.0.1]/",
-            "10.0.0.1",
-            "{ url = 'http://10.0.0.1', networks = ['10.0.0.1/32'] }",
-        ),
-        (
-            &[],
-            "GET",
-            "http://[::ffff:7f00:1]/",
-            "127.0.0.1",
-            "{ url = 'http://127.0.0.1', networks = ['127.0.0.1/32'] }",
-        ),
-        (
-            &["{ url = 'http://wiki.example/read', networks = ['10.0.0.0/8'] }"],
-            "PUT",
-            "http://wiki.example/write",
-            "10.1.1.1",
-            "{ url = 'http://wiki.example/write', methods = ['PUT'], networks = ['10.0.0.0/8'] }",
-        ),
-        (
-            &["{ url = 'http://127.0.0.1/read', networks = ['127.0.0.0/8'] }"],
-            "GET",
-            "http://127.0.0.1/write",
-            "127.0.0.1",
-            "{ url = 'http://127.0.0.1/write', methods = ['GET'], networks = ['127.0.0.0/8'] }",
-        ),
-    ];
-    for (items, method, url, address, expected) in rows {
+    for (items, method, url, address, expected) in ROWS {
         let target = Target::new(method, url).unwrap_or_else(|error| panic!("{url}: {error}"));
         let address = address.parse().unwrap();
         let before = grants(items);
@@ -200,17 +198,36 @@ fn following_the_cure_of_an_address_lets_the_request_go_there() {
 }
 
 #[test]
-fn a_cure_is_short_however_long_the_request() {
-    let before = grants(&["'https://a.example/read'"]);
-    let long = Target::new("GET", &format!("https://a.example/b/{}", "c".repeat(2_000))).unwrap();
-    assert_eq!(before.cure(&long), "http = [{ url = \"https://a.example/b\", methods = [\"GET\"] }]");
-    let method = "M".repeat(64);
+fn a_cure_that_would_be_long_names_fewer_networks_but_is_never_wider() {
     let networks: Vec<String> = (0..64).map(|at| format!("'10.{at}.0.0/16'")).collect();
-    let many = format!("{{ url = 'https://a.example/read', networks = [{}] }}", networks.join(", "));
-    let line = grants(&[&many]).http[0].cure(&long.origin(), "192.168.0.1".parse().unwrap());
-    assert!(line.len() <= LONGEST, "{line}");
-    let target = Target::new(&method, "https://a.example/write").unwrap();
-    assert!(grants(&["'https://a.example/read'"]).cure(&target).contains(&method));
+    let many = |more: &str| {
+        format!("{{ url = 'https://a.example/read', {more}networks = [{}] }}", networks.join(", "))
+    };
+    let address: IpAddr = "192.168.0.1".parse().unwrap();
+    let before = grants(&[&many("methods = ['GET', 'PUT'], ")]);
+    let target = Target::new("GET", "https://a.example/read/x").unwrap();
+    let line = before.http[0].cure(&target.origin(), address);
+    assert_eq!(
+        line.replace('"', "'"),
+        "http = [{ url = 'https://a.example/read', methods = ['GET', 'PUT'], networks = ['192.168.0.1/32'] }]"
+    );
+    assert!(goes(&grants(&[&many(""), item(&line)]), &target, address), "{line}");
+
+    let other = Target::new("GET", "https://a.example/write").unwrap();
+    let line = grants(&[&many("")]).cure(&other);
+    assert_eq!(line.replace('"', "'"), "http = [{ url = 'https://a.example/write', methods = ['GET'] }]");
+
+    // However long the request and the grant are.
+    let path = format!("/b/{}", "c".repeat(2_000));
+    let long = Target::new("GET", &format!("https://a.example{path}")).unwrap();
+    for line in [
+        grants(&["'https://a.example/read'"]).cure(&long),
+        grants(&[&format!("{{ url = 'https://a.example{path}', methods = ['GET'] }}")]).http[0]
+            .cure(&long.origin(), address),
+    ] {
+        let cured = &grants(&[item(&line)]).http[0];
+        assert_eq!((&cured.path, cured.methods.as_ref().map(|methods| methods.len())), (&path, Some(1)));
+    }
 }
 
 /// What `check` says of an item of `http`.
