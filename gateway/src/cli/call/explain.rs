@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use moongate_core::call::{Entry, Ledger};
-use moongate_core::config::PluginConfig;
+use moongate_core::config::{DirGrant, DirMode, PluginConfig};
 use serde_json::{Value, json};
 
 /// For people; nothing where the call reached for nothing.
@@ -24,15 +24,24 @@ pub(super) fn text(ledger: &Ledger, plugin: &PluginConfig) -> String {
     for (wanted, _) in &lacked {
         let _ = writeln!(said, "  {wanted}");
     }
-    let cures = merged(lacked.iter().filter_map(|(_, cure)| cure.as_deref()));
-    if !cures.is_empty() {
+    let (of_dirs, added): (Vec<&str>, Vec<&str>) =
+        lacked.iter().filter_map(|(_, cure)| cure.as_deref()).partition(|cure| cure.starts_with("dirs = "));
+    let added = merged(added.into_iter());
+    if !added.is_empty() {
         let _ = write!(
             said,
             "to allow it, in gateway.toml (where a list is there already, add to it):\n  [plugins.{id}.allow]\n"
         );
-        for cure in cures {
+        for cure in added {
             let _ = writeln!(said, "  {cure}");
         }
+    }
+    if !of_dirs.is_empty() {
+        let _ = write!(
+            said,
+            "to allow changes, in gateway.toml, in place of the `dirs` that are there:\n  [plugins.{id}.allow]\n  {}\n",
+            dirs(&of_dirs, plugin)
+        );
     }
     said.push_str(&held_back_text(&entries, plugin));
     if ledger.dropped() > 0 {
@@ -63,6 +72,22 @@ fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     said
 }
 
+/// All directories of the plugin in one line, those of these cures with the mode that is lacking: one that was added
+/// would have the path of another.
+fn dirs(cures: &[&str], plugin: &PluginConfig) -> String {
+    let item = |grant: &DirGrant, mode: DirMode| {
+        // A text of JSON is one of TOML, too, whatever is in it.
+        let [host, path] = [&*grant.named.to_string_lossy(), grant.guest.as_str()].map(Value::from);
+        format!("{{ host = {host}, guest = {path}, mode = \"{}\" }}", mode.as_str())
+    };
+    let items = plugin.allow.dirs.iter().map(|grant| {
+        let changeable = item(grant, DirMode::ReadWrite);
+        let is_lacking = cures.contains(&format!("dirs = [{changeable}]").as_str());
+        if is_lacking { changeable } else { item(grant, grant.mode) }
+    });
+    format!("dirs = [{}]", items.collect::<Vec<_>>().join(", "))
+}
+
 /// One line for each key, because none may stand twice: `key = [a]` and `key = [b]` become `key = [a, b]`.
 fn merged<'c>(cures: impl Iterator<Item = &'c str>) -> Vec<String> {
     let mut keys: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -89,8 +114,12 @@ fn merged<'c>(cures: impl Iterator<Item = &'c str>) -> Vec<String> {
 /// For programs.
 pub(super) fn document(ledger: &Ledger, plugin: &PluginConfig) -> Value {
     let entries = ledger.entries();
-    let lacked =
-        entries.iter().filter_map(lacked).map(|(wanted, cure)| json!({ "wanted": wanted, "cure": cure }));
+    let lacked = entries.iter().filter_map(lacked).map(|(wanted, cure)| match cure.as_deref() {
+        Some(cure) if cure.starts_with("dirs = ") => {
+            json!({ "wanted": wanted, "cure": dirs(&[cure], plugin), "replaces": true })
+        }
+        Some(_) | None => json!({ "wanted": wanted, "cure": cure, "replaces": false }),
+    });
     let held = entries.iter().filter_map(held_back).map(|(key, what)| {
         json!({ "limit": format!("plugins.{}.limits.{key}", plugin.id), "value": plugin.limits.value(key), "what": what })
     });

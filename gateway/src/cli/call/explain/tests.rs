@@ -38,3 +38,31 @@ fn a_limit_is_told_with_its_key_and_the_value_that_holds() {
         (&json!("plugins.notes.limits.written"), &json!("\"64MiB\""))
     );
 }
+
+#[test]
+fn a_directory_that_may_be_changed_takes_the_place_of_the_one_that_may_not() {
+    let mut plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    plugin.allow.dirs = ["/a", "/b"]
+        .map(|path| DirGrant {
+            place: 0..0,
+            host: path.into(),
+            named: path.into(),
+            guest: path.to_owned(),
+            mode: DirMode::ReadOnly,
+        })
+        .to_vec();
+    let ledger = Ledger::default();
+    let cure = Some("dirs = [{ host = \"/b\", guest = \"/b\", mode = \"rw\" }]".to_owned());
+    ledger.note(Entry::Lacked { wanted: "to change what is in `/b`".to_owned(), cure });
+    let line = "dirs = [{ host = \"/a\", guest = \"/a\", mode = \"ro\" }, { host = \"/b\", guest = \"/b\", mode = \"rw\" }]";
+    let said = text(&ledger, &plugin);
+    assert!(
+        said.ends_with(&format!(
+            "in place of the `dirs` that are there:\n  [plugins.notes.allow]\n  {line}\n"
+        )),
+        "{said}"
+    );
+    assert!(!said.contains("add to it"), "{said}");
+    let lacked = &document(&ledger, &plugin)["lacked"][0];
+    assert_eq!((&lacked["cure"], &lacked["replaces"]), (&json!(line), &json!(true)));
+}
