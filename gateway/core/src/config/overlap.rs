@@ -11,19 +11,21 @@
 //! every reload: [`check`] needs nothing but the resolved configuration, and [`of_component`] is asked before a file is
 //! loaded anew.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use self::places::Mounts;
-use self::twins::{Identities, Identity, Search, files_of_several_names, of_several_names, search};
+use self::twins::{Identities, Identity, Listed, Search, files_of_several_names, of_several_names, search};
 use super::problem::{Problem, quoted};
 use super::{Config, DirGrant, DirMode, PluginConfig};
 
 mod places;
 mod twins;
 
-/// No more entries of a granted directory are looked at for other names of what the gateway lives by.
+/// No more entries of a granted directory, or of a guarded one, are looked at for other names of what the gateway
+/// lives by.
 const MOST_ENTRIES: usize = 50_000;
 
 /// Something that the gateway lives by.
@@ -73,6 +75,11 @@ struct Granted<'c> {
 /// All grants that reach the gateway itself, or from which one could be built that does.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Problem> {
+    check_past(config, MOST_ENTRIES)
+}
+
+/// The same, looking past no more than `most` entries of a directory.
+fn check_past(config: &Config, most: usize) -> Vec<Problem> {
     let (guarded, mounts) = (guarded(config), Mounts::read());
     let (mut good, mut problems) = (Vec::new(), Vec::new());
     for plugin in &config.plugins {
@@ -85,47 +92,71 @@ pub fn check(config: &Config) -> Vec<Problem> {
         }
     }
     problems.extend(good.iter().filter_map(|granted| lies_in_another(granted, &good, &mounts)));
-    problems.extend(good.iter().filter_map(|granted| holds_another_name(granted, &guarded)));
+    let named: Vec<Named<'_>> = if good.is_empty() {
+        Vec::new()
+    } else {
+        guarded.iter().map(|guarded| guarded.of_several_names(most)).collect()
+    };
+    problems.extend(good.iter().filter_map(|granted| holds_another_name(granted, &named, most)));
     problems
 }
 
-/// Says that a granted directory holds, under another name, what a plugin mustn't reach.
-fn holds_another_name(granted: &Granted<'_>, guarded: &[Guarded]) -> Option<Problem> {
-    let mattering = guarded.iter().filter(|guarded| granted.grant.mode.harms(guarded.look));
-    let named_twice: Vec<_> = mattering.flat_map(Guarded::of_several_names).collect();
-    if named_twice.is_empty() {
+/// The files of something guarded that have several names.
+struct Named<'g> {
+    of: &'g Guarded,
+    /// What they are, and what is said of them.
+    files: Vec<(Identity, String)>,
+    /// Whether there may be more.
+    in_part: bool,
+}
+
+/// Says that a granted directory holds, under another name, what a plugin mustn't reach; it looks past no more than
+/// `most` entries.
+fn holds_another_name(granted: &Granted<'_>, named: &[Named<'_>], most: usize) -> Option<Problem> {
+    let mattering = || named.iter().filter(|named| granted.grant.mode.harms(named.of.look));
+    let files: Vec<_> = mattering().flat_map(|named| &named.files).collect();
+    let in_part = mattering().filter(|named| named.in_part).map(|named| named.of.what.as_str());
+    let wanted: Vec<_> = files.iter().map(|(identity, _)| *identity).collect();
+    let found = if wanted.is_empty() { Search::Nothing } else { search(&granted.way.end, &wanted, most) };
+    let id = &granted.plugin.id;
+    let (unknown, hint): (Vec<&str>, _) = match found {
+        Search::Found(name, at) => {
+            let (name, what) = (quoted(&name.to_string_lossy()), &files[at].1);
+            let message = format!("the plugin `{id}` could reach {what}, of which {name} is another name");
+            let hint = "remove that hard link, or copy the file instead";
+            return Some(problem(granted, message).hint(hint));
+        }
+        Search::Nothing => (
+            in_part.collect(),
+            "what lies there is too much to look through, or can't be read: see that no file of it has another name here",
+        ),
+        Search::InPart => (
+            in_part.chain(files.iter().map(|(_, what)| what.as_str())).collect(),
+            "it has hard links, and this directory holds too much to look through, or can't be read: see that none is in it",
+        ),
+    };
+    if unknown.is_empty() {
         return None;
     }
-    let wanted: Vec<_> = named_twice.iter().map(|(identity, _)| *identity).collect();
-    let id = &granted.plugin.id;
-    Some(match search(&granted.way.end, &wanted, MOST_ENTRIES) {
-        Search::Nothing => return None,
-        Search::Found(name, at) => {
-            let (name, what) = (quoted(&name.to_string_lossy()), &named_twice[at].1);
-            let message = format!("the plugin `{id}` could reach {what}, of which {name} is another name");
-            problem(granted, message).hint("remove that hard link, or copy the file instead")
-        }
-        Search::TooMuch => {
-            let what: Vec<_> = named_twice.iter().map(|(_, what)| what.as_str()).collect();
-            let message = format!("whether the plugin `{id}` could reach {} isn't known", what.join(" or "));
-            let hint = "it has hard links, and this directory holds too much to look through: see that none is in it";
-            let place = granted.grant.place.clone();
-            Problem::warning(message).at(place).hint(hint)
-        }
-    })
+    let message = format!("whether the plugin `{id}` could reach {} isn't known", unknown.join(" or "));
+    Some(Problem::warning(message).at(granted.grant.place.clone()).hint(hint))
 }
 
 impl Guarded {
-    /// Its files that have other names, and what they are.
-    fn of_several_names(&self) -> Vec<(Identity, String)> {
-        match self.kind {
+    /// Its files that have other names, of its first `most` entries.
+    fn of_several_names(&self, most: usize) -> Named<'_> {
+        let (files, in_part) = match self.kind {
             Kind::File => {
-                of_several_names(&self.way.end).map(|its| (its, self.what.clone())).into_iter().collect()
+                let its = of_several_names(&self.way.end).map(|its| (its, self.what.clone()));
+                (its.into_iter().collect(), false)
             }
-            Kind::Folder => files_of_several_names(&self.way.end, MOST_ENTRIES)
-                .map(|(its, name)| (its, format!("{} of {}", quoted(&name.to_string_lossy()), self.what)))
-                .collect(),
-        }
+            Kind::Folder => {
+                let Listed { files, in_part } = files_of_several_names(&self.way.end, most);
+                let what = |name: &OsStr| format!("{} of {}", quoted(&name.to_string_lossy()), self.what);
+                (files.into_iter().map(|(its, name)| (its, what(&name))).collect(), in_part)
+            }
+        };
+        Named { of: self, files, in_part }
     }
 }
 

@@ -236,5 +236,21 @@ fn a_search_for_other_names_ends() {
         fs::write(place.path().join(format!("notes/{entry}")), "").unwrap();
     }
     let search = |most| super::search(&place.path().join("notes"), &wanted, most);
-    assert_eq!((search(30), search(10)), (super::Search::Nothing, super::Search::TooMuch));
+    assert_eq!((search(30), search(10)), (super::Search::Nothing, super::Search::InPart));
+}
+
+#[test]
+fn what_holds_too_much_to_look_for_hard_links_in_is_warned_of() {
+    let place = place();
+    for entry in 0..20 {
+        fs::write(place.path().join(format!("state/{entry}")), "").unwrap();
+    }
+    let config = load(place.path(), &grant("notes", "ro")).config.unwrap();
+    let warned = super::check_past(&config, 10);
+    let messages: Vec<_> = warned.iter().map(|problem| (problem.is_error(), &*problem.message)).collect();
+    assert_eq!(messages, [(false, "whether the plugin `time` could reach the plugins' state isn't known")]);
+    assert_eq!(super::check_past(&config, 30), []);
+    // The same goes for what can't be read; what isn't there holds nothing.
+    let in_part = |path: &str| super::files_of_several_names(&place.path().join(path), 30).in_part;
+    assert!(in_part("gateway.toml") && !in_part("absent") && !in_part("state"));
 }

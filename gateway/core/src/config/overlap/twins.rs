@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What a file is, whatever it is called.
@@ -29,8 +30,8 @@ pub(super) enum Search {
     /// Here is another name, and this is which of the files that were looked for has it.
     Found(PathBuf, usize),
     Nothing,
-    /// There is too much to look through.
-    TooMuch,
+    /// There is too much to look through, or it can't be read.
+    InPart,
 }
 
 impl Identities {
@@ -54,18 +55,39 @@ pub(super) fn of_several_names(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().filter(|found| found.is_file() && names(found) > 1).and_then(|found| of(&found))
 }
 
-/// The regular files in a folder that have more names than one, of its first `most` entries. A database and compiled
-/// code lie side by side with what belongs to them.
-pub(super) fn files_of_several_names(
-    folder: &Path,
-    most: usize,
-) -> impl Iterator<Item = (Identity, OsString)> + use<> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(most);
-    entries.filter_map(|entry| {
-        let found = entry.metadata().ok()?; // of the entry itself: a link is followed by nobody here
-        let of_several = found.is_file() && names(&found) > 1;
-        of_several.then(|| of(&found)).flatten().map(|its| (its, entry.file_name()))
-    })
+/// What has more names than one in a folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// Its regular files that do.
+    pub(super) files: Vec<(Identity, OsString)>,
+    /// Whether it may hold more of them: there are too many entries, or it can't be read.
+    pub(super) in_part: bool,
+}
+
+/// Lists the files of several names in a folder, of its first `most` entries. A database and compiled code lie side by
+/// side with what belongs to them: the gateway makes no folders there.
+pub(super) fn files_of_several_names(folder: &Path, most: usize) -> Listed {
+    let mut listed = Listed::default();
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return Listed { in_part: !is_gone(&error), ..listed },
+    };
+    for (at, entry) in entries.enumerate() {
+        if at >= most {
+            listed.in_part = true;
+            break;
+        }
+        // The entry itself: a link is followed by nobody here.
+        match entry.and_then(|entry| entry.metadata().map(|found| (entry.file_name(), found))) {
+            Ok((name, found)) if found.is_file() && names(&found) > 1 => {
+                listed.files.extend(of(&found).map(|its| (its, name)));
+            }
+            Ok(_) => {}
+            Err(error) => listed.in_part |= !is_gone(&error),
+        }
+    }
+    listed
 }
 
 fn identity(path: &Path) -> Option<Identity> {
@@ -78,11 +100,12 @@ pub(super) fn search(dir: &Path, wanted: &[Identity], most: usize) -> Search {
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue }; // nor can a plugin
-        for entry in entries.flatten() {
+        for entry in entries {
             left = match left.checked_sub(1) {
                 Some(left) => left,
-                None => return Search::TooMuch,
+                None => return Search::InPart,
             };
+            let Ok(entry) = entry else { return Search::InPart };
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),
                 Ok(kind) if kind.is_file() && wanted.iter().any(|its| may_be(&entry, *its)) => {
