@@ -175,6 +175,34 @@ fn where_no_gateway_can_be_asked_the_cure_is_named() {
     assert!(said(&unusable.stderr).contains("--admin"), "{unusable:?}");
 }
 
+/// The earlier token goes on working, so whoever took it away has to hear of that.
+#[test]
+fn a_token_that_waits_for_a_restart_is_told_at_every_reload() {
+    let workspace = Workspace::new(&format!(
+        "{QUIET}[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
+         [plugins.time]\nsource = \"@time@\"\n"
+    ));
+    workspace.write("token", "ann-has-a-long-secret");
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    workspace.write("token", "another-secret-of-ann");
+    for turn in ["found", "known"] {
+        let reloaded = ask(&workspace, admin, &["reload"]);
+        assert_eq!(reloaded.status.code(), Some(0), "{turn}: {reloaded:?}");
+        let text = said(&reloaded.stdout);
+        assert!(
+            text.contains("needs a restart: `http.auth.tokens`, and until then the earlier"),
+            "{turn}: {text}"
+        );
+        assert!(!text.contains("in use") && !text.contains("nothing changed"), "{turn}: {text}");
+        assert_eq!(admin.reload()["needs_restart"], json!(["http.auth.tokens"]), "{turn}");
+    }
+    http.logged("the configuration was read, but needs a restart: `http.auth.tokens`");
+    let health = ask(&workspace, admin, &["health"]);
+    let expected = "[!] configuration: needs a restart: `http.auth.tokens`\nready\n";
+    assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), expected.to_owned()));
+}
+
 #[test]
 fn nothing_that_is_secret_is_told() {
     let workspace = Workspace::new(&format!(
@@ -220,7 +248,7 @@ fn it_answers_and_reloads_while_calls_take_all_that_a_plugin_may_have() {
     for path in ["/livez", "/readyz", "/status.json"] {
         assert_eq!(admin.get(path).status, 200, "{path}");
     }
-    assert_eq!(admin.reload(), json!({ "changed": [], "failed": [] }));
+    assert_eq!(admin.reload(), json!({ "changed": [], "failed": [], "needs_restart": [] }));
     workspace.write("gate/open", "");
     for call in &mut calls {
         assert_eq!(text(&call.message().unwrap()), "/gate/open is there");

@@ -287,7 +287,9 @@ fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
     };
     assert_eq!(text(&call(ann).json()), "1");
     workspace.write("ann", "eve-has-a-long-secret");
-    http.logged("`http.auth.tokens` changed, which is taken into use by a restart");
+    http.logged(
+        "needs a restart: `http.auth.tokens` changed, and the earlier tokens will be in use until then",
+    );
     assert_eq!(call(("Authorization", "Bearer eve-has-a-long-secret")).status, 401);
     assert_eq!(text(&call(ann).json()), "2");
 }

@@ -164,8 +164,8 @@ impl Desk {
             reloaded = admin.reloader.reload(Cause::Admin) => reloaded,
             () = admin.draining.cancelled() => Err(Ended),
         };
-        let Reloaded { changed, failed } = reloaded.map_err(|Ended| Refused::Stopping)?;
-        Ok(document(&json!({ "changed": changed, "failed": failed })))
+        let Reloaded { changed, failed, needs_restart } = reloaded.map_err(|Ended| Refused::Stopping)?;
+        Ok(document(&json!({ "changed": changed, "failed": failed, "needs_restart": needs_restart })))
     }
 }
 

@@ -32,6 +32,8 @@ enum Mark {
     Good,
     /// Somebody should look; what serves goes on serving.
     Look,
+    /// The operator has to do something, or what was written won't hold: it is told even where little is asked for.
+    Act,
     /// The gateway should get no requests.
     Unready,
 }
@@ -40,7 +42,7 @@ impl Mark {
     fn sign(self) -> &'static str {
         match self {
             Self::Good => "[+]",
-            Self::Look => "[!]",
+            Self::Look | Self::Act => "[!]",
             Self::Unready => "[-]",
         }
     }
@@ -78,7 +80,10 @@ impl Readiness {
 
     /// One line for each finding that is asked for, and the sum at the end.
     pub(super) fn text(&self, detail: Detail) -> String {
-        let told = self.0.iter().filter(|(mark, _)| *mark == Mark::Unready || detail == Detail::Verbose);
+        let told = self
+            .0
+            .iter()
+            .filter(|(mark, _)| matches!(mark, Mark::Unready | Mark::Act) || detail == Detail::Verbose);
         let mut text = String::new();
         for (mark, line) in told {
             // What plugins said is cleaned where it comes in; a line stays a line whatever else finds its way here.
@@ -94,8 +99,8 @@ fn configuration(status: &Status) -> (Mark, String) {
     match &status.config.rejected {
         Some(reason) => (Mark::Look, format!("configuration: the file isn't in use: {reason}")),
         None if !status.config.needs_restart.is_empty() => {
-            let keys = status.config.needs_restart.join(", ");
-            (Mark::Look, format!("configuration: a restart is needed for {keys}"))
+            let keys = status.config.needs_restart.join("`, `");
+            (Mark::Act, format!("configuration: needs a restart: `{keys}`"))
         }
         None if !status.config.waiting.is_empty() => {
             let keys = status.config.waiting.join(", ");

@@ -186,7 +186,7 @@ async fn a_plugin_in_trouble_is_told_of_and_makes_nothing_unready() {
         answer.body,
         "[+] load: done\n\
          [+] requests: taken\n\
-         [!] configuration: a restart is needed for http.listen\n\
+         [!] configuration: needs a restart: `http.listen`\n\
          [+] plugin time: serving\n\
          [!] plugin notes: degraded, an earlier version serves: it is truncated\n\
          [!] plugin bad: failed: it is no component\n\
@@ -295,11 +295,15 @@ async fn a_reload_is_answered_when_it_is_done_and_says_what_came_of_it() {
         let Request { cause, done } = asked.recv().await.unwrap();
         assert_eq!(cause, Cause::Admin);
         let changed = vec!["plugin `time` was replaced".to_owned()];
-        done.send(Reloaded { changed, failed: vec!["plugin `bad` can't be loaded".to_owned()] }).unwrap();
+        let failed = vec!["plugin `bad` can't be loaded".to_owned()];
+        done.send(Reloaded { changed, failed, needs_restart: vec!["http.auth.tokens".to_owned()] }).unwrap();
     });
     let answer = desk.send("POST", "/reload", JSON, "{}").await;
-    let expected =
-        json!({ "changed": ["plugin `time` was replaced"], "failed": ["plugin `bad` can't be loaded"] });
+    let expected = json!({
+        "changed": ["plugin `time` was replaced"],
+        "failed": ["plugin `bad` can't be loaded"],
+        "needs_restart": ["http.auth.tokens"],
+    });
     assert_eq!((answer.status, answer.json()), (200, expected));
     supervisor.await.unwrap();
     let stopped = desk.send("POST", "/reload", JSON, "{}").await;

@@ -16,9 +16,19 @@ impl App {
                 let reloaded = reloader.reload(Cause::Signal).await;
                 teller.reloaded().await;
                 match reloaded {
-                    Ok(Reloaded { changed, failed }) => {
+                    Ok(Reloaded { changed, failed, needs_restart }) => {
                         let (changed, failed) = (changed.len(), failed.len());
-                        tracing::info!(signal = "SIGHUP", changed, failed, "reloaded");
+                        if needs_restart.is_empty() {
+                            tracing::info!(signal = "SIGHUP", changed, failed, "reloaded");
+                        } else {
+                            let keys = needs_restart.join("`, `");
+                            tracing::warn!(
+                                signal = "SIGHUP",
+                                changed,
+                                failed,
+                                "reloaded, but needs a restart: `{keys}`"
+                            );
+                        }
                     }
                     Err(Ended) => return,
                 }

@@ -41,9 +41,10 @@ impl Reload {
         else {
             return Err(answer.complaint());
         };
+        let restart = lines(&document, "needs_restart").unwrap_or_default();
         match self.format {
             Format::Json => print::json(&document)?,
-            Format::Text => print::foreign(&text(&changed, &failed))?,
+            Format::Text => print::foreign(&text(&changed, &failed, &restart))?,
         }
         Ok(if failed.is_empty() { Exit::Success } else { Exit::Failure })
     }
@@ -54,12 +55,23 @@ fn lines<'a>(document: &'a Value, key: &str) -> Option<Vec<&'a str>> {
 }
 
 /// What came of it, a line each.
-fn text(changed: &[&str], failed: &[&str]) -> String {
-    if changed.is_empty() && failed.is_empty() {
+fn text(changed: &[&str], failed: &[&str], restart: &[&str]) -> String {
+    if changed.is_empty() && failed.is_empty() && restart.is_empty() {
         return "nothing changed\n".to_owned();
     }
     let changed = changed.iter().map(|line| format!("changed  {line}\n"));
-    changed.chain(failed.iter().map(|line| format!("failed   {line}\n"))).collect()
+    let failed = failed.iter().map(|line| format!("failed   {line}\n"));
+    let waits = restart.iter().map(|key| format!("waits    needs a restart: `{key}`{}\n", until_then(key)));
+    changed.chain(failed).chain(waits).collect()
+}
+
+/// What goes on until a key is taken into use, where that is more than a nuisance.
+fn until_then(key: &str) -> &'static str {
+    match key {
+        "http.auth.tokens" => ", and until then the earlier tokens go on working",
+        "http.listen" | "admin.listen" | "admin" => ", and until then it listens where it did",
+        _ => "",
+    }
 }
 
 #[cfg(test)]

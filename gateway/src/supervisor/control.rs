@@ -36,6 +36,9 @@ pub struct Reloaded {
     pub changed: Vec<String>,
     /// What couldn't be used, a line each.
     pub failed: Vec<String>,
+    /// Keys of the configuration that changed and that only a restart takes into use, such as `http.auth.tokens`; as long
+    /// as they wait, whether or not this reload found them.
+    pub needs_restart: Vec<String>,
 }
 
 /// The supervisor has ended.

@@ -65,8 +65,14 @@ impl Report {
     }
 
     /// All is done for whoever asked before `owed`, the first request for which something is still to be done; `failed`:
-    /// what can't be used. Others may ask all the time, and nobody waits for what those that come later ask for.
-    pub(super) fn answer(&mut self, owed: Option<Turn>, failed: impl FnOnce() -> Vec<String>) {
+    /// what can't be used; `needs_restart`: keys that wait for one. Others may ask all the time, and nobody waits for what
+    /// those that come later ask for.
+    pub(super) fn answer(
+        &mut self,
+        owed: Option<Turn>,
+        needs_restart: &[String],
+        failed: impl FnOnce() -> Vec<String>,
+    ) {
         let is_done = |asked: &mut Asked| owed.is_none_or(|owed| asked.turn < owed);
         let done: Vec<_> = self.asked.extract_if(.., is_done).collect();
         if done.is_empty() {
@@ -75,7 +81,8 @@ impl Report {
         let failed = failed();
         for Asked { turn: _, done, changed } in done {
             // Whoever asked may have gone.
-            let _ = done.send(Reloaded { changed, failed: failed.clone() });
+            let needs_restart = needs_restart.to_vec();
+            let _ = done.send(Reloaded { changed, failed: failed.clone(), needs_restart });
         }
     }
 }

@@ -4,11 +4,17 @@ use super::*;
 
 #[test]
 fn each_thing_that_came_of_it_is_a_line() {
-    assert_eq!(text(&[], &[]), "nothing changed\n");
+    assert_eq!(text(&[], &[], &[]), "nothing changed\n");
     assert_eq!(
-        text(&["plugin `a` was replaced", "plugin `b` was added"], &["plugin `c` can't be loaded"]),
+        text(
+            &["plugin `a` was replaced", "plugin `b` was added"],
+            &["plugin `c` can't be loaded"],
+            &["http.auth.tokens", "gateway.state"]
+        ),
         "changed  plugin `a` was replaced\n\
          changed  plugin `b` was added\n\
-         failed   plugin `c` can't be loaded\n"
+         failed   plugin `c` can't be loaded\n\
+         waits    needs a restart: `http.auth.tokens`, and until then the earlier tokens go on working\n\
+         waits    needs a restart: `gateway.state`\n"
     );
 }

@@ -21,6 +21,8 @@ use super::{Keeper, drain};
 struct Changes {
     /// A line each.
     lines: Vec<String>,
+    /// Keys that only a restart takes into use, and that are new among those.
+    restart: Vec<String>,
     /// What plugins may from now on, and what they may no more: a line for each of those for which that differs.
     grants: Vec<(PluginId, String)>,
     /// Something is to be taken away, which is done at once.
@@ -134,8 +136,10 @@ impl Keeper {
         let desired = &mut self.desired;
         let restart = desired.started.needs_restart(config);
         for key in restart.iter().filter(|key| !desired.needs_restart.contains(key)) {
-            tracing::warn!("`{key}` changed, which is taken into use by a restart");
-            changes.lines.push(format!("`{key}`, after a restart"));
+            let before =
+                if key == "http.auth.tokens" { "the earlier tokens" } else { "what was there before" };
+            tracing::warn!("needs a restart: `{key}` changed, and {before} will be in use until then");
+            changes.restart.push(format!("`{key}`"));
         }
         if desired.needs_restart != restart {
             changes.lines.extend(restart.is_empty().then(|| "nothing needs a restart any more".to_owned()));
@@ -221,6 +225,7 @@ impl Keeper {
                 let earlier = PluginConfig {
                     place: table.place.clone(),
                     source_place: table.source_place.clone(),
+                    places: table.places.clone(),
                     ..(*slot.table).clone()
                 };
                 let _ = slot.put_under(&Arc::new(earlier), now);
@@ -242,16 +247,26 @@ impl Keeper {
         self.replaced.extend(loaded.map(|loaded| (loaded.code, drain)));
     }
 
-    fn tell_of(&mut self, Changes { lines, grants, at_once: _ }: Changes, wish: Wish, now: Instant) {
+    fn tell_of(&mut self, changes: Changes, wish: Wish, now: Instant) {
+        let Changes { lines, restart, grants, at_once: _ } = changes;
         let was_rejected = self.desired.rejected.take().is_some();
-        if lines.is_empty() && !was_rejected {
+        if lines.is_empty() && restart.is_empty() && !was_rejected {
             self.report.reloads.unchanged += u64::from(wish.asked.is_none());
             return;
         }
         self.desired.since = SystemTime::now();
         self.report.reloads.configured += 1;
-        let what = if lines.is_empty() { "as it was before".to_owned() } else { lines.join(", ") };
-        let line = format!("the configuration is in use: {what}");
+        let waits = if restart.is_empty() {
+            String::new()
+        } else {
+            format!("needs a restart: {}", restart.join(", "))
+        };
+        let line = match (lines.is_empty(), restart.is_empty()) {
+            (true, true) => "the configuration is in use: as it was before".to_owned(),
+            (true, false) => format!("the configuration was read, but {waits}"),
+            (false, true) => format!("the configuration is in use: {}", lines.join(", ")),
+            (false, false) => format!("the configuration is in use: {}; but {waits}", lines.join(", ")),
+        };
         tracing::info!("{line}");
         self.report.changed(None, now - wish.noticed, line);
         for (plugin, line) in grants {

@@ -31,7 +31,7 @@ impl Keeper {
         if self.report.is_awaited() && self.ready_since.is_none() {
             let owed = self.slots.iter().filter_map(Slot::owes).chain(self.desired.owes()).min();
             let (desired, slots) = (&self.desired, &self.slots);
-            self.report.answer(owed, || failures(desired, slots));
+            self.report.answer(owed, &desired.needs_restart, || failures(desired, slots));
         }
         let status = self.compose();
         self.status.send_if_modified(|before| {

@@ -21,7 +21,7 @@ async fn a_reload_finds_what_nobody_noticed_and_waits_for_it() {
     let bench = Bench::start(ONE, &[("/a", "old"), ("/b", "old")]).await;
     bench.put("/a", "slow new");
     bench.put("/gateway.toml", &format!("{ONE}[plugins.b]\nsource = '/b'\n"));
-    let Reloaded { changed, failed } = reload(&bench).await;
+    let Reloaded { changed, failed, needs_restart: _ } = reload(&bench).await;
     assert_eq!((bench.tools(), failed), (vec!["a_new".into(), "b_old".into()], vec![]));
     assert!(changed.iter().any(|line| line.contains("`a`") && line.contains("a_new")), "{changed:?}");
     assert_eq!(reload(&bench).await, Reloaded::default(), "nothing to do");
@@ -32,7 +32,7 @@ async fn a_reload_says_what_cannot_be_used() {
     let bench = Bench::start(ONE, &[("/a", "old")]).await;
     bench.put("/a", "broken");
     bench.put("/gateway.toml", "[plugins.a]\nprefix = 3\n");
-    let Reloaded { changed, failed } = reload(&bench).await;
+    let Reloaded { changed, failed, needs_restart: _ } = reload(&bench).await;
     assert_eq!((bench.tools(), changed), (vec!["a_old".to_owned()], vec![]));
     for word in ["prefix", "broken"] {
         assert!(failed.iter().any(|line| line.contains(word)), "{failed:?}");
