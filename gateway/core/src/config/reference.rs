@@ -17,7 +17,9 @@ A relative path starts at the directory of the file.
 In texts `${NAME}` stands for an environment variable, `${NAME:-text}` gives a text for when it isn't set or empty, and `$${` is a plain `${`.
 
 - A *duration* is a text with units: `\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`.
-- A *size* is a text with a unit: `\"512B\"`, `\"64KiB\"`, `\"64MiB\"`, `\"1GiB\"`; or a number of bytes, 0 or at least 4096.
+- A *size* is a text with a unit: `\"512B\"`, `\"64KiB\"`, `\"64MiB\"`, `\"1GiB\"`; or a number of bytes, 0 or at least 4096. \
+  `KiB`, `MiB` and `GiB` are powers of 1024; `KB`, `MB`, `GB` and `k`, `m`, `g` are taken, too, as powers of 1000: \
+  `\"64KB\"` is 62.5 KiB.
 - A *secret* isn't in the file: `{ env = \"NAME\" }` names the environment variable that holds it, `{ file = \"path\" }` the file.
 ";
 
