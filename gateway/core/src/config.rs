@@ -176,6 +176,9 @@ pub struct PluginConfig {
     pub config: BTreeMap<String, Secret>,
     /// The variables and files that settings are filled from, by key: `env NAME`, `file PATH`.
     pub filled_from: BTreeMap<String, BTreeSet<String>>,
+    /// Where in the file the values stand that loading may find wrong, in bytes: `sha256`, and limits as `limits.memory`,
+    /// in the plugin's own table or else in `[defaults]`.
+    pub places: BTreeMap<String, Range<usize>>,
 }
 
 impl PluginConfig {
@@ -198,6 +201,7 @@ impl PluginConfig {
             limits: Limits::default(),
             config: BTreeMap::new(),
             filled_from: BTreeMap::new(),
+            places: BTreeMap::new(),
         }
     }
 
@@ -226,6 +230,7 @@ impl PluginConfig {
             limits,
             config,
             filled_from,
+            places: _,
         } = self;
         *id == other.id
             && *source == other.source

@@ -41,7 +41,7 @@ impl Check {
         let Loaded { source, config, mut problems, .. } = loaded;
         let mut totals = None;
         if let Some(config) = config {
-            let state = config.state.clone();
+            let (state, secret_files) = (config.state.clone(), config.secret_files.clone());
             let supervisor = Supervisor::start(config, Options::looking()).await?;
             problems.extend_from_slice(supervisor.problems());
             problems.extend(supervisor.state_problem().await);
@@ -49,6 +49,8 @@ impl Check {
             problems.extend(catalog.members().iter().flat_map(|member| misfits(member, state.as_deref())));
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
+            problems.extend(without_plugins(supervisor.totals()));
+            problems.extend(secret_files.iter().filter_map(|file| open_to_all(file)));
         }
         let verdict = self.verdict(&problems);
         match self.format {
@@ -82,6 +84,37 @@ impl Check {
         let counts = |problem: &Problem| problem.is_error() || self.deny_warnings;
         if problems.iter().any(counts) { Exit::Configuration } else { Exit::Success }
     }
+}
+
+/// A file without plugins is right, but nobody means it.
+fn without_plugins(totals: Totals) -> Option<Problem> {
+    (totals.plugins == 0 && totals.refused == 0).then(|| {
+        Problem::warning("no plugin is named, so nothing is served")
+            .hint("add one, such as `[plugins.time]` with `source = \"time.wasm\"` below it")
+    })
+}
+
+/// Warns of a secret's file that everybody on the machine may read, where whoever asks can change that: files that a
+/// container is given belong to somebody else.
+#[cfg(unix)]
+fn open_to_all(file: &Path) -> Option<Problem> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let found = std::fs::metadata(file).ok()?;
+    let is_open = found.mode() & 0o004 != 0 && found.uid() == rustix::process::geteuid().as_raw();
+    let is_reached = file
+        .ancestors()
+        .skip(1)
+        .all(|above| std::fs::metadata(above).is_ok_and(|above| above.mode() & 0o001 != 0));
+    (is_open && is_reached && !file.starts_with("/run/secrets")).then(|| {
+        Problem::warning(format!("everybody on this machine may read the secret file `{}`", file.display()))
+            .hint(format!("`chmod 600 {}`", file.display()))
+    })
+}
+
+#[cfg(not(unix))]
+fn open_to_all(_file: &Path) -> Option<Problem> {
+    None
 }
 
 /// How much is wrong, in words.

@@ -211,7 +211,10 @@ impl LoadError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Read { path, why: Unreadable::Absent { link: None, .. } } => absent_hint(path),
+            Self::Read { path, why: Unreadable::Absent { link: None, .. } } => {
+                let relative = "a relative `source` starts at the directory of `gateway.toml`";
+                format!("{}; {relative}", absent_hint(path, "`source`"))
+            }
             Self::Read { why: Unreadable::Absent { .. }, .. } => "mend the link, or correct `source`".to_owned(),
             Self::Read { why: Unreadable::Denied, .. } => {
                 "let the user that the gateway runs as read it, and enter the directories above it".to_owned()
@@ -248,12 +251,59 @@ impl LoadError {
             Self::NoExports { .. } => {
                 "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that".to_owned()
             }
-            Self::Describe { error: CallError::Timeout(_), .. } => "raise `limits.describe_timeout`".to_owned(),
-            Self::Describe { error, .. } => format!("raise `limits.{}`", error.config_key()?),
-            Self::Read { why: Unreadable::Other(_), .. } | Self::Manifest { .. } | Self::Internal(_) => return None,
+            Self::Describe { .. } | Self::Manifest { .. } => format!("raise `{}`", self.key()?),
+            Self::Read { why: Unreadable::Other(_), .. } | Self::Internal(_) => return None,
             Self::Grant { hint, .. } => (*hint).to_owned(),
         };
         Some(hint)
+    }
+
+    /// The key of the plugin's table that it is about, such as `sha256` or `limits.items`; none: it is about none but
+    /// `source`, or isn't about the table.
+    #[must_use]
+    pub fn key(&self) -> Option<String> {
+        let limit = match self {
+            Self::Digest { .. } => return Some("sha256".to_owned()),
+            Self::TooBig { .. } => "component",
+            Self::Compile { key, .. } => (*key)?,
+            Self::Describe { error: CallError::Timeout(_), .. } => "describe_timeout",
+            Self::Describe { error, .. } => error.config_key()?,
+            Self::Manifest { reason } => {
+                let named = |key: &&str| reason.contains(&format!("`limits.{key}` allows"));
+                ["items", "schema", "schema_depth"].into_iter().find(named)?
+            }
+            Self::Read { .. }
+            | Self::NoFile { .. }
+            | Self::Unsettled { .. }
+            | Self::Precompiled
+            | Self::CoreModule
+            | Self::NotWasm { .. }
+            | Self::Broken { .. }
+            | Self::Killed
+            | Self::Demands { .. }
+            | Self::Contract { .. }
+            | Self::NewerFunctions { .. }
+            | Self::UnknownImports { .. }
+            | Self::Import { .. }
+            | Self::NoExports { .. }
+            | Self::Export { .. }
+            | Self::Grant { .. }
+            | Self::Internal(_) => return None,
+        };
+        Some(format!("limits.{limit}"))
+    }
+
+    /// The same advice where the file was named by hand, and no configuration.
+    #[must_use]
+    pub fn hint_without_table(&self) -> Option<String> {
+        match self {
+            Self::Read { path, why: Unreadable::Absent { link: None, .. } } => {
+                Some(absent_hint(path, "the path"))
+            }
+            _ => self
+                .hint()
+                .map(|hint| hint.replace("let `source` name", "name").replace("`source`", "the path")),
+        }
     }
 
     /// Whether the same bytes under the same table can only fail again. Everything else may pass by itself, and is
@@ -289,9 +339,9 @@ impl LoadError {
 }
 
 /// What to do where there is no file. Where it is one that cargo would write, the usual ways to have none are named.
-fn absent_hint(path: &Path) -> String {
+/// `written` is where the path stands.
+fn absent_hint(path: &Path, written: &str) -> String {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
-    let relative = "a relative `source` starts at the directory of `gateway.toml`";
     let at = parts.iter().position(|part| part == "target");
     let cargo = at.and_then(|at| Some((parts.get(at + 1)?, parts.get(at + 2)?)));
     match cargo.filter(|(target, _)| target.starts_with("wasm32-")) {
@@ -303,10 +353,10 @@ fn absent_hint(path: &Path) -> String {
             };
             format!(
                 "build it with `cargo build --target {target}{profile}`; its `Cargo.toml` needs `crate-type = [\"cdylib\"]` \
-                 under `[lib]`, and cargo writes `-` in a crate's name as `_`; {relative}"
+                 under `[lib]`, and cargo writes `-` in a crate's name as `_`"
             )
         }
-        None => format!("build or copy it there, or correct `source`; {relative}"),
+        None => format!("build or copy it there, or correct {written}"),
     }
 }
 

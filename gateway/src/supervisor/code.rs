@@ -112,7 +112,8 @@ pub(super) enum Helps {
 impl Failure {
     /// Something of which `problems` tell.
     pub(super) fn of(problems: Vec<Problem>) -> Self {
-        let reason = problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ");
+        let errors = problems.iter().filter(|problem| problem.is_error());
+        let reason = errors.map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ");
         let hint = problems.iter().find_map(|problem| problem.hint.clone());
         Self { reason, hint, helps: Helps::Change, problems }
     }

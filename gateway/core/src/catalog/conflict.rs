@@ -76,10 +76,11 @@ impl Refused {
         let Self { plugin, place, conflicts: _, instead } = self;
         let Conflict { with, with_place, subject, names, restart } = conflict;
         let listed = listed(names);
+        let (s, other) = if names.len() == 1 { ("", "another name") } else { ("s", "other names") };
         let what = match subject {
-            Subject::Tool => format!("both offer the tool {listed}"),
-            Subject::Prompt => format!("both offer the prompt {listed}"),
-            Subject::Resource => format!("both claim the resource {listed}"),
+            Subject::Tool => format!("both offer the tool{s} {listed}"),
+            Subject::Prompt => format!("both offer the prompt{s} {listed}"),
+            Subject::Resource => format!("both claim the resource{s} {listed}"),
         };
         let instead = match instead {
             Instead::Nothing => format!("`{plugin}` isn't served"),
@@ -93,7 +94,7 @@ impl Refused {
         };
         let cure = match subject {
             Subject::Tool => format!(
-                "set another `prefix` in `[plugins.{plugin}]`, or give the tool another name in `[plugins.{plugin}.tools.rename]`"
+                "set another `prefix` in `[plugins.{plugin}]`, or give the tool{s} {other} in `[plugins.{plugin}.tools.rename]`"
             ),
             Subject::Prompt => format!("set another `prefix` in `[plugins.{plugin}]`"),
             Subject::Resource => {

@@ -98,7 +98,12 @@ impl Member {
                 Some(_) => problem,
                 None => problem.at(config.place.clone()),
             };
-            return Err(errors.into_iter().map(placed).collect());
+            // Names that it doesn't have are all told at once, those that alone would do no harm, too.
+            let unknown = offer
+                .warnings
+                .into_iter()
+                .filter_map(|(problem, name)| Some(problem.at(config.tool_place(&name?))));
+            return Err(errors.into_iter().map(placed).chain(unknown).collect());
         }
         Ok(Self { plugin, config, offer: Arc::new(offer), told: Arc::default() })
     }
@@ -143,6 +148,7 @@ impl Member {
             limits: _,
             config: _,
             filled_from: _,
+            places: _,
         } = (*self.config).clone();
         let config = Arc::new(PluginConfig { prefix, tools, uris, portable_schemas, ..config.clone() });
         Some(Self { config, ..self.with_plugin(plugin)? })

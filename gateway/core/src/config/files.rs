@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::overlap;
 use super::problem::{Problem, quoted};
@@ -92,6 +92,13 @@ impl Reading<'_> {
             self.note(problem.at(text.place).hint("name a directory; it is made when it isn't there"));
             return None;
         }
+        if let Some(system) = ["/proc", "/sys"].into_iter().find(|system| path.starts_with(system)) {
+            let problem = Problem::error(format!("no files can be kept in `{system}`"));
+            self.note(
+                problem.at(text.place).hint("name a directory on a disk; it is made when it isn't there"),
+            );
+            return None;
+        }
         Some(path)
     }
 
@@ -133,7 +140,9 @@ impl Reading<'_> {
 /// Says why a file can't be used. `text` is how the operator wrote its path.
 pub(super) fn unreadable(what: &str, text: &str, path: &Path, error: &io::Error) -> Problem {
     let written = quoted(text);
-    let place = quoted(&path.to_string_lossy());
+    // Only where there is a `..` do links count for what the path is called.
+    let found = path.components().any(|part| part == Component::ParentDir).then(|| overlap::end(path));
+    let place = quoted(&found.as_deref().unwrap_or(path).to_string_lossy());
     match error.kind() {
         io::ErrorKind::NotFound => Problem::error(format!("{what} {written} isn't there"))
             .label(format!("looked in {place}"))

@@ -14,6 +14,14 @@ use super::{HttpConfig, Secret, Token};
 /// Shorter tokens can be guessed, in characters.
 const SHORT_TOKEN: usize = 16;
 
+/// Who can reach the address.
+#[derive(Clone, Copy)]
+enum Reach {
+    /// Only this machine.
+    Machine,
+    Others,
+}
+
 /// Which listener an address is for.
 #[derive(Clone, Copy)]
 pub(super) enum Listener {
@@ -45,9 +53,11 @@ impl Reading<'_> {
         let Some(table) = self.table(root, "http") else { return usual };
         let written = self.text(&table, "listen");
         let listen = written.as_ref().and_then(|text| self.address(text, Listener::Http));
+        let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
+        let reach = if is_local { Reach::Machine } else { Reach::Others };
         let http = HttpConfig {
             listen: listen.unwrap_or(usual.listen),
-            tokens: self.table(&table, "auth").map(|auth| self.tokens(&auth)).unwrap_or_default(),
+            tokens: self.table(&table, "auth").map(|auth| self.tokens(&auth, reach)).unwrap_or_default(),
             allowed_hosts: self.checked(&table, "allowed_hosts", host),
             allowed_origins: self.checked(&table, "allowed_origins", origin),
             max_body: self.size(&table, "max_body", usual.max_body),
@@ -66,7 +76,7 @@ impl Reading<'_> {
             self.note(
                 Problem::error("others can reach this address, and nobody is asked for a token")
                     .at(text.place)
-                    .hint("listen on 127.0.0.1, or add `tokens = [{ name = \"…\", token = { env = \"…\" } }]` to `[http.auth]`"),
+                    .hint("listen on 127.0.0.1, or add `tokens = [{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }]` to `[http.auth]`"),
             );
         }
         http
@@ -91,6 +101,9 @@ impl Reading<'_> {
         let port = text.text.rsplit(':').next().filter(|port| port.parse::<u16>().is_ok()).unwrap_or(usual);
         let hint = match (text.text.parse::<IpAddr>(), listener) {
             (Ok(IpAddr::V4(address)), _) => format!("add the port: \"{address}:{usual}\""),
+            (Ok(IpAddr::V6(_)), _) if let Some(whole) = without_brackets(&text.text) => {
+                format!("write the address in brackets: \"{whole}\"")
+            }
             (Ok(IpAddr::V6(address)), _) => format!("add the port: \"[{address}]:{usual}\""),
             (Err(_), Listener::Http) => format!(
                 "write an IP address and a port: \"127.0.0.1:{port}\", or \"0.0.0.0:{port}\" for all of this machine's addresses"
@@ -122,7 +135,7 @@ impl Reading<'_> {
         good
     }
 
-    fn tokens(&mut self, auth: &Table<'_>) -> Vec<Token> {
+    fn tokens(&mut self, auth: &Table<'_>, reach: Reach) -> Vec<Token> {
         let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
         let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
         let mut tokens = Vec::new();
@@ -140,7 +153,7 @@ impl Reading<'_> {
                 names.entry(name.text.clone()).or_insert_with(|| name.place.clone());
             }
             let (Some(token), Some(value)) = (token, value) else { continue };
-            self.judge_token(&token, &value.place);
+            self.judge_token(&token, &value.place, reach);
             if let Some((_, first)) = secrets.iter().find(|(other, _)| *other == token) {
                 let problem = Problem::error("two names have the same token").at(value.place.clone());
                 let problem = problem.related(first.clone(), "the same here");
@@ -170,19 +183,31 @@ impl Reading<'_> {
     }
 
     /// Notes a token that can't be sent, or can be guessed.
-    fn judge_token(&mut self, token: &Secret, place: &Range<usize>) {
+    fn judge_token(&mut self, token: &Secret, place: &Range<usize>, reach: Reach) {
         let text = token.expose();
         let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
             Problem::error(
                 "this token can't be sent in a header: it holds white space or other than ASCII characters",
             )
         } else if text.len() < SHORT_TOKEN {
-            Problem::warning(format!("this token has fewer than {SHORT_TOKEN} characters and can be guessed"))
+            let message = format!("this token has fewer than {SHORT_TOKEN} characters and can be guessed");
+            match reach {
+                Reach::Machine => Problem::warning(message),
+                Reach::Others => Problem::error(format!("{message}, and others can reach the address")),
+            }
         } else {
             return;
         };
         self.note(problem.at(place.clone()).hint("`openssl rand -hex 32` prints a good one"));
     }
+}
+
+/// An IPv6 address and a port that were written without brackets, with them.
+fn without_brackets(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.rsplit_once(':')?;
+    // What ends in `::` may be an address alone; a port of one or two digits isn't one that is meant.
+    let port = port.parse().ok().filter(|_| port.len() > 2)?;
+    Some(SocketAddr::new(IpAddr::V6(address.parse().ok()?), port))
 }
 
 /// A host name or address as the `Host` header has it, without a port; or what to write instead.

@@ -274,7 +274,7 @@ fn reaches(granted: &Granted<'_>, guarded: &[Guarded], mounts: &Mounts) -> Optio
     let hint = if only_writing {
         "grant a directory apart from it, or this one with `mode = \"ro\"`"
     } else {
-        "grant a directory apart from it; one beside the configuration will do"
+        "grant a directory apart from it, such as one that holds nothing but what the plugin needs"
     };
     let verb = if only_writing { "change" } else { "reach" };
     Some(problem(granted, format!("the plugin `{}` could {verb} {what}", granted.plugin.id)).hint(hint))

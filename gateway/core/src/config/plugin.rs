@@ -1,6 +1,7 @@
 //! `[plugins.<id>]`: one plugin's table.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::keys::{Kind, ROOT};
 use super::problem::{Problem, quoted};
@@ -19,6 +20,8 @@ const OWN: &str = "give the plugin's own name for it, without the prefix; `moong
 pub(super) struct Defaults {
     limits: Limits,
     portable_schemas: bool,
+    /// Where the limits stand, by `limits.` and their key.
+    places: BTreeMap<String, Range<usize>>,
 }
 
 impl Reading<'_> {
@@ -28,6 +31,7 @@ impl Reading<'_> {
         let Some(table) = self.table(root, "defaults") else { return usual };
         Defaults {
             portable_schemas: self.boolean(&table, "portable_schemas", usual.portable_schemas),
+            places: places_of_limits(&table),
             limits: match self.table(&table, "limits") {
                 Some(limits) => self.limits(&limits, &usual.limits),
                 None => usual.limits,
@@ -61,6 +65,9 @@ impl Reading<'_> {
         let (config, filled_from) =
             table.get("config").map(|config| self.settings(&config)).unwrap_or_default();
         let sha256 = self.text(table, "sha256");
+        let mut places = defaults.places.clone();
+        places.extend(places_of_limits(table));
+        places.extend(sha256.as_ref().map(|text| ("sha256".to_owned(), text.place.clone())));
         PluginConfig {
             prefix: self.prefix(table).unwrap_or_else(|| id.as_str().to_owned()),
             id,
@@ -89,6 +96,7 @@ impl Reading<'_> {
             },
             config,
             filled_from,
+            places,
         }
     }
 
@@ -96,13 +104,23 @@ impl Reading<'_> {
     fn accept<T>(
         &mut self,
         read: Result<T, NameError>,
-        place: &std::ops::Range<usize>,
+        place: &Range<usize>,
         what: &str,
         hint: &str,
     ) -> Option<T> {
         match read {
             Ok(name) => Some(name),
             Err(error) => {
+                let hint = match &error {
+                    NameError::TooLong { .. } => "shorten it",
+                    NameError::BadCharacter { name, .. } if hint == OWN && name.contains('*') => {
+                        "name each tool: there are no wildcards here; `moongate inspect` shows the names"
+                    }
+                    NameError::Empty
+                    | NameError::BadCharacter { .. }
+                    | NameError::BadUri { .. }
+                    | NameError::BadDigest(_) => hint,
+                };
                 self.note(Problem::error(format!("{what}: {error}")).at(place.clone()).hint(hint));
                 None
             }
@@ -165,7 +183,7 @@ impl Reading<'_> {
     }
 
     /// The tools' names, each with its place.
-    fn tool_names(&mut self, texts: Vec<Text>) -> BTreeMap<String, std::ops::Range<usize>> {
+    fn tool_names(&mut self, texts: Vec<Text>) -> BTreeMap<String, Range<usize>> {
         let mut names = BTreeMap::new();
         for text in texts {
             if self.accept(ToolName::new(&text.text), &text.place, "no tool can be called so", OWN).is_some()
@@ -178,7 +196,7 @@ impl Reading<'_> {
 
     fn renames(&mut self, tools: &Table<'_>) -> BTreeMap<String, PublicName> {
         let mut renames = BTreeMap::new();
-        let mut taken: BTreeMap<PublicName, std::ops::Range<usize>> = BTreeMap::new();
+        let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
         for (name, value) in self.named(tools, "rename") {
             self.accept(ToolName::new(name), &value.key_place, "no tool can be called so", OWN);
             let Some(text) = self.as_text(&value, &Kind::Text("a public name")) else { continue };
@@ -196,4 +214,12 @@ impl Reading<'_> {
         }
         renames
     }
+}
+
+/// Where the limits of a table stand, by `limits.` and their key.
+fn places_of_limits(table: &Table<'_>) -> BTreeMap<String, Range<usize>> {
+    let limits = table.get("limits");
+    let entries = limits.as_ref().and_then(|limits| Some((limits, limits.inner.as_table()?)));
+    let entries = entries.map(|(limits, entries)| Table::free(limits, entries).entries()).unwrap_or_default();
+    entries.into_iter().map(|(key, value)| (format!("limits.{key}"), value.place)).collect()
 }

@@ -14,6 +14,7 @@ use super::environment::Environment;
 use super::expand::{Expansion, Filled, expand};
 use super::keys::{Key, Kind};
 use super::problem::{Problem, quoted};
+use crate::names::PluginId;
 
 mod scalars;
 mod spans;
@@ -140,6 +141,11 @@ impl<'t> Table<'t> {
         Some(self.value(key, value))
     }
 
+    /// Is there such a key?
+    fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
     /// All keys with their values, in the order of the file.
     pub(super) fn entries(&self) -> Vec<(&'t str, Value<'t>)> {
         let mut entries: Vec<_> = self.entries.iter().collect();
@@ -163,6 +169,12 @@ impl<'t> Table<'t> {
             key_place: key.span(),
             inner: value.get_ref(),
         }
+    }
+
+    /// A value such as may stand under a key here, where the table's own name tells of one.
+    fn example(&self, key: &Key) -> Option<String> {
+        let name = self.path.strip_prefix("plugins.").filter(|_| key.name == "source")?;
+        Some(format!("\"{}.wasm\"", PluginId::new(name).ok()?))
     }
 
     /// What the key table says of a key of this table.
@@ -222,13 +234,18 @@ impl<'a> Reading<'a> {
 
     /// Notes the keys that a table shouldn't have, and those that it lacks.
     pub(super) fn check_keys(&mut self, table: &Table<'_>) {
-        self.note_unknown(table);
-        for key in table.keys.iter().filter(|key| key.required && !table.entries.contains_key(key.name)) {
+        let meant = self.note_unknown(table);
+        let is_missing = |key: &&Key| key.required && !table.entries.contains_key(key.name);
+        // A slip that explains it was noted with its cure.
+        for key in table.keys.iter().filter(is_missing).filter(|key| !meant.contains(&key.name)) {
             let problem = Problem::error(format!("`{}` is missing{}", key.name, table.within()));
             let hint = match key.kind {
                 Kind::Version => "start the file with `version = 1`".to_owned(),
                 Kind::Secret => format!("add `{} = {{ env = \"NAME\" }}`", key.name),
-                kind => format!("add `{} = {}`: {}", key.name, kind.example(), first_sentence(key.doc)),
+                kind => {
+                    let value = table.example(key).unwrap_or_else(|| kind.example());
+                    format!("add `{} = {value}`: {}", key.name, first_sentence(key.doc))
+                }
             };
             let problem = problem.hint(hint);
             self.note(if table.path.is_empty() { problem } else { problem.at(table.place.clone()) });

@@ -83,7 +83,7 @@ impl Reading<'_> {
         self.environment.variable(&name.text).map_err(|error| {
             Box::new(match error {
                 VarError::NotPresent => Problem::error(format!("the environment variable {shown} isn't set"))
-                    .hint(format!("set it, or remove `{}`", name.path.trim_end_matches(".env"))),
+                    .hint(format!("set it, or remove {}", removable(&name.path))),
                 VarError::NotUnicode(_) => {
                     Problem::error(format!("the environment variable {shown} doesn't hold text"))
                         .hint("set it to valid UTF-8")
@@ -108,6 +108,17 @@ impl Reading<'_> {
         };
         self.note(problem.at(text.place.clone()));
         None
+    }
+}
+
+/// What can be removed with a variable that isn't set: of a list's item that lacks nothing the whole item.
+fn removable(path: &str) -> String {
+    match path.split_once("].") {
+        Some((item, _)) => {
+            let list = item.rsplit_once('[').map_or(item, |(list, _)| list);
+            format!("this entry of `{list}`")
+        }
+        None => format!("`{}`", path.trim_end_matches(".env")),
     }
 }
 

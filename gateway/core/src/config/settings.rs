@@ -63,8 +63,25 @@ impl Reading<'_> {
         match value.inner {
             DeValue::String(text) => self.filled_in(value, text).map(Secret::new),
             DeValue::Table(table) if is_secret(table) => self.secret(value),
-            _ => self.json(value).map(|json| Secret::new(json.to_string())),
+            _ => {
+                self.judge_table(value);
+                self.json(value).map(|json| Secret::new(json.to_string()))
+            }
         }
+    }
+
+    /// Warns of a table that is nearly a secret, and is handed over as it stands.
+    fn judge_table(&mut self, value: &Value<'_>) {
+        let Some(table) = value.inner.as_table() else { return };
+        let keys: Vec<String> = table.keys().map(|key| key.get_ref().to_ascii_lowercase()).collect();
+        let is_source = |key: &String| matches!(key.as_str(), "env" | "file");
+        if !keys.iter().any(is_source) || !keys.iter().all(|key| is_source(key) || key == "prefix") {
+            return;
+        }
+        let path = &value.path;
+        let message = format!("`{path}` looks like a secret, but is handed over as JSON, as it stands");
+        let hint = "a secret is `{ env = \"NAME\" }` or `{ file = \"path\" }`, in small letters and with nothing beside it";
+        self.note(Problem::warning(message).at(value.place.clone()).hint(hint));
     }
 
     fn json(&mut self, value: &Value<'_>) -> Option<Json> {

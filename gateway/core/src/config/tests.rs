@@ -30,6 +30,7 @@ fn environment() -> BTreeMap<String, String> {
         ("GATEWAY_TOKEN", "0123456789abcdef0123456789abcdef"),
         ("SAME_TOKEN", "0123456789abcdef0123456789abcdef"),
         ("OTHER_TOKEN", "fedcba9876543210fedcba9876543210"),
+        ("BEARER", "Bearer fedcba9876543210"),
     ];
     variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

@@ -72,14 +72,19 @@ fn failure(table: &PluginConfig, error: &LoadError) -> Failure {
         && let Some(dir) = table.allow.dirs.iter().find(|dir| dir.guest == *guest)
     {
         place = &dir.place;
+    } else if let Some(key) = error.key() {
+        place = table.places.get(&key).unwrap_or(place);
     }
-    let problem = Problem { hint: error.hint(), ..Problem::error(message).at(place.clone()) };
+    // No configuration mentions it.
+    let is_bare = table.source_place.is_empty();
+    let hint = if is_bare { error.hint_without_table() } else { error.hint() };
+    let problem = Problem { hint: hint.clone(), ..Problem::error(message).at(place.clone()) };
     let reason = if names_the_file(error) {
         error.to_string()
     } else {
         format!("`{}` can't be used: {error}", table.source.display())
     };
-    Failure { reason, hint: error.hint(), helps: helps(error), problems: vec![problem] }
+    Failure { reason, hint, helps: helps(error), problems: vec![problem] }
 }
 
 fn names_the_file(error: &LoadError) -> bool {

@@ -123,12 +123,15 @@ impl Reading<'_> {
             .find_map(|key| table.get(key))
             .map_or(value.place.clone(), |value| value.place);
         let (what, place) = if is_wrong(&prefix.text).is_some() {
-            (is_wrong(&prefix.text), prefix.place)
+            (is_wrong(&prefix.text), prefix.place.clone())
         } else {
             (is_wrong(secret.expose()).or_else(|| is_wrong_whole(whole.expose())), place)
         };
         match what {
             None => {
+                if let Some((message, hint)) = glued(&prefix.text, secret.expose()) {
+                    self.note(Problem::warning(message).at(prefix.place).hint(hint));
+                }
                 self.handed_out.push(HandedOut::to_server(value.place.clone(), whole.clone()));
                 Some(whole)
             }
@@ -161,6 +164,27 @@ pub(super) fn origin(text: &str) -> Result<HttpOrigin, Fault> {
         ));
     }
     Ok(HttpOrigin { scheme, host, port })
+}
+
+/// The words that stand before a secret, with a blank between them (RFC 9110, 11.1; some are no standard).
+const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "bot", "apikey", "key"];
+
+/// What is probably wrong where a prefix and a secret meet, without the secret.
+fn glued(prefix: &str, secret: &str) -> Option<(String, String)> {
+    let word = prefix.trim_end();
+    if !SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme)) {
+        return None;
+    }
+    let twice = secret.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+        && secret[word.len()..].starts_with(' ');
+    if twice {
+        let message = format!("the secret itself begins with `{word} `, which would be sent twice");
+        return Some((message, "leave `prefix` away, or keep the secret alone".to_owned()));
+    }
+    (word == prefix && !secret.starts_with(' ')).then(|| {
+        let message = format!("nothing stands between `{word}` and the secret");
+        (message, format!("write \"{word} \", with a blank at its end"))
+    })
 }
 
 /// Why a text can't stand in a header (RFC 9110, 5.5), without the text.

@@ -28,7 +28,11 @@ impl Reading<'_> {
                     self.judge_network(&text, network, &networks);
                     networks.push(network);
                 }
-                Err(fault) => self.fault(&text, fault),
+                Err(fault) => {
+                    // What is meant is plain, and nothing more is wrong with it.
+                    networks.extend(text.text.parse::<IpAddr>().map(IpNet::from));
+                    self.fault(&text, fault);
+                }
             }
         }
         Some(networks)

@@ -76,7 +76,7 @@ pub(super) fn parse(text: &str) -> Result<Pattern, Fault> {
     }
     let Some(start) = start else { return Err(no_scheme(text)) };
     let scheme_part = 0..start - 3;
-    let scheme = scheme(&text[scheme_part.clone()])?;
+    let scheme = scheme(&text[scheme_part.clone()], &text[start..])?;
     let (host_end, port) = port(text, start..end, scheme)?;
     let host = host(text, start..host_end)?;
     let path = path::read(text, end)?;
@@ -125,7 +125,8 @@ fn no_scheme(text: &str) -> Fault {
     Fault::new(0..text.len(), format!("{} has no scheme", quoted(text)), hint)
 }
 
-fn scheme(text: &str) -> Result<HttpScheme, Fault> {
+/// `rest`: what stands behind the scheme.
+fn scheme(text: &str, rest: &str) -> Result<HttpScheme, Fault> {
     match text.to_ascii_lowercase().as_str() {
         "http" => Ok(HttpScheme::Http),
         "https" => Ok(HttpScheme::Https),
@@ -136,7 +137,10 @@ fn scheme(text: &str) -> Result<HttpScheme, Fault> {
         )),
         other => {
             let message = format!("requests are sent by `http` or `https`, not by {}", quoted(other));
-            Err(Fault::new(0..text.len(), message, "write \"https://…\""))
+            let cure = format!("https://{rest}");
+            let cure =
+                if parse(&cure).is_ok() { visible(&cure).into_owned() } else { "https://…".to_owned() };
+            Err(Fault::new(0..text.len(), message, format!("write \"{cure}\"")))
         }
     }
 }

@@ -143,9 +143,12 @@ impl Reading<'_> {
         let unit = usual.unwrap_or("MiB");
         let message = format!("`{}` would be {bytes} bytes", value.path);
         let problem = Problem::error(message).at(value.place.clone());
-        self.note(
-            problem.hint(format!("say the unit: \"{bytes}{unit}\", or \"{bytes}B\" if bytes are meant")),
-        );
+        let hint = format!("say the unit: \"{bytes}{unit}\"");
+        self.note(problem.hint(match key.kind {
+            // So few bytes are of use to nobody where none are.
+            Kind::Size(Number { zero: Some(_), .. }) => hint,
+            _ => format!("{hint}, or \"{bytes}B\" if bytes are meant"),
+        }));
         None
     }
 

@@ -3,7 +3,7 @@
 use toml::de::DeValue;
 
 use super::super::expand::is_variable_name;
-use super::super::keys::Kind;
+use super::super::keys::{Key, Kind};
 use super::super::problem::Problem;
 use super::{Reading, Value};
 
@@ -21,6 +21,9 @@ impl Reading<'_> {
         };
         let problem = Problem::error(format!("`{}` must be {}, not {found}", value.path, kind.expected()));
         let hint = if matches!(kind, Kind::Secret) { self.plain_secret(value) } else { None };
+        if matches!(kind, Kind::Named(Kind::Table(_))) && value.path.ends_with(".headers") {
+            self.plain_secrets.push(value.place.clone()); // whatever it is, secrets are sent in headers
+        }
         let hint = hint.unwrap_or_else(|| cure(value, kind));
         self.note(problem.at(value.place.clone()).hint(hint));
     }
@@ -69,10 +72,21 @@ fn cure(value: &Value<'_>, kind: &Kind) -> String {
             _ => such(),
         },
         Kind::List(item) => list(value, item).unwrap_or_else(such),
-        Kind::Table(keys) if !value.path.ends_with(']') => {
+        Kind::Table(keys) if value.path.ends_with(']') => match value.inner {
+            DeValue::String(text) if keys.iter().any(|key| key.name == "guest") => directory(text),
+            _ => such(),
+        },
+        Kind::Table(keys) => {
+            if let Some(list) = first_list(value, keys) {
+                return format!("say what the list is: `{} = {{ {list} }}`", last(&value.path));
+            }
             let first = keys.first().map(|key| format!("{} = {}", key.name, key.kind.example()));
             let such = first.map(|line| format!(", such as `{line}`")).unwrap_or_default();
             format!("begin a table with `[{}]`, and put its keys below{such}", value.path)
+        }
+        Kind::Named(Kind::Table(_)) if value.path.contains('[') => {
+            // No header of a table can name an item of a list.
+            format!("write `{} = {{ authorization = {{ env = \"TOKEN\" }} }}`", last(&value.path))
         }
         Kind::Named(Kind::Table(_)) => format!("begin a table for each, such as `[{}.name]`", value.path),
         Kind::Size(_)
@@ -80,10 +94,32 @@ fn cure(value: &Value<'_>, kind: &Kind) -> String {
         | Kind::TextOrTable(..)
         | Kind::Path(_)
         | Kind::Secret
-        | Kind::Table(_)
         | Kind::Named(_)
         | Kind::Settings => such(),
     }
+}
+
+/// The last part of a path: the key itself.
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+/// A grant of the directory that was written as a text alone.
+fn directory(host: &str) -> String {
+    let name = host.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let is_name =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let guest = if is_name { name } else { "data" };
+    format!("write `{{ host = {host:?}, guest = \"/{guest}\" }}`")
+}
+
+/// A list of texts as the value of the table's first key, where that is such a list.
+fn first_list(value: &Value<'_>, keys: &[Key]) -> Option<String> {
+    let Key { name, kind: Kind::List(Kind::Text(_)), .. } = keys.first()? else { return None };
+    let items = value.inner.as_array().filter(|items| !items.is_empty())?;
+    let texts: Option<Vec<_>> =
+        items.iter().map(|item| item.get_ref().as_str().map(|text| format!("{text:?}"))).collect();
+    Some(format!("{name} = [{}]", texts?.join(", ")))
 }
 
 /// What to write where a list of such items is expected; none: nothing better than an example.
@@ -91,6 +127,9 @@ fn list(value: &Value<'_>, item: &Kind) -> Option<String> {
     let takes_texts = matches!(item, Kind::Text(_) | Kind::Word(_) | Kind::TextOrTable(..));
     let takes_tables = matches!(item, Kind::Table(_) | Kind::TextOrTable(..));
     match value.inner {
+        DeValue::String(text) if matches!(item, Kind::Table(keys) if keys.iter().any(|key| key.name == "guest")) => {
+            Some(directory(text).replace("`{", "`[{").replace("}`", "}]`"))
+        }
         DeValue::String(text) if takes_texts => Some(format!("put it in brackets: [{:?}]", text.as_ref())),
         DeValue::Table(_) if takes_tables => Some("put it in brackets: [{ … }]".to_owned()),
         DeValue::Boolean(true) => Some(format!("say which, in a list such as `[{}]`", item.example())),

@@ -5,27 +5,42 @@ use super::super::problem::{Problem, quoted};
 use super::{Reading, Table};
 
 impl Reading<'_> {
-    /// Notes each key of `table` that its key table doesn't have.
-    pub(super) fn note_unknown(&mut self, table: &Table<'_>) {
+    /// Notes each key of `table` that its key table doesn't have, and gives those that were probably meant.
+    pub(super) fn note_unknown(&mut self, table: &Table<'_>) -> Vec<&'static str> {
+        let mut meant = Vec::new();
         for (name, value) in table.entries() {
             if table.keys.iter().any(|key| key.name == name) {
                 continue;
             }
             let message = format!("unknown key {}{}", quoted(name), table.within());
             let problem = Problem::error(message).at(value.key_place);
-            self.note(cure(name, table, problem));
+            let known = table.keys.iter().map(|key| key.name);
+            self.note(match nearest(name, known).or_else(|| other_word(name, table)) {
+                Some(near) => {
+                    meant.push(near);
+                    problem.hint(format!("did you mean `{near}`?"))
+                }
+                None => cure(name, table, problem),
+            });
         }
+        meant
     }
 }
 
-/// Adds what was probably meant: a similar key here, the same key elsewhere, or else all keys that there are.
+/// The key of a plugin's table that is called so elsewhere.
+fn other_word(name: &str, table: &Table<'_>) -> Option<&'static str> {
+    let words = ["url", "uri", "path", "file", "wasm", "module", "component", "src", "command"];
+    let is_source = words.iter().any(|word| name.eq_ignore_ascii_case(word));
+    let source = table.keys.iter().find(|key| key.name == "source")?;
+    (is_source && !table.has(source.name)).then_some(source.name)
+}
+
+/// Adds what to do about a key that is like none here: the same key elsewhere, or else all keys that there are.
 fn cure(name: &str, table: &Table<'_>, problem: Problem) -> Problem {
-    if nearest(name, table.keys.iter().map(|key| key.name)).is_none() {
-        let mut homes = Vec::new();
-        find_homes(name, ROOT, "", &mut homes);
-        if !homes.is_empty() {
-            return problem.hint(format!("`{name}` belongs into {}", homes.join(" or ")));
-        }
+    let mut homes = Vec::new();
+    find_homes(name, ROOT, "", &mut homes);
+    if !homes.is_empty() {
+        return problem.hint(format!("`{name}` belongs into {}", homes.join(" or ")));
     }
     suggest(name, table.keys.iter().map(|key| key.name), problem)
 }
