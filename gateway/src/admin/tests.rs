@@ -165,11 +165,13 @@ async fn it_lives_before_it_is_ready_and_after_it_stops_being_so() {
     }
     let _asked = desk.open(status());
     let ready = desk.get("/readyz").await;
-    assert_eq!((ready.status, &*ready.body), (200, "ready\n"));
+    let waits = "[!] configuration: needs a restart: `http.listen`\n";
+    assert_eq!((ready.status, ready.body), (200, format!("{waits}ready\n")));
     desk.draining.cancel();
     let draining = desk.get("/readyz").await;
     assert_eq!(draining.status, 503);
-    assert_eq!(draining.body, "[-] requests: not taken any more, the gateway is stopping\nnot ready\n");
+    let stops = "[-] requests: not taken any more, the gateway is stopping\n";
+    assert_eq!(draining.body, format!("{stops}{waits}not ready\n"));
     assert_eq!(desk.get("/livez").await.status, 200);
     desk.stop.cancel();
     desk.served.await.unwrap();
