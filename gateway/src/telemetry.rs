@@ -20,6 +20,9 @@ use outlet::Outlet;
 /// folder that is removed, which is no trouble.
 const DEFAULT: &str = "info,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error";
 
+/// The target of what plugins say themselves, in log lines and on their standard streams.
+const PLUGIN: &str = "plugin";
+
 /// How a log line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {

@@ -88,3 +88,65 @@ fn nobody_waits_for_a_stderr_that_is_not_read() {
     drop(outlet);
     drop(let_go);
 }
+
+/// Can't be written to until it is let go, and passes on what is written then.
+struct Held(std::sync::mpsc::Receiver<()>, Passed);
+
+impl Write for Held {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.0.recv();
+        self.1.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_flood_of_what_plugins_say_drops_no_line_of_the_gateway() {
+    let ((let_go, held), (to, written)) = (channel(), channel());
+    let outlet = Outlet::new(Held(held, Passed(to))).unwrap();
+    let subscriber =
+        tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(outlet.writer()).finish();
+    tracing::subscriber::with_default(subscriber, || {
+        for number in 0..20 {
+            for _ in 0..1_000 {
+                tracing::info!(target: "plugin", "a flood");
+            }
+            tracing::warn!("refused {number}");
+        }
+    });
+    drop(let_go);
+    drop(outlet);
+    let all: Vec<u8> = written.iter().flatten().collect();
+    let all = String::from_utf8(all).unwrap();
+    let lines: Vec<_> = all.lines().collect();
+    let own: Vec<_> = lines.iter().filter_map(|line| line.split_once("refused ").map(|(_, it)| it)).collect();
+    assert_eq!(own, (0..20).map(|number| number.to_string()).collect::<Vec<_>>(), "{lines:?}");
+    let last = lines.iter().rposition(|line| line.contains("refused ")).unwrap();
+    assert!(last < 30, "they go first where it is crowded: line {last}");
+    let kept = lines.iter().filter(|line| line.ends_with("a flood")).count();
+    let told: Vec<_> = lines.iter().filter(|line| line.contains("found no room")).collect();
+    let dropped = format!("{} log lines of plugins found no room here and were dropped", 20_000 - kept);
+    assert_eq!(told, [&dropped]);
+}
+
+#[test]
+fn lines_are_written_as_they_come_where_it_is_not_crowded() {
+    let ((let_go, held), (to, written)) = (channel(), channel());
+    let outlet = Outlet::new(Held(held, Passed(to))).unwrap();
+    let subscriber =
+        tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(outlet.writer()).finish();
+    tracing::subscriber::with_default(subscriber, || {
+        tracing::info!(target: "plugin", "one");
+        tracing::info!("two");
+        tracing::info!(target: "plugin", "three");
+    });
+    drop(let_go);
+    drop(outlet);
+    let all: Vec<u8> = written.iter().flatten().collect();
+    let all = String::from_utf8(all).unwrap();
+    let words: Vec<_> = all.lines().filter_map(|line| line.rsplit(' ').next()).collect();
+    assert_eq!(words, ["one", "two", "three"]);
+}
