@@ -1,5 +1,6 @@
 //! Everything the gateway prints goes through here.
 
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
@@ -34,9 +35,26 @@ pub(super) fn foreign(text: &str) -> Result<()> {
     data(&shown)
 }
 
-/// Prints a JSON document, indented.
+/// Prints a JSON document, indented. On a terminal, what would play tricks on it is escaped as JSON has it: the document
+/// says the same.
 pub(super) fn json(value: &serde_json::Value) -> Result<()> {
-    data(&format!("{value:#}\n"))
+    let text = format!("{value:#}\n");
+    if io::stdout().is_terminal() { data(&harmless_json(&text)) } else { data(&text) }
+}
+
+/// The same document without hidden characters, which stand only in its strings, but for the ends of its lines.
+fn harmless_json(text: &str) -> String {
+    let mut harmless = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) && c != '\n' {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(harmless, "\\u{unit:04x}");
+            }
+        } else {
+            harmless.push(c);
+        }
+    }
+    harmless
 }
 
 /// Says something beside. Nobody is left to tell when stderr is closed.

@@ -1,6 +1,8 @@
-//! What a shell takes, and what others say.
+//! What a shell takes, what others say, and what a terminal doesn't take.
 
-use super::{LONGEST_SAID, said, word};
+use serde_json::{Value, json};
+
+use super::{LONGEST_SAID, harmless_json, said, word};
 
 #[test]
 fn words_are_quoted_where_a_shell_needs_it() {
@@ -17,4 +19,15 @@ fn what_others_say_stays_in_its_line() {
         "no\\nhint: run this\\u{1b}]0;x\\u{7}\\u{202e}"
     );
     assert_eq!(said(&"x".repeat(LONGEST_SAID + 1)).chars().count(), LONGEST_SAID + 1);
+}
+
+#[test]
+fn a_document_plays_no_tricks_on_a_terminal_and_says_the_same() {
+    let value = json!({ "a\u{9b}b": ["\u{202e}", "\u{1b}[2J\n", "tag \u{e0041}", "plain \u{e9} \u{1f600}"] });
+    let said = harmless_json(&format!("{value:#}\n"));
+    for escape in [r"a\u009bb", r"\u202e", r"\u001b[2J\n", r"\udb40\udc41", "plain \u{e9} \u{1f600}"] {
+        assert!(said.contains(escape), "{escape}: {said}");
+    }
+    assert_eq!(said.lines().count(), 8);
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap(), value);
 }

@@ -17,7 +17,7 @@ pub enum Reserved {
 }
 
 /// The headers, but for those that begin with [`FORWARDED`].
-const ALL: [(&str, Reserved); 43] = [
+const ALL: [(&str, Reserved); 45] = [
     ("connection", Reserved::Framing),
     ("expect", Reserved::Framing), // whether the body follows; the sender doesn't wait with it
     ("host", Reserved::Framing),
@@ -51,11 +51,13 @@ const ALL: [(&str, Reserved); 43] = [
     ("x-remote-addr", Reserved::Passing),
     ("x-remote-ip", Reserved::Passing),
     ("x-remote-user", Reserved::Passing),
+    ("x-envoy-original-path", Reserved::Rewriting),
     ("x-host", Reserved::Rewriting),
     ("x-http-host-override", Reserved::Rewriting),
     ("x-http-method", Reserved::Rewriting),
     ("x-http-method-override", Reserved::Rewriting),
     ("x-method-override", Reserved::Rewriting),
+    ("x-ms-original-url", Reserved::Rewriting),
     ("x-original-host", Reserved::Rewriting),
     ("x-original-uri", Reserved::Rewriting),
     ("x-original-url", Reserved::Rewriting),

@@ -21,6 +21,8 @@ fn each_header_that_frames_passes_on_or_rewrites_has_its_reason() {
         ("X-HTTP-Method-Override", Reserved::Rewriting),
         ("x_http_method_override", Reserved::Rewriting),
         ("X-Rewrite-URL", Reserved::Rewriting),
+        ("X-MS-Original-URL", Reserved::Rewriting),
+        ("x-envoy-original-path", Reserved::Rewriting),
     ] {
         assert_eq!(Reserved::of(name), Some(reserved), "{name}");
         assert!(!reserved.is_for_plugins(), "{name}");

@@ -59,8 +59,10 @@ fn segment_of(segment: &str) -> Result<(), (String, &'static str)> {
         return Err((message, "write the path that it comes to"));
     }
     if hides_something(segment) {
-        let message =
-            format!("{} hides a `.`, a `/` or a `\\`, which servers read in different ways", quoted(segment));
+        let message = format!(
+            "{} hides a `.`, a `/`, a `\\`, a `;` or a zero, which servers read in different ways",
+            quoted(segment)
+        );
         return Err((message, "grant the path before it"));
     }
     let mut rest = segment;
@@ -80,7 +82,7 @@ fn is_step(segment: &str) -> bool {
 }
 
 /// Is there an encoded `.`, `/` or `\`, also an encoded `%` before it, or bytes that are no text? Servers decode once,
-/// twice or loosely.
+/// twice or loosely. Some end a path at a zero, or a step of it at a `;`, also where these are encoded.
 fn hides_something(segment: &str) -> bool {
     let mut plain = Cow::Borrowed(segment);
     for _ in 0..3 {
@@ -90,7 +92,8 @@ fn hides_something(segment: &str) -> bool {
     }
     let plain = plain.to_ascii_lowercase();
     // What is encoded more often than that is made to hide something.
-    ["%2e", "%2f", "%5c", "\\", "%25"].iter().any(|hidden| plain.contains(hidden)) || is_no_text(&plain)
+    ["%2e", "%2f", "%5c", "%3b", "%00", "\\", "%25"].iter().any(|hidden| plain.contains(hidden))
+        || is_no_text(&plain)
 }
 
 /// Do the bytes that are encoded here spell no text? Some decoders take a `/` that is written in too many bytes.
