@@ -24,8 +24,6 @@ use crate::transport::stdio;
 use crate::transport::stdio::fds::{Restore, Stdio};
 use crate::transport::trace::{Tap, Trace, TraceError};
 
-#[cfg(unix)]
-mod descriptors;
 mod operator;
 mod reload;
 mod service;
@@ -117,8 +115,6 @@ impl App {
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
         let Options { http, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| traced(&file, config)).transpose()?;
-        #[cfg(unix)]
-        descriptors::take_all();
         let bound = match http {
             Some(address) if config.http.is_open_to_strangers(address) => {
                 return Err(StartError::Open(address));

@@ -12,6 +12,7 @@ mod code;
 mod compiler;
 mod conv;
 mod describe;
+mod descriptors;
 mod engine;
 mod error;
 mod events;
@@ -121,7 +122,8 @@ pub struct Gauges {
 }
 
 impl WasmHost {
-    /// Reserves the pool, links what plugins may use, and opens the cache.
+    /// Reserves the pool, links what plugins may use, and opens the cache. The process gets as many descriptors as the
+    /// system lets it have, because calls have shares of them.
     ///
     /// A cache that can't be used is no error: code is compiled at each start then.
     ///
@@ -129,6 +131,8 @@ impl WasmHost {
     /// The engine or its thread can't be started, or a file of authorities can't be used.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { cache, state, concurrency, inbox, outgoing } = options;
+        descriptors::take_all();
+        let open_files = descriptors::share(concurrency);
         let failed = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         let engine = engine::engine(concurrency).map_err(failed)?;
         let linker = linker::linker(&engine).map_err(failed)?;
@@ -146,7 +150,7 @@ impl WasmHost {
         let outlet = Outlet::new(outgoing)?;
         let waiting = Waiting::new(concurrency);
         let (stores, openings) = (Stores::new(state), Openings::new());
-        let shared = Shared { ticker, inbox, stores, outlet, openings, waiting };
+        let shared = Shared { ticker, inbox, stores, outlet, openings, waiting, open_files };
         let (loader, shared) = (Arc::new(loader), Arc::new(shared));
         let (generations, reading) = (Generations::default(), Lanes::new(1));
         Ok(Self { loader, shared, generations, reading, cache_problem })

@@ -56,6 +56,8 @@ pub(super) struct Shared {
     pub(super) openings: Arc<Openings>,
     /// Instances that wait for their next call.
     pub(super) waiting: Arc<Waiting<Warm>>,
+    /// How many files a call may have open.
+    pub(super) open_files: u32,
 }
 
 /// An instance in its store.
@@ -266,6 +268,7 @@ impl Sandbox {
             told: Arc::clone(&self.told),
             sender: Arc::clone(&self.sender),
             peak: Arc::clone(&code.peak),
+            open_files: self.shared.open_files,
         }
     }
 

@@ -17,6 +17,7 @@ use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use super::descriptors;
 use super::engine;
 use super::events::Changes;
 use super::grants::{GrantError, Opened};
@@ -93,6 +94,8 @@ pub(super) struct Reached {
     pub(super) sender: Arc<Sender>,
     /// The most memory that a call has had, in bytes.
     pub(super) peak: Arc<AtomicU64>,
+    /// How many files it may have open, the granted directories among them.
+    pub(super) open_files: u32,
 }
 
 /// A store with every limit set.
@@ -109,7 +112,7 @@ pub(super) fn store(
     reached: Reached,
 ) -> Result<Store<State>, StoreError> {
     let limits = &config.limits;
-    let Reached { changes, memory, told, sender, peak } = reached;
+    let Reached { changes, memory, told, sender, peak, open_files } = reached;
     let output = Output::new(config.id.clone(), limits.output.as_u64());
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
@@ -121,7 +124,7 @@ pub(super) fn store(
         table,
         budget: Budget::new(limits, peak),
         config: Arc::clone(config),
-        files: Quota::new(limits, uses.clone()),
+        files: Quota::new(limits, beside_granted(open_files, config), uses.clone()),
         homes: Homes::default(),
         uses,
         context,
@@ -147,6 +150,13 @@ pub(super) fn store(
     });
     store.set_epoch_deadline(1);
     Ok(store)
+}
+
+/// How many of a call's open files are left when the granted directories are open: a few at least, because how many of
+/// those there are is the operator's word.
+fn beside_granted(open_files: u32, config: &PluginConfig) -> u32 {
+    let granted = u32::try_from(config.allow.dirs.len()).unwrap_or(u32::MAX);
+    open_files.saturating_sub(granted).max(descriptors::LEAST)
 }
 
 /// How large headers may be.
@@ -194,7 +204,7 @@ impl State {
         self.changes = Changes::new(self.config.id.clone(), None);
         self.uses = self.uses.of_nobody();
         self.outgoing.rest();
-        self.files = Quota::new(&self.config.limits, self.uses.clone());
+        self.files = self.files.again(&self.config.limits, self.uses.clone());
     }
 
     /// Takes up another call after [`Self::rest`]: every limit begins anew, but for memory and tables, which are still
@@ -207,7 +217,7 @@ impl State {
         meter: &Arc<Meter>,
         reached: Reached,
     ) {
-        let Reached { changes, memory, told, sender, peak: _ } = reached;
+        let Reached { changes, memory, told, sender, peak: _, open_files } = reached;
         let uses = Uses::new(self.config.id.clone(), context.ledger.clone(), told);
         let limits = &self.config.limits;
         self.output.renew(limits.output.as_u64());
@@ -219,7 +229,7 @@ impl State {
             table: std::mem::take(&mut self.table),
             budget: self.budget.again(),
             config: Arc::clone(&self.config),
-            files: Quota::new(limits, uses.clone()),
+            files: Quota::new(limits, beside_granted(open_files, &self.config), uses.clone()),
             homes: std::mem::take(&mut self.homes),
             uses,
             context,

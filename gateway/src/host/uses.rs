@@ -14,7 +14,7 @@ use super::text;
 pub(super) struct Told {
     /// What it wanted and wasn't granted: it may be something else each time.
     lacked: Once<String>,
-    /// The keys of limits that it hit, however much it wanted before.
+    /// The keys of limits that it hit, or the names of those without one, however much it wanted before.
     exceeded: Once<&'static str>,
 }
 
@@ -55,14 +55,28 @@ impl Uses {
     /// Tells the operator, once, that a call hit a limit and went on. `key` is the limit's, `did` reads on after "it".
     pub(super) fn exceeded(&self, key: &'static str, did: &str) {
         let plugin = &self.plugin;
-        match self.told.exceeded.hear(key) {
-            News::Yes => {
-                tracing::warn!(%plugin, "it {did}; `{key}` in `[plugins.{plugin}.limits]` raises that");
-            }
-            News::No | News::More => {}
+        if self.held_back(key, Some(key), did) {
+            tracing::warn!(%plugin, "it {did}; `{key}` in `[plugins.{plugin}.limits]` raises that");
         }
+    }
+
+    /// The same for a limit that is the call's share of something, and has no key. `name` is the share's; `because` says
+    /// what it is a share of.
+    pub(super) fn exceeded_share(&self, name: &'static str, did: &str, because: &str) {
+        let plugin = &self.plugin;
+        if self.held_back(name, None, did) {
+            tracing::warn!(%plugin, "it {did}; {because}");
+        }
+    }
+
+    /// Notes a limit that was hit. Is that news to the operator?
+    fn held_back(&self, name: &'static str, key: Option<&'static str>, did: &str) -> bool {
         if let Some(ledger) = &self.ledger {
             ledger.note(Entry::HeldBack { key, what: text::line(did, text::SENTENCE) });
+        }
+        match self.told.exceeded.hear(name) {
+            News::Yes => true,
+            News::No | News::More => false,
         }
     }
 

@@ -56,6 +56,9 @@ enum What {
     SetTimesOpen,
     /// Begin to list a directory a hundred times, read a name of each in turn, and tell how many names each had.
     ListAtOnce,
+    /// Open a file twenty times, begin to read it as a stream, give back the file and keep the stream; and tell how many
+    /// streams there are.
+    StreamsAtOnce,
     /// Give back a granted directory, and open another in its place, which is kept.
     KeepAnother,
 }
@@ -123,6 +126,13 @@ impl Step {
             What::ListAtOnce => {
                 let folder = open(OpenFlags::DIRECTORY, reading)?;
                 list_at_once(&folder)
+            }
+            What::StreamsAtOnce => {
+                let mut streams = Vec::new();
+                for _ in 0..20 {
+                    streams.push(open(OpenFlags::empty(), reading)?.read_via_stream(0)?);
+                }
+                Ok(streams.len().to_string())
             }
             What::KeepAnother => {
                 drop(preopens::get_directories());

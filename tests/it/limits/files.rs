@@ -1,6 +1,8 @@
 //! What a call reads from files and writes to them.
 
-use moongate_tests::{Stdio, Workspace, text};
+use std::process::Command;
+
+use moongate_tests::{Http, Stdio, Usage, Workspace, text, until};
 use serde_json::json;
 
 use super::all_is_well;
@@ -127,4 +129,74 @@ fn a_file_of_exactly_as_much_as_may_be_read_is_read() {
     let written =
         stdio.call("zoo_write_file", json!({ "path": "/in/exact.txt", "text": "w".repeat(1 << 20) }));
     assert_eq!(text(&written), "written");
+}
+
+/// The gateway where the system lets it open few files: then a call may have eight open beside the granted directory.
+fn with_few_descriptors(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let plain = workspace.command(arguments);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 256; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
+    command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(workspace.path());
+    command
+}
+
+#[test]
+fn what_a_call_has_open_at_once_ends_in_every_way() {
+    let workspace = workspace();
+    let mut stdio = Stdio::greeted_by(with_few_descriptors(&workspace, &["serve", "--stdio"]), "2025-11-25");
+    let step = |what: &str, path: &str| json!([{ "what": what, "dir": "/in", "path": path }]);
+    for _ in 0..2 {
+        let many = stdio.call("zoo_many_files", json!({}));
+        let said = text(&many).to_lowercase();
+        assert!(said.starts_with("opened 8 files, then ") && said.contains("quota"), "{many}");
+        for (what, path) in [("list_at_once", "folder"), ("streams_at_once", "a.txt")] {
+            let told = stdio.call("zoo_file_steps", json!({ "steps": step(what, path) }));
+            let said = text(&told).to_lowercase();
+            assert!(said.starts_with("refused: ") && said.contains("quota"), "{what}: {told}");
+        }
+        // What was given back counts no more.
+        for (what, path) in [("read", "a.txt"), ("list", "folder")] {
+            let told = stdio.call("zoo_file_steps", json!({ "steps": step(what, path), "times": 30 }));
+            assert!(text(&told).starts_with(if what == "read" { "xxx" } else { "name-0" }), "{what}: {told}");
+        }
+        all_is_well(&mut stdio);
+    }
+    let (_, _, log) = stdio.finish();
+    let told =
+        log.lines().filter(|line| line.contains("more than 8 files and directories open at once")).count();
+    assert_eq!(told, 1, "{log}");
+
+    let explained =
+        with_few_descriptors(&workspace, &["call", "zoo_many_files", "--explain"]).output().unwrap();
+    let said = [explained.stdout, explained.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("held back by limits\n  it wanted more than 8 files"), "{said}");
+}
+
+#[test]
+fn files_of_many_calls_leave_descriptors_for_whoever_connects() {
+    const CALLS: u64 = 5;
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\n\
+         [plugins.zoo]\nsource = \"@zoo@\"\nlimits = { timeout = \"1h\" }\n\
+         allow.dirs = [{ host = \"in\", guest = \"/in\", mode = \"ro\" }]\n\
+         [plugins.time]\nsource = \"@time@\"\n",
+    );
+    workspace.write("in/a.txt", "hello");
+    let http = Http::spawn(with_few_descriptors(&workspace, &["serve"]));
+    let honest = || {
+        let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
+        assert!(time["result"]["isError"].is_null(), "{time}");
+    };
+    honest();
+    let before = Usage::of(http.pid()).descriptors;
+    let _holding = [(); CALLS as usize].map(|()| http.call_begun("zoo_many_files", json!({ "hold": true })));
+    // Each has eight, its connection and the granted directory.
+    until("all have what they get", || Usage::of(http.pid()).descriptors >= before + CALLS * 9);
+    for _ in 0..20 {
+        honest();
+    }
+    let one_more = http.call("zoo_many_files", json!({}));
+    assert!(text(&one_more).starts_with("opened 8 files, then "), "{one_more}");
 }

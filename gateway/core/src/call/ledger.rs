@@ -31,8 +31,8 @@ pub enum Entry {
     },
     /// It is granted, but a limit kept the call from it.
     HeldBack {
-        /// The limit's key in the plugin's `limits` table.
-        key: &'static str,
+        /// The limit's key in the plugin's `limits` table; none: it is a share that follows from something else.
+        key: Option<&'static str>,
         /// What happened, to stand after "it".
         what: String,
     },

@@ -60,12 +60,15 @@ fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     for (_, what) in &held {
         let _ = writeln!(said, "  it {what}");
     }
+    let keys: BTreeSet<&str> = held.iter().filter_map(|(key, _)| *key).collect();
+    if keys.is_empty() {
+        return said;
+    }
     let _ = write!(
         said,
         "to allow more, raise in gateway.toml what holds now:\n  [plugins.{}.limits]\n",
         plugin.id
     );
-    let keys: BTreeSet<&str> = held.iter().map(|(key, _)| *key).collect();
     for key in keys {
         let _ = writeln!(said, "  {key} = {}", plugin.limits.value(key).unwrap_or_default());
     }
@@ -121,7 +124,8 @@ pub(super) fn document(ledger: &Ledger, plugin: &PluginConfig) -> Value {
         Some(_) | None => json!({ "wanted": wanted, "cure": cure, "replaces": false }),
     });
     let held = entries.iter().filter_map(held_back).map(|(key, what)| {
-        json!({ "limit": format!("plugins.{}.limits.{key}", plugin.id), "value": plugin.limits.value(key), "what": what })
+        let limit = key.map(|key| format!("plugins.{}.limits.{key}", plugin.id));
+        json!({ "limit": limit, "value": key.and_then(|key| plugin.limits.value(key)), "what": what })
     });
     json!({
         "table": format!("plugins.{}.allow", plugin.id),
@@ -146,10 +150,10 @@ fn lacked(entry: &Entry) -> Option<(&String, &Option<String>)> {
     }
 }
 
-fn held_back(entry: &Entry) -> Option<(&'static str, &String)> {
+fn held_back(entry: &Entry) -> Option<(Option<&'static str>, &String)> {
     match entry {
         Entry::Used(_) | Entry::Lacked { .. } => None,
-        Entry::HeldBack { key, what } => Some((key, what)),
+        Entry::HeldBack { key, what } => Some((*key, what)),
     }
 }
 

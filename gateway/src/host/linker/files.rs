@@ -5,7 +5,8 @@
 //! all threads that files, schemas and loading need. A terminal or another device may wait likewise when it is read.
 //! So opening is our own, see [`mod@open`], and so is whatever else would open something on its way.
 //!
-//! What a call reads and writes is limited; beyond that it gets the error that a full quota of disk space is.
+//! What a call reads and writes is limited, and so is how much it has open; beyond that it gets the error that a full
+//! quota of disk space is.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
@@ -16,7 +17,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, IoError};
 
 use self::open::Wanted;
-use self::quota::Exceeded;
+use self::quota::{Exceeded, Open};
 use self::streams::{Reader, Writer};
 use crate::host::store::State;
 
@@ -93,8 +94,11 @@ async fn opened(
     wanted: Wanted,
 ) -> FsResult<Resource<Descriptor>> {
     let dir = open::directory(state, dir)?;
+    let open = state.files.open()?;
     let opened = open::open(&dir, wanted, state.files.clone()).await?;
-    Ok(state.table.push(opened)?)
+    let opened = state.table.push(opened)?;
+    state.homes.hold(opened.rep(), open);
+    Ok(opened)
 }
 
 async fn read(
@@ -158,11 +162,12 @@ fn read_via_stream(
     (file, offset): (Resource<Descriptor>, Filesize),
 ) -> Result<Answer<Resource<DynInputStream>>> {
     let state = store.data_mut();
+    let open = state.homes.held(file.rep());
     let opened = state.filesystem().read_via_stream(file, offset);
     let quota = state.files.clone();
     answer(opened.and_then(|stream| {
         let inner = state.table.delete(stream)?;
-        let counting: DynInputStream = Box::new(Reader::new(inner, quota));
+        let counting: DynInputStream = Box::new(Reader::new(inner, quota, open));
         Ok(state.table.push(counting)?)
     }))
 }
@@ -179,8 +184,9 @@ async fn write_via_stream(
     if let Err(exceeded) = state.files.write(grows) {
         return Ok(quota(exceeded));
     }
+    let open = state.homes.held(file.rep());
     let opened = state.filesystem().write_via_stream(file, offset);
-    answer(opened.and_then(|stream| counted(state, stream)))
+    answer(opened.and_then(|stream| counted(state, stream, open)))
 }
 
 fn append_via_stream(
@@ -188,13 +194,18 @@ fn append_via_stream(
     (file,): (Resource<Descriptor>,),
 ) -> Result<Answer<Resource<DynOutputStream>>> {
     let state = store.data_mut();
+    let open = state.homes.held(file.rep());
     let opened = state.filesystem().append_via_stream(file);
-    answer(opened.and_then(|stream| counted(state, stream)))
+    answer(opened.and_then(|stream| counted(state, stream, open)))
 }
 
-fn counted(state: &mut State, stream: Resource<DynOutputStream>) -> FsResult<Resource<DynOutputStream>> {
+fn counted(
+    state: &mut State,
+    stream: Resource<DynOutputStream>,
+    open: Option<Open>,
+) -> FsResult<Resource<DynOutputStream>> {
     let inner = state.table.delete(stream)?;
-    let counting: DynOutputStream = Box::new(Writer::new(inner, state.files.clone()));
+    let counting: DynOutputStream = Box::new(Writer::new(inner, state.files.clone(), open));
     Ok(state.table.push(counting)?)
 }
 

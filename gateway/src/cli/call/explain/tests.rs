@@ -26,7 +26,7 @@ fn no_key_stands_twice() {
 fn a_limit_is_told_with_its_key_and_the_value_that_holds() {
     let ledger = Ledger::default();
     for what in ["wrote more", "wrote much more"] {
-        ledger.note(Entry::HeldBack { key: "written", what: what.to_owned() });
+        ledger.note(Entry::HeldBack { key: Some("written"), what: what.to_owned() });
     }
     let plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
     let said = text(&ledger, &plugin);
@@ -65,4 +65,15 @@ fn a_directory_that_may_be_changed_takes_the_place_of_the_one_that_may_not() {
     assert!(!said.contains("add to it"), "{said}");
     let lacked = &document(&ledger, &plugin)["lacked"][0];
     assert_eq!((&lacked["cure"], &lacked["replaces"]), (&json!(line), &json!(true)));
+}
+
+#[test]
+fn a_share_without_a_key_is_told_and_nothing_is_to_be_raised() {
+    let ledger = Ledger::default();
+    ledger.note(Entry::HeldBack { key: None, what: "wanted too many files".to_owned() });
+    let plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let said = text(&ledger, &plugin);
+    assert!(said.ends_with("held back by limits\n  it wanted too many files\n"), "{said}");
+    let held = &document(&ledger, &plugin)["held_back"];
+    assert_eq!(held[0], json!({ "limit": null, "value": null, "what": "wanted too many files" }));
 }

@@ -2,8 +2,8 @@
 //! of it, with the line that would grant more.
 //!
 //! WASI's own checks refuse, and stay the ones that count. Which grant a descriptor belongs to is kept beside it, because
-//! a descriptor doesn't say; so is which ones are the granted directories themselves. Both are forgotten when it is
-//! dropped, because the next one that is opened gets its number.
+//! a descriptor doesn't say; so is which ones are the granted directories themselves, and what counts the others as
+//! open. All of it is forgotten when it is dropped, because the next one that is opened gets its number.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -18,6 +18,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     ErrorCode, HostDescriptor as _, NewTimestamp, PathFlags,
 };
 
+use super::quota::Open;
 use super::{Answer, MADE, answer, open, permissions, quota};
 use crate::host::store::State;
 use crate::host::uses::Lack;
@@ -25,18 +26,30 @@ use crate::host::uses::Lack;
 type Store<'s> = StoreContextMut<'s, State>;
 type File = Resource<Descriptor>;
 
-/// Which of the granted directories each descriptor was opened in.
+/// What is known of each descriptor: which of the granted directories it was opened in, and more.
 #[derive(Debug, Default)]
 pub(in crate::host) struct Homes {
     of: HashMap<u32, usize>,
     /// Those that are a granted directory itself, as it was handed out.
     granted: HashSet<u32>,
+    /// What counts the others as open.
+    open: HashMap<u32, Open>,
 }
 
 impl Homes {
     /// How many handles of the granted directories themselves the guest holds.
     pub(in crate::host) fn granted(&self) -> usize {
         self.granted.len()
+    }
+
+    /// Keeps what counts a descriptor as open for as long as the guest holds it.
+    pub(super) fn hold(&mut self, descriptor: u32, open: Open) {
+        self.open.insert(descriptor, open);
+    }
+
+    /// What counts a descriptor as open, for whatever keeps its file open, too; none: it is a granted directory.
+    pub(super) fn held(&self, descriptor: u32) -> Option<Open> {
+        self.open.get(&descriptor).cloned()
     }
 }
 
@@ -126,6 +139,7 @@ fn dropped(mut store: Store<'_>, descriptor: u32) -> Result<()> {
     state.homes.of.remove(&descriptor);
     state.homes.granted.remove(&descriptor);
     state.table.delete(File::new_own(descriptor))?;
+    state.homes.open.remove(&descriptor);
     Ok(())
 }
 

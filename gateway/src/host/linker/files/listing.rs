@@ -16,6 +16,7 @@ use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
 use super::open::{directory, without_holding_up};
+use super::quota::Open;
 use super::{Answer, answer, quota};
 use crate::host::store::State;
 
@@ -27,8 +28,15 @@ const ENTRY: u64 = 32;
 
 type Name = std::result::Result<DirectoryEntry, ErrorCode>;
 
+/// A listing that the guest holds.
+struct Held {
+    listing: Listing,
+    /// Goes after the directory has.
+    _open: Open,
+}
+
 /// A directory that is being read.
-pub(super) struct Listing {
+struct Listing {
     ahead: VecDeque<Name>,
     /// None: it was read to its end.
     rest: Option<Entries>,
@@ -39,9 +47,9 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
     types.resource(
         "directory-entry-stream",
-        ResourceType::host::<Listing>(),
+        ResourceType::host::<Held>(),
         |mut store: StoreContextMut<'_, State>, listing| {
-            store.data_mut().table.delete(Resource::<Listing>::new_own(listing))?;
+            store.data_mut().table.delete(Resource::<Held>::new_own(listing))?;
             Ok(())
         },
     )?;
@@ -104,20 +112,21 @@ fn named(dir: &Entries, entry: &DirEntry) -> Name {
 async fn read_directory(
     mut store: StoreContextMut<'_, State>,
     (dir,): (Resource<Descriptor>,),
-) -> Result<Answer<Resource<Listing>>> {
+) -> Result<Answer<Resource<Held>>> {
     let state = store.data_mut();
     answer(open(state, &dir).await)
 }
 
-async fn open(state: &mut State, dir: &Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+async fn open(state: &mut State, dir: &Resource<Descriptor>) -> FsResult<Resource<Held>> {
     let dir = directory(state, dir)?.dir;
+    let open = state.files.open()?;
     let listing = without_holding_up(move || Ok(Listing::new(&dir)?)).await?;
-    Ok(state.table.push(listing)?)
+    Ok(state.table.push(Held { listing, _open: open })?)
 }
 
 async fn read_directory_entry(
     mut store: StoreContextMut<'_, State>,
-    (listing,): (Resource<Listing>,),
+    (listing,): (Resource<Held>,),
 ) -> Result<Answer<Option<DirectoryEntry>>> {
     let state = store.data_mut();
     match next(state, &listing).await {
@@ -133,15 +142,15 @@ async fn read_directory_entry(
     }
 }
 
-async fn next(state: &mut State, listing: &Resource<Listing>) -> FsResult<Option<Name>> {
-    let this = state.table.get_mut(listing)?;
+async fn next(state: &mut State, listing: &Resource<Held>) -> FsResult<Option<Name>> {
+    let this = &mut state.table.get_mut(listing)?.listing;
     if this.ahead.is_empty()
         && let Some(rest) = this.rest.take()
     {
         let read = without_holding_up(move || Ok(Listing::read_on(rest))).await?;
-        *state.table.get_mut(listing)? = read;
+        state.table.get_mut(listing)?.listing = read;
     }
-    Ok(state.table.get_mut(listing)?.ahead.pop_front())
+    Ok(state.table.get_mut(listing)?.listing.ahead.pop_front())
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! How much a call reads from files and writes to them.
+//! How much a call reads from files and writes to them, and how many it has open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytesize::ByteSize;
 use moongate_core::config::Limits;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, StreamError};
 
@@ -24,6 +24,10 @@ struct Shared {
     read: Left,
     written: Left,
     turns: Arc<Semaphore>,
+    /// How many files it may have open, beside the granted directories.
+    most_open: u32,
+    /// How many more it may open.
+    open: Arc<Semaphore>,
     uses: Uses,
 }
 
@@ -33,15 +37,23 @@ struct Left {
     left: AtomicU64,
 }
 
-/// The call has read or written more than it may.
+/// A file, a directory or a listing is open, as long as this or a copy of it lives: a stream keeps its file open, however
+/// long the guest has given that back. Held beside what is open, because that is the library's.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    _permit: Arc<OwnedSemaphorePermit>,
+}
+
+/// The call has read, written or opened more than it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the call {} more than it may", match .0 { Way::Read => "read", Way::Written => "wrote" })]
+#[error("the call {} more than it may", match .0 { Way::Read => "read", Way::Written => "wrote", Way::Open => "opened" })]
 pub(super) struct Exceeded(Way);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Read,
     Written,
+    Open,
 }
 
 impl Left {
@@ -57,13 +69,35 @@ impl Left {
 }
 
 impl Quota {
-    pub(in crate::host) fn new(limits: &Limits, uses: Uses) -> Self {
+    /// `most_open`: how many files the call may have open, beside the granted directories.
+    pub(in crate::host) fn new(limits: &Limits, most_open: u32, uses: Uses) -> Self {
         Self(Arc::new(Shared {
             read: Left::new(limits.read),
             written: Left::new(limits.written),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
+            most_open,
+            open: Arc::new(Semaphore::new(most_open as usize)),
             uses,
         }))
+    }
+
+    /// As much again, for whoever comes next.
+    pub(in crate::host) fn again(&self, limits: &Limits, uses: Uses) -> Self {
+        Self::new(limits, self.0.most_open, uses)
+    }
+
+    /// Counts what is about to be opened.
+    pub(super) fn open(&self) -> Result<Open, Exceeded> {
+        let Shared { most_open, open, uses, .. } = &*self.0;
+        if let Ok(permit) = Arc::clone(open).try_acquire_owned() {
+            return Ok(Open { _permit: Arc::new(permit) });
+        }
+        uses.exceeded_share(
+            "open files",
+            &format!("wanted more than {most_open} files and directories open at once, beside those that are granted"),
+            "that is its share of the files that the system lets the gateway open",
+        );
+        Err(Exceeded(Way::Open))
     }
 
     /// How many of so many bytes may be read at once: one more than is left at least, because whether there is one
@@ -74,32 +108,30 @@ impl Quota {
 
     /// Counts what was read.
     pub(super) fn read(&self, bytes: u64) -> Result<(), Exceeded> {
-        self.count(Way::Read, bytes)
+        let Shared { read, uses, .. } = &*self.0;
+        count(read, bytes, uses, "read", "read more from files").ok_or(Exceeded(Way::Read))
     }
 
     /// Counts what is about to be written.
     pub(super) fn write(&self, bytes: u64) -> Result<(), Exceeded> {
-        self.count(Way::Written, bytes)
+        let Shared { written, uses, .. } = &*self.0;
+        count(written, bytes, uses, "written", "wrote more to files").ok_or(Exceeded(Way::Written))
     }
 
     /// Each permit is one stream's turn to read or write.
     pub(super) fn turns(&self) -> Arc<Semaphore> {
         Arc::clone(&self.0.turns)
     }
+}
 
-    fn count(&self, way: Way, bytes: u64) -> Result<(), Exceeded> {
-        let Shared { read, written, turns: _, uses } = &*self.0;
-        let (left, key, done) = match way {
-            Way::Read => (read, "read", "read more from files"),
-            Way::Written => (written, "written", "wrote more to files"),
-        };
-        if left.take(bytes) {
-            return Ok(());
-        }
-        let most = ByteSize::b(left.most).display().iec();
-        uses.exceeded(key, &format!("{done} than the {most} that a call may"));
-        Err(Exceeded(way))
+/// Takes so many bytes; if there aren't so many, the operator hears of it.
+fn count(of: &Left, bytes: u64, uses: &Uses, key: &'static str, did: &str) -> Option<()> {
+    if of.take(bytes) {
+        return Some(());
     }
+    let most = ByteSize::b(of.most).display().iec();
+    uses.exceeded(key, &format!("{did} than the {most} that a call may"));
+    None
 }
 
 impl From<Exceeded> for StreamError {

@@ -9,7 +9,7 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
 
-use super::quota::Quota;
+use super::quota::{Open, Quota};
 
 /// How much is read before anybody waits for it, in bytes: each stream of a call may hold so much.
 const AHEAD: usize = 16 << 10;
@@ -19,8 +19,10 @@ const PERMIT: usize = 64 << 10;
 
 /// Reads and counts.
 pub(super) struct Reader {
-    quota: Quota,
     state: Reading,
+    quota: Quota,
+    /// Goes after the file has.
+    _open: Option<Open>,
 }
 
 enum Reading {
@@ -32,8 +34,9 @@ enum Reading {
 }
 
 impl Reader {
-    pub(super) fn new(inner: DynInputStream, quota: Quota) -> Self {
-        Self { quota, state: Reading::Idle(inner) }
+    /// `open`: counts the file, which the stream keeps open.
+    pub(super) fn new(inner: DynInputStream, quota: Quota, open: Option<Open>) -> Self {
+        Self { state: Reading::Idle(inner), quota, _open: open }
     }
 
     /// Starts to read, unless that goes on or is over already.
@@ -135,8 +138,10 @@ impl Pollable for Reader {
 
 /// Counts and writes.
 pub(super) struct Writer {
-    quota: Quota,
     state: Writing,
+    quota: Quota,
+    /// Goes after the file has.
+    _open: Option<Open>,
 }
 
 enum Writing {
@@ -147,8 +152,9 @@ enum Writing {
 }
 
 impl Writer {
-    pub(super) fn new(inner: DynOutputStream, quota: Quota) -> Self {
-        Self { quota, state: Writing::Idle(inner) }
+    /// `open`: counts the file, which the stream keeps open.
+    pub(super) fn new(inner: DynOutputStream, quota: Quota, open: Option<Open>) -> Self {
+        Self { state: Writing::Idle(inner), quota, _open: open }
     }
 
     /// Waits for what was started.

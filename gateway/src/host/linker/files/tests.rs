@@ -70,16 +70,16 @@ impl OutputStream for AtWork {
 
 fn quota(bytes: u64) -> Quota {
     let limits = Limits { read: ByteSize::b(bytes), written: ByteSize::b(bytes), ..Limits::default() };
-    Quota::new(&limits, Uses::new(PluginId::new("guest").unwrap(), None, Arc::default()))
+    Quota::new(&limits, 2, Uses::new(PluginId::new("guest").unwrap(), None, Arc::default()))
 }
 
 #[tokio::test]
 async fn streams_of_a_call_take_turns() {
     let (at_work, quota) = (AtWork::default(), quota(1 << 20));
     let mut readers: Vec<_> =
-        (0..20).map(|_| Reader::new(Box::new(at_work.clone()), quota.clone())).collect();
+        (0..20).map(|_| Reader::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
     let mut writers: Vec<_> =
-        (0..20).map(|_| Writer::new(Box::new(at_work.clone()), quota.clone())).collect();
+        (0..20).map(|_| Writer::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
     for reader in &mut readers {
         assert!(reader.read(1000).unwrap().is_empty(), "it was only begun");
     }
@@ -109,7 +109,7 @@ fn is_exceeded<T>(result: StreamResult<T>) {
 #[tokio::test]
 async fn streams_share_what_is_left_and_tell_once_that_it_was_too_much() {
     let (at_work, quota) = (AtWork::default(), quota(150));
-    let mut readers = [0; 2].map(|_| Reader::new(Box::new(at_work.clone()), quota.clone()));
+    let mut readers = [0; 2].map(|_| Reader::new(Box::new(at_work.clone()), quota.clone(), None));
     assert_eq!(readers[0].blocking_read(1000).await.unwrap().len(), 100);
     // Of the fifty that are left one more is read, to know whether there is one.
     is_exceeded(readers[1].blocking_read(1000).await);
@@ -119,11 +119,28 @@ async fn streams_share_what_is_left_and_tell_once_that_it_was_too_much() {
     is_exceeded(readers[0].read(1));
     assert!(matches!(readers[0].read(1), Err(StreamError::Closed)));
 
-    let mut writers = [0; 2].map(|_| Writer::new(Box::new(at_work.clone()), quota.clone()));
+    let mut writers = [0; 2].map(|_| Writer::new(Box::new(at_work.clone()), quota.clone(), None));
     writers[0].write(vec![0; 100].into()).unwrap();
     is_exceeded(writers[1].write(vec![0; 51].into()));
     writers[0].ready().await;
     writers[0].blocking_write_and_flush(vec![0; 50].into()).await.unwrap();
     is_exceeded(writers[0].blocking_write_and_flush(vec![0; 1].into()).await);
     assert!(matches!(writers[0].check_write(), Err(StreamError::Closed)));
+}
+
+#[tokio::test]
+async fn a_file_counts_as_open_until_its_last_stream_is_gone() {
+    let (at_work, quota) = (AtWork::default(), quota(150));
+    let (file, _directory) = (quota.open().unwrap(), quota.open().unwrap());
+    assert!(quota.open().is_err());
+    let reader = Reader::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
+    let writer = Writer::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
+    drop(file);
+    drop(reader);
+    assert!(quota.open().is_err(), "it is being written to");
+    drop(writer);
+    let again = quota.open().unwrap();
+    assert!(quota.open().is_err());
+    drop(again);
+    quota.open().unwrap();
 }

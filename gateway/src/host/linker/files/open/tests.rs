@@ -76,7 +76,7 @@ fn what_became_a_pipe_after_the_look_is_refused_without_waiting() {
 }
 
 fn quota() -> Quota {
-    Quota::new(&Limits::default(), Uses::new(PluginId::new("guest").unwrap(), None, Arc::default()))
+    Quota::new(&Limits::default(), 8, Uses::new(PluginId::new("guest").unwrap(), None, Arc::default()))
 }
 
 fn dir(folder: &tempfile::TempDir, perms: FsPerms) -> Dir {
