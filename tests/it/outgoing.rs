@@ -154,10 +154,29 @@ fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
     ] {
         assert_eq!(moved(to), "HttpRequestDenied", "{to}");
     }
-    for to in ["mine/b", "", "//a.example/mine", "ftp://a.example/mine"] {
+    for to in ["mine/b", "", "//a.example/mine", "ftp://a.example/mine", "/\\a.example/mine", "/mine/\tb"] {
         assert_eq!(moved(to), "HttpRequestUriInvalid", "{to}");
     }
     assert_eq!(remote.seen().len(), 2);
+}
+
+#[test]
+fn where_something_is_moved_to_is_sent_as_it_was_compared() {
+    let remote = Remote::start();
+    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    for (written, sent) in [
+        ("/b?c", "/b?c"),
+        ("/a/./c/%2E%2e/b#d", "/a/b"),
+        // Each server would make a path of it, and some then a host of the path.
+        ("/.//a.example/b", "//a.example/b"),
+    ] {
+        for method in ["MOVE", "copy"] {
+            let destination = format!("Destination: {written}");
+            let asked = json!({ "url": remote.url("/a"), "method": method, "headers": [destination] });
+            assert_eq!(request(&mut stdio, asked)["refused"], Value::Null, "{written}");
+            assert_eq!(remote.last().header("destination"), Some(&*remote.url(sent)), "{written}");
+        }
+    }
 }
 
 #[test]

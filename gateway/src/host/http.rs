@@ -37,6 +37,7 @@ mod resolve;
 mod send;
 mod tally;
 mod tls;
+mod unfetched;
 
 use budget::Budget;
 use held::Held;
@@ -136,7 +137,12 @@ impl Outgoing {
     /// # Errors
     /// With all that is kept there already it is too much.
     pub(super) fn holds(&mut self, table: &mut ResourceTable, bytes: usize) -> wasmtime::Result<()> {
-        self.held.more(table, bytes)
+        self.held.more(table, bytes, self.budget.unfetched().bytes())
+    }
+
+    /// So much that followed the bodies of answers was fetched.
+    pub(super) fn fetched_trailers(&self, bytes: usize) {
+        self.budget.unfetched().fetched(bytes);
     }
 
     /// Lets go of the call that made them. None runs any more.

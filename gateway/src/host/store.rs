@@ -175,6 +175,11 @@ impl State {
         self.outgoing.holds(&mut self.table, bytes)
     }
 
+    /// So much that followed the bodies of answers was fetched.
+    pub(super) fn fetched_trailers(&self, bytes: usize) {
+        self.outgoing.fetched_trailers(bytes);
+    }
+
     /// Says what there is to say at the end of a call.
     fn finish(&mut self) {
         match self.budget.refused {

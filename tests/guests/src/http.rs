@@ -292,6 +292,50 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
     hoarded().map_or_else(|error| error, |kept| format!("{kept} kept"))
 }
 
+/// Gets answers until so many are there, and keeps of each its head before it was fetched (`heads`), or what follows its
+/// body: fetched (`trailers`), not fetched (`unfetched`), or fetched and dropped (`dropped`). How many of them there are.
+pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
+    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    let (mut heads, mut bodies, mut trailers) = (Vec::new(), Vec::new(), Vec::new());
+    let mut one_more = || -> Result<(), String> {
+        let future = begin(&asked)?;
+        if what == "heads" {
+            future.subscribe().block();
+            heads.push(future);
+            return Ok(());
+        }
+        let answer = wait(&future)?;
+        let body = answer.consume().map_err(|()| "there is no body".to_owned())?;
+        let stream = body.stream().map_err(|()| "the body can't be read".to_owned())?;
+        loop {
+            match stream.blocking_read(PIECE as u64) {
+                Ok(_) => {}
+                Err(StreamError::Closed) => break,
+                Err(StreamError::LastOperationFailed(error)) => {
+                    return Err(http_error_code(&error).map_or_else(|| error.to_debug_string(), told));
+                }
+            }
+        }
+        drop(stream);
+        if what == "unfetched" {
+            bodies.push(body);
+            return Ok(());
+        }
+        let end = IncomingBody::finish(body);
+        end.subscribe().block();
+        match end.get() {
+            Some(Ok(Ok(Some(fields)))) if what == "trailers" => trailers.push(fields),
+            Some(Ok(Ok(Some(_)))) => {}
+            other => return Err(format!("nothing follows: {other:?}")),
+        }
+        Ok(())
+    };
+    let refused = (0..count).find_map(|_| one_more().err());
+    let heads = heads.iter().filter(|head| matches!(head.get(), Some(Ok(Ok(_))))).count();
+    let kept = heads + bodies.len() + trailers.len();
+    refused.map_or_else(|| format!("{kept} kept"), |error| format!("{kept} kept, then {error}"))
+}
+
 /// Sends the headers of an answer with a request of its own; what came back.
 pub(crate) fn pass_on(from: &str, to: &str) -> Result<Answered, String> {
     let asked = Asked { url: from.to_owned(), ..Asked::default() };

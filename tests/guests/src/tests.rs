@@ -39,6 +39,7 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "http_lie",
             "http_header",
             "http_hoard",
+            "http_hoard_answers",
             "http_pass_on",
             "http_and_hang"
         ]

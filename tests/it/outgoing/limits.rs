@@ -197,3 +197,30 @@ fn many_calls_that_give_their_requests_up_leave_no_connection_behind() {
     let after = calls(20);
     assert!(after <= before + 2, "{before} descriptors became {after}");
 }
+
+#[test]
+fn what_a_call_keeps_of_answers_has_the_same_limit_fetched_or_not() {
+    let remote = Remote::start();
+    let heavy: Vec<String> = (0..60).map(|at| format!("X-{at}: {}", "x".repeat(900))).collect();
+    let heavy: Vec<&str> = heavy.iter().map(String::as_str).collect();
+    remote.put("/heavy", &heavy, "hello");
+    let limits = "[plugins.zoo.limits]\nrequests = 1000\nrequests_at_once = 1000";
+    let workspace = zoo(&format!("{}\n{limits}", all_of(&remote)));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let answer =
+        stdio.call("zoo_http_hoard_answers", json!({ "what": "trailers", "url": remote.url("/trailers") }));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert!(text(&answer).contains("its requests and answers hold more than 1 MiB"), "{answer}");
+    for (what, path, count, said) in [
+        ("heads", "/heavy", 20, "16 kept"),
+        ("unfetched", "/trailers", 100, "84 kept, then HttpResponseTrailerSectionSize(None)"),
+        // What is dropped counts no more, and an honest call has room.
+        ("heads", "/heavy", 8, "8 kept"),
+        ("trailers", "/trailers", 64, "64 kept"),
+        ("dropped", "/trailers", 300, "0 kept"),
+    ] {
+        let arguments = json!({ "what": what, "url": remote.url(path), "count": count });
+        let answer = stdio.call("zoo_http_hoard_answers", arguments);
+        assert_eq!(text(&answer), said, "{what}: {answer}");
+    }
+}

@@ -1,7 +1,7 @@
 //! A web server that plugins send requests to: in the clear or by TLS, and with ways to behave badly.
 //!
 //! What it answers is in the path: what was [put](Remote::put) there; `/hello`, `/echo` (the request as it came),
-//! `/bytes/N`, `/redirect?URL`; and `/hang`, `/stall`, `/drip` (byte by byte without end), `/flood`, `/heads` (a head
+//! `/bytes/N`, `/redirect?URL`, `/trailers` (12 KiB of headers after the body); and `/hang`, `/stall`, `/drip` (byte by byte without end), `/flood`, `/heads` (a head
 //! without end), `/announce` (announces an answer without end), `/hints` (announces it a few times), `/many-headers`,
 //! `/short`, `/cut`, `/upgrade`, `/early` (an answer before the body was read), `/leave` (closes the connection after an
 //! answer that says nothing of it), `/poison` (an answer to a request that nobody made follows), `/bare` (no head at all),
@@ -314,6 +314,13 @@ fn answer(stream: &mut BufReader<Box<dyn Stream>>, path: &str, seen: &Seen) -> i
         "/many-headers" => {
             let headers: String = (0..1_000).map(|at| format!("X-{at}: x\r\n")).collect();
             whole("200 OK", &headers, b"hello")
+        }
+        "/trailers" => {
+            let trailers: String = (0..12).map(|at| format!("X-{at}: {}\r\n", "x".repeat(900))).collect();
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let out = stream.get_mut();
+            write!(out, "{head}5\r\nhello\r\n0\r\n{trailers}\r\n")?;
+            out.flush().map(|()| true)
         }
         "/hang" | "/stall" | "/short" | "/cut" | "/upgrade" | "/flood" | "/drip" | "/heads" | "/announce"
         | "/hints" | "/poison" | "/bare" | "/folded" | "/both" | "/split" => misbehave(stream, name),

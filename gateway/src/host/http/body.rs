@@ -151,8 +151,12 @@ impl Body for Download {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.waiting = None;
+                let budget = self.ticket.budget();
+                if frame.trailers_ref().is_some_and(|trailers| !budget.unfetched().trailers(trailers)) {
+                    return self.fail(Error::HttpResponseTrailerSectionSize(None));
+                }
                 let length = frame.data_ref().map_or(0, Bytes::len);
-                match self.ticket.budget().receives(length) {
+                match budget.receives(length) {
                     Ok(()) => Poll::Ready(Some(Ok(frame))),
                     Err(error) => self.fail(error),
                 }

@@ -8,6 +8,7 @@ use bytesize::ByteSize;
 use moongate_core::config::Limits;
 use wasmtime_wasi_http::Error;
 
+use super::unfetched::Unfetched;
 use crate::host::uses::Uses;
 
 /// What is left of a call's limits.
@@ -17,6 +18,7 @@ pub(super) struct Budget {
     at_once: AtomicU32,
     sent: Bytes,
     received: Bytes,
+    unfetched: Arc<Unfetched>,
     limits: (u32, u32),
     uses: Uses,
 }
@@ -41,6 +43,7 @@ impl Budget {
             at_once: AtomicU32::new(limits.requests_at_once),
             sent: Bytes::new(limits.sent.as_u64()),
             received: Bytes::new(limits.received.as_u64()),
+            unfetched: Arc::default(),
             limits: (limits.requests, limits.requests_at_once),
             uses,
         })
@@ -110,6 +113,11 @@ impl Budget {
         }
         self.uses.exceeded("received", &format!("received more than {} in one call", self.received));
         Err(Error::HttpResponseBodySize(Some(self.received.limit)))
+    }
+
+    /// What came of the call's answers and wasn't fetched.
+    pub(super) fn unfetched(&self) -> &Arc<Unfetched> {
+        &self.unfetched
     }
 }
 

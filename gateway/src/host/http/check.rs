@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use http::header::Entry;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 use moongate_core::config::{Credential, Grants, HttpGrant, HttpOrigin, NoTarget, Target, is_public};
 use url::{Host, Position, Url};
 use wasmtime_wasi_http::Error;
@@ -83,17 +84,19 @@ pub(super) fn check<'g>(
     Ok(Permit { target, origin, asked, grants: covering })
 }
 
-/// Compares where a request wants something copied or moved to (RFC 4918, 10.3): that is changed as well.
+/// Compares where a request wants something copied or moved to (RFC 4918, 10.3): that is changed as well. What is sent
+/// is what was compared, and whole: a path that is said alone could be read as a host.
 pub(super) fn check_destination(
     grants: &Grants,
     permit: &Permit<'_>,
-    headers: &HeaderMap,
+    headers: &mut HeaderMap,
 ) -> Result<(), Refusal> {
     let method = permit.target.method();
     if !["COPY", "MOVE"].contains(&method) {
         return Ok(());
     }
-    for value in headers.get_all("destination") {
+    let Entry::Occupied(mut destinations) = headers.entry("destination") else { return Ok(()) };
+    for value in destinations.iter_mut() {
         let invalid = || Refusal::Never(Error::HttpRequestUriInvalid);
         // Whether `//a` is a path or a host depends on who reads it.
         let written = value.to_str().ok().filter(|written| !written.starts_with("//")).ok_or_else(invalid)?;
@@ -103,6 +106,9 @@ pub(super) fn check_destination(
         if !grants.http.iter().any(|grant| grant.covers(&to)) {
             return Err(Refusal::Lacks(Lack { wanted: to.to_string(), cure: Some(grants.cure(&to)) }));
         }
+        let url = Url::parse(&whole).map_err(|_| invalid())?;
+        let compared = format!("{}{}", to.origin(), &url[Position::BeforePath..Position::AfterQuery]);
+        *value = HeaderValue::try_from(compared).map_err(|_| invalid())?;
     }
     Ok(())
 }

@@ -64,6 +64,7 @@ pub(super) fn of_tls(error: &rustls::Error) -> Error {
 pub(super) fn code(error: &Error) -> ErrorCode {
     match error {
         Error::HttpResponseBodySize(size) => ErrorCode::HttpResponseBodySize(*size),
+        Error::HttpResponseTrailerSectionSize(size) => ErrorCode::HttpResponseTrailerSectionSize(*size),
         Error::HttpResponseIncomplete => ErrorCode::HttpResponseIncomplete,
         Error::ConnectionReadTimeout => ErrorCode::ConnectionReadTimeout,
         Error::ConnectionTerminated => ErrorCode::ConnectionTerminated,

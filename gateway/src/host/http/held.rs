@@ -1,6 +1,7 @@
 //! What a call's requests and answers hold in the host's memory, all together, while nothing of them is on its way.
 //!
-//! Each has limits of its own; but a call may have a thousand of them. What they take is added up as it comes, and what
+//! Each has limits of its own; but a call may have a thousand of them. What came and wasn't fetched yet is counted where
+//! it comes ([`super::unfetched`]), and is part of the sum. What the others take is added up as it comes, and what
 //! has gone again is only noticed when the sum seems too much: then everything that is there is counted anew. So nothing
 //! has to be given back, and nothing can be given back twice.
 
@@ -14,7 +15,7 @@ use wasmtime_wasi_http::p2::types::{HostIncomingResponse, HostOutgoingRequest, H
 use super::{CHUNK, FIELDS};
 
 /// The most that they may hold, in bytes.
-const MOST: usize = 1 << 20;
+pub(super) const MOST: usize = 1 << 20;
 
 /// What each of them takes beside what it holds, and each header beside its name and value: about that.
 const EACH: usize = 128;
@@ -35,16 +36,17 @@ pub(super) struct Held {
 struct TooMuch;
 
 impl Held {
-    /// Adds what something more will hold.
+    /// Adds what something more will hold, where so much wasn't fetched yet.
     ///
     /// # Errors
     /// It is too much, with all that there is.
-    pub(super) fn more(&mut self, table: &mut ResourceTable, bytes: usize) -> Result<()> {
+    pub(super) fn more(&mut self, table: &mut ResourceTable, bytes: usize, unfetched: usize) -> Result<()> {
+        let room = MOST.saturating_sub(unfetched);
         self.seems = self.seems.saturating_add(bytes).saturating_add(EACH);
-        if self.seems > MOST {
+        if self.seems > room {
             self.seems = counted(table).saturating_add(bytes).saturating_add(EACH);
         }
-        if self.seems > MOST { Err(TooMuch.into()) } else { Ok(()) }
+        if self.seems > room { Err(TooMuch.into()) } else { Ok(()) }
     }
 }
 

@@ -8,9 +8,9 @@ use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi_http::p2::HeaderResult;
 use wasmtime_wasi_http::p2::bindings::http::types::{
-    ErrorCode, FutureIncomingResponse, HeaderError, HostFields, HostFutureIncomingResponse,
-    HostOutgoingRequest, HostOutgoingResponse, IncomingResponse, IoError, Method, OutgoingBody,
-    OutgoingRequest, OutgoingResponse,
+    ErrorCode, FutureIncomingResponse, FutureTrailers, HeaderError, HostFields, HostFutureIncomingResponse,
+    HostFutureTrailers, HostOutgoingRequest, HostOutgoingResponse, IncomingResponse, IoError, Method,
+    OutgoingBody, OutgoingRequest, OutgoingResponse,
 };
 use wasmtime_wasi_http::{Error, FieldMap, WasiHttpCtxView, WasiHttpView, p2};
 
@@ -26,6 +26,7 @@ const AUTHORITY: usize = 300;
 type Done = (std::result::Result<(), ()>,);
 type Changed<T> = (std::result::Result<T, HeaderError>,);
 type Got = Option<std::result::Result<std::result::Result<Resource<IncomingResponse>, ErrorCode>, ()>>;
+type GotTrailers = Option<std::result::Result<std::result::Result<Option<Fields>, ErrorCode>, ()>>;
 type Fields = Resource<FieldMap>;
 
 /// Links it, with an `http-error-code` that also knows what answers break off with: the bindings know only what they
@@ -49,6 +50,7 @@ pub(in crate::host) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     types.func_wrap("[method]outgoing-request.body", request_body)?;
     types.func_wrap("[method]outgoing-response.body", response_body)?;
     types.func_wrap("[method]future-incoming-response.get", get)?;
+    types.func_wrap("[method]future-trailers.get", get_trailers)?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -181,6 +183,20 @@ fn get(
     let got = HostFutureIncomingResponse::get(&mut state.http(), future)?;
     if let Some(Ok(Ok(answer))) = &got {
         let size = held::headers(&state.table.get(answer)?.headers);
+        state.holds(size)?;
+    }
+    Ok((got,))
+}
+
+fn get_trailers(
+    mut store: StoreContextMut<'_, State>,
+    (future,): (Resource<FutureTrailers>,),
+) -> Result<(GotTrailers,)> {
+    let state = store.data_mut();
+    let got = HostFutureTrailers::get(&mut state.http(), future)?;
+    if let Some(Ok(Ok(Some(trailers)))) = &got {
+        let size = held::headers(state.table.get(trailers)?);
+        state.fetched_trailers(size);
         state.holds(size)?;
     }
     Ok((got,))

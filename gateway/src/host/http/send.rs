@@ -61,17 +61,17 @@ impl Sender {
         uses: &Uses,
     ) -> Result<Response<WasiBody>, Error> {
         let grants = &self.config.allow;
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
         let permit = check(grants, &self.outlet.own, head.method.as_str(), &head.uri);
         let permit = permit.map_err(|refusal| refusal.told(uses))?;
-        check_destination(grants, &permit, &head.headers).map_err(|refusal| refusal.told(uses))?;
+        check_destination(grants, &permit, &mut head.headers).map_err(|refusal| refusal.told(uses))?;
         let times = Times::new(options, self.config.limits.request_timeout);
         let upload = Upload::new(body, Arc::clone(ticket.budget()));
         let uploaded = upload.progress();
         let request = self.request(&permit, head.headers, upload)?;
         let is_known = binds(request.headers());
         let exchanged = self.exchange(&permit, request, times, ticket.budget(), uses).await;
-        let (answer, connection, sent) = exchanged.map_err(|error| {
+        let (mut answer, connection, sent) = exchanged.map_err(|error| {
             let most = self.config.limits.sent.as_u64();
             if uploaded.was_too_much() { Error::HttpRequestBodySize(Some(most)) } else { error }
         })?;
@@ -79,6 +79,8 @@ impl Sender {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Error::HttpUpgradeFailed);
         }
+        let head = ticket.budget().unfetched().head(answer.headers());
+        answer.extensions_mut().insert(head.ok_or(Error::HttpResponseHeaderSectionSize(None))?);
         // Some servers remember who has shown on a connection that it is they: nobody else gets that one.
         let pool = (!is_known && !binds(answer.headers())).then_some(pool);
         let source = Source { connection, origin, pool, sent };

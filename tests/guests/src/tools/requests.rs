@@ -60,6 +60,13 @@ impl Requests {
         http::hoard(what, count.unwrap_or(900))
     }
 
+    /// Gets answers and keeps the heads or what follows the bodies, fetched or not: by default 900. For what a call may
+    /// hold in the host's memory.
+    #[tool]
+    fn http_hoard_answers(&self, what: &str, url: &str, count: Option<u32>) -> String {
+        http::hoard_answers(what, url, count.unwrap_or(900))
+    }
+
     /// Sends the headers of an answer with another request. For headers that only the gateway sets.
     #[tool]
     fn http_pass_on(&self, from: &str, to: &str) -> Result<Json<http::Answered>, ToolError> {
