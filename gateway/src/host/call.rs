@@ -23,7 +23,7 @@ use super::code::{Code, Lease};
 use super::engine::Ticker;
 use super::events::{Changes, Inbox};
 use super::exports::Exports;
-use super::grants::{GrantError, Openings, Unopened};
+use super::grants::{GrantError, Openings};
 use super::http::{Outlet, Sender};
 use super::imports::stores::Memory;
 use super::meter::{Meter, Metered};
@@ -317,12 +317,13 @@ impl Sandbox {
     fn no_store(&self, error: &StoreError) -> CallError {
         tracing::error!(plugin = %self.config.id, "{error}");
         CallError::Internal(match error {
-            StoreError::Grant(GrantError { guest, host: _, why: Unopened::Failed(_) }) => {
+            StoreError::Grant(GrantError::Failed { guest, .. }) => {
                 format!("the granted directory `{guest}` can't be opened")
             }
-            StoreError::Grant(GrantError { guest, host: _, why: Unopened::Silent }) => {
+            StoreError::Grant(GrantError::Silent { guest, .. }) => {
                 format!("the granted directory `{guest}` doesn't answer")
             }
+            StoreError::Grant(error @ GrantError::Unbegun) => error.to_string(),
             StoreError::Engine(_) => "there is no room for an instance".to_owned(),
         })
     }

@@ -93,7 +93,8 @@ pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     let function = asked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let said = said.map_err(|error| match error {
         Unanswered::Store(StoreError::Grant(error)) => {
-            LoadError::Grant { reason: error.to_string(), hint: error.why.hint(), guest: error.guest }
+            let guest = error.guest().map(str::to_owned);
+            LoadError::Grant { reason: error.to_string(), hint: error.hint(), guest }
         }
         Unanswered::Store(StoreError::Engine(error)) => LoadError::Internal(format!("{error:#}")),
         Unanswered::Call(error) => LoadError::Describe { function, error },

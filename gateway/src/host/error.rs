@@ -180,8 +180,8 @@ pub enum LoadError {
     /// A granted directory can't be opened.
     #[error("{reason}")]
     Grant {
-        /// Its path inside the sandbox.
-        guest: String,
+        /// Its path inside the sandbox, where it is known.
+        guest: Option<String>,
         /// Which, and why.
         reason: String,
         /// What to do about it.

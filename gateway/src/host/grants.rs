@@ -30,36 +30,39 @@ const AT_ONCE: usize = 4;
 
 /// A granted directory can't be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("the granted directory `{}` {why}", host.display())]
-pub(super) struct GrantError {
-    pub(super) host: PathBuf,
-    pub(super) guest: String,
-    pub(super) why: Unopened,
-}
-
-/// Why it can't.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Unopened {
-    #[error("can't be opened: {0}")]
-    Failed(String),
-    #[error("doesn't answer")]
-    Silent,
+pub(super) enum GrantError {
+    #[error("the granted directory `{}` can't be opened: {reason}", host.display())]
+    Failed { host: PathBuf, guest: String, reason: String },
+    #[error("the granted directory `{}` doesn't answer", host.display())]
+    Silent { host: PathBuf, guest: String },
+    /// No thread has come to any of them, so it isn't known which.
+    #[error("no granted directory was opened in time")]
+    Unbegun,
 }
 
 impl GrantError {
-    fn of(dir: &DirGrant, why: Unopened) -> Self {
-        Self { host: dir.host.clone(), guest: dir.guest.clone(), why }
+    fn failed(dir: &DirGrant, reason: String) -> Self {
+        Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason }
     }
-}
 
-impl Unopened {
+    /// Which one it is, as the guest names it.
+    pub(super) fn guest(&self) -> Option<&str> {
+        match self {
+            Self::Failed { guest, .. } | Self::Silent { guest, .. } => Some(guest),
+            Self::Unbegun => None,
+        }
+    }
+
     /// What to do about it.
     pub(super) fn hint(&self) -> &'static str {
         match self {
-            Self::Failed(_) => {
+            Self::Failed { .. } => {
                 "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`"
             }
-            Self::Silent => "see whether its file system answers",
+            Self::Silent { .. } => "see whether its file system answers",
+            Self::Unbegun => {
+                "see whether their file systems answer, and whether the machine has too much to do"
+            }
         }
     }
 }
@@ -82,8 +85,8 @@ impl Paths for System {
 pub(super) struct Openings {
     paths: Arc<dyn Paths>,
     lanes: Lanes,
-    /// What was begun last for each plugin, as long as it goes on.
-    last: Mutex<HashMap<PluginId, Weak<Opening>>>,
+    /// What goes on for each plugin, in the order in which it was begun.
+    begun: Mutex<HashMap<PluginId, Vec<Weak<Opening>>>>,
 }
 
 /// Directories that are being opened.
@@ -109,7 +112,7 @@ impl Openings {
     }
 
     pub(super) fn through(paths: Arc<dyn Paths>) -> Arc<Self> {
-        Arc::new(Self { paths, lanes: Lanes::new(AT_ONCE), last: Mutex::default() })
+        Arc::new(Self { paths, lanes: Lanes::new(AT_ONCE), begun: Mutex::default() })
     }
 
     /// Opens what the table grants. Waits for as long as that takes.
@@ -123,15 +126,27 @@ impl Openings {
         opened.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             // Only the end of the gateway takes away a thread that hasn't begun.
-            Err(_) => Err(GrantError::of(first, Unopened::Failed("the gateway stops".to_owned()))),
+            Err(_) => Err(GrantError::failed(first, "the gateway stops".to_owned())),
         })
     }
 
-    /// That a directory of this table didn't answer in time; none: it grants none.
+    /// That a directory of this table didn't answer in time; none: it grants none. The one that the plugin has waited
+    /// for longest hangs: where all its turns are taken, a call waits for the same one without having come to it. A
+    /// directory that the table doesn't grant any more may only be the reason where no other is.
     pub(super) fn silent(&self, config: &PluginConfig) -> Option<GrantError> {
-        let opening = self.last().get(&config.id).and_then(Weak::upgrade);
-        let stuck = opening.as_ref().and_then(|opening| opening.now());
-        Some(GrantError::of(stuck.or(config.allow.dirs.first())?, Unopened::Silent))
+        let granted = &config.allow.dirs;
+        if granted.is_empty() {
+            return None;
+        }
+        let begun: Vec<_> =
+            self.begun().get(&config.id).into_iter().flatten().filter_map(Weak::upgrade).collect();
+        let waited_for = || begun.iter().filter_map(|opening| opening.now());
+        let is_granted = |dir: &&DirGrant| granted.iter().any(|its| its.host == dir.host);
+        let stuck = waited_for().find(is_granted).or_else(|| waited_for().next());
+        Some(stuck.map_or(GrantError::Unbegun, |dir| GrantError::Silent {
+            host: dir.host.clone(),
+            guest: dir.guest.clone(),
+        }))
     }
 
     fn run(&self, config: Arc<PluginConfig>) -> Result<Opened, GrantError> {
@@ -139,24 +154,23 @@ impl Openings {
         self.note(&opening);
         let mut opened = Opened::default();
         for dir in &opening.config.allow.dirs {
-            opened.add(dir, &*self.paths).map_err(|reason| GrantError::of(dir, Unopened::Failed(reason)))?;
+            opened.add(dir, &*self.paths).map_err(|reason| GrantError::failed(dir, reason))?;
             opening.at.fetch_add(1, Ordering::Relaxed);
         }
         Ok(opened)
     }
 
     fn note(&self, opening: &Arc<Opening>) {
-        let mut last = self.last();
-        if let Some(before) = last.get_mut(&opening.config.id) {
-            *before = Arc::downgrade(opening);
-        } else {
-            last.retain(|_, opening| opening.strong_count() > 0);
-            last.insert(opening.config.id.clone(), Arc::downgrade(opening));
-        }
+        let mut begun = self.begun();
+        begun.retain(|_, openings| {
+            openings.retain(|opening| opening.strong_count() > 0);
+            !openings.is_empty()
+        });
+        begun.entry(opening.config.id.clone()).or_default().push(Arc::downgrade(opening));
     }
 
-    fn last(&self) -> MutexGuard<'_, HashMap<PluginId, Weak<Opening>>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn begun(&self) -> MutexGuard<'_, HashMap<PluginId, Vec<Weak<Opening>>>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

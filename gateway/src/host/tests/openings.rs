@@ -14,10 +14,10 @@ use moongate_core::names::{PluginId, Principal, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load, load_file};
-use crate::host::grants::{Openings, Paths};
+use crate::host::grants::{GrantError, Openings, Paths};
 use crate::host::{WasmHost, WasmPlugin};
 
-/// A call that can only end by its time has so much of it.
+/// So much time a call has that can only end by it.
 const SOON: Duration = Duration::from_millis(50);
 
 /// A disk of which some directories don't answer.
@@ -47,14 +47,23 @@ impl Disk {
     fn waiting(&self) -> usize {
         self.dead.lock().unwrap().waiting
     }
+
+    /// Until so many threads wait.
+    async fn until_waiting(&self, threads: usize) {
+        while self.waiting() < threads {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 impl Paths for Disk {
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let mut dead = self.dead.lock().unwrap();
-        dead.waiting += 1;
-        dead = self.changed.wait_while(dead, |dead| dead.directories.contains(path)).unwrap();
-        dead.waiting -= 1;
+        if dead.directories.contains(path) {
+            dead.waiting += 1;
+            dead = self.changed.wait_while(dead, |dead| dead.directories.contains(path)).unwrap();
+            dead.waiting -= 1;
+        }
         drop(dead);
         fs::canonicalize(path)
     }
@@ -136,8 +145,14 @@ async fn a_directory_that_never_answers_ends_its_own_calls_and_takes_few_threads
     bench.disk.kill(&bench.path("dead"));
     // One thread runs everything here: did it wait for the directory, nothing would come to an end.
     for _ in 0..3 {
-        let calls = (0..4).map(|_| call(&stuck));
-        for ended in futures_util::future::join_all(calls).await {
+        let calls = futures_util::future::join_all((0..4).map(|_| call(&stuck)));
+        tokio::time::pause(); // no time passes until the directory is waited for
+        let (all, ()) = tokio::join!(calls, async {
+            bench.disk.until_waiting(4).await;
+            tokio::time::advance(2 * SOON).await; // timers are a millisecond late
+        });
+        tokio::time::resume();
+        for ended in all {
             assert_eq!(ended.unwrap_err(), silent("/dead"), "another directory is named, or nothing");
         }
         assert_eq!(call(&well).await, Ok(()));
@@ -157,6 +172,37 @@ async fn a_directory_that_never_answers_ends_its_own_calls_and_takes_few_threads
 }
 
 #[tokio::test]
+async fn the_directory_that_hangs_is_named_whoever_waits_for_it_and_none_where_it_is_not_known() {
+    let bench = Bench::new();
+    let patient = |config: &mut PluginConfig| config.limits.timeout = Duration::from_secs(600);
+    let plugin = bench.load("stuck", &["well", "dead"], patient).await;
+    let openings = &bench.host.shared.openings;
+    let silent = |table: &PluginConfig| openings.silent(table).unwrap();
+    assert!(matches!(silent(plugin.table()), GrantError::Unbegun), "no thread has come to any");
+    bench.disk.kill(&bench.path("dead"));
+    let is_named = |error: &GrantError, guest: &str| error.guest() == Some(guest);
+    tokio::select! {
+        biased;
+        ended = call(&plugin) => panic!("{ended:?}"),
+        () = bench.disk.until_waiting(1) => {}
+    }
+    // Another has just begun, and waits for its first directory.
+    bench.disk.kill(&bench.path("well"));
+    tokio::select! {
+        biased;
+        ended = call(&plugin) => panic!("{ended:?}"),
+        () = bench.disk.until_waiting(2) => {}
+    }
+    assert!(is_named(&silent(plugin.table()), "/dead"));
+    // A table that doesn't grant that one any more has nothing to say of it, as long as another hangs.
+    let mut table = (**plugin.table()).clone();
+    table.allow.dirs.pop();
+    assert!(is_named(&silent(&table), "/well"));
+    table.allow.dirs.clear();
+    assert!(openings.silent(&table).is_none());
+}
+
+#[tokio::test]
 async fn a_call_that_is_cancelled_while_its_directory_does_not_answer_ends_at_once() {
     let bench = Bench::new();
     let stuck =
@@ -167,9 +213,7 @@ async fn a_call_that_is_cancelled_while_its_directory_does_not_answer_ends_at_on
     let name = ToolName::new("run").unwrap();
     let call = stuck.call_tool(context, &name, "{}");
     let (ended, ()) = tokio::join!(call, async {
-        while bench.disk.waiting() == 0 {
-            tokio::task::yield_now().await;
-        }
+        bench.disk.until_waiting(1).await;
         cancel.cancel();
     });
     assert_eq!(ended.unwrap_err(), CallError::Cancelled);
@@ -185,8 +229,11 @@ async fn an_instance_that_waits_goes_on_waiting_while_its_directory_does_not_ans
     assert_eq!(call(&plugin).await, Ok(()));
     assert_eq!(bench.host.gauges().idle, 1);
     bench.disk.kill(&bench.path("dead"));
-    let ended = tokio::time::timeout(SOON, call(&plugin)).await;
-    assert!(ended.is_err(), "{ended:?}");
+    tokio::select! {
+        biased;
+        ended = call(&plugin) => panic!("{ended:?}"),
+        () = bench.disk.until_waiting(1) => {}
+    }
     assert_eq!(bench.host.gauges().idle, 1, "it went with the call");
     bench.disk.revive();
     assert_eq!(call(&plugin).await, Ok(()));

@@ -68,7 +68,7 @@ impl Code for WasmPlugin {
 fn failure(table: &PluginConfig, error: &LoadError) -> Failure {
     let message = format!("plugin `{}` can't be loaded: {error}", table.id);
     let mut place = &table.source_place;
-    if let LoadError::Grant { guest, .. } = error
+    if let LoadError::Grant { guest: Some(guest), .. } = error
         && let Some(dir) = table.allow.dirs.iter().find(|dir| dir.guest == *guest)
     {
         place = &dir.place;
