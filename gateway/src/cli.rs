@@ -177,7 +177,19 @@ impl Cli {
             | Verb::Schema(_)
             | Verb::Completions(_) => true,
         };
-        let is_bare = matches!(&self.verb, Verb::Inspect(inspect) if inspect.is_bare());
+        let is_bare = match &self.verb {
+            Verb::Inspect(inspect) => inspect.is_bare(),
+            Verb::Call(call) => call.is_bare(),
+            Verb::Serve(_)
+            | Verb::Check(_)
+            | Verb::List(_)
+            | Verb::Reload(_)
+            | Verb::Health(_)
+            | Verb::New(_)
+            | Verb::Client(_)
+            | Verb::Schema(_)
+            | Verb::Completions(_) => false,
+        };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, 0) if is_bare => Verbosity::Ungranted,

@@ -55,7 +55,7 @@ impl Verbosity {
     fn filter(self) -> &'static str {
         match self {
             Self::Quiet => "error",
-            Self::Ungranted => "warn,moongate::host::uses=error,notify=error,wasmtime_wasi_http=error",
+            Self::Ungranted => "warn,moongate::grants=error,notify=error,wasmtime_wasi_http=error",
             Self::Low => "warn,notify=error,wasmtime_wasi_http=error",
             Self::Normal => DEFAULT,
             Self::Verbose => {
@@ -149,4 +149,4 @@ fn filter(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

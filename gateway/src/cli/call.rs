@@ -74,6 +74,11 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
 }
 
 impl Call {
+    /// Is it about a file alone, which nothing is granted to?
+    pub(super) fn is_bare(&self) -> bool {
+        self.plugin.is_some()
+    }
+
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
         if let Some(url) = &self.url {
             return self.elsewhere(url).await;

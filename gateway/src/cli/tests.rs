@@ -37,6 +37,8 @@ fn serving_is_told_of_in_the_log_and_looking_is_not() {
     assert_eq!(read("moongate check").verbosity(), Verbosity::Low);
     assert_eq!(read("moongate inspect fetch").verbosity(), Verbosity::Low);
     assert_eq!(read("moongate inspect ./fetch.wasm").verbosity(), Verbosity::Ungranted);
+    assert_eq!(read("moongate call a_tool").verbosity(), Verbosity::Low);
+    assert_eq!(read("moongate call --plugin ./fetch.wasm fetch").verbosity(), Verbosity::Ungranted);
     assert_eq!(read("moongate check -v").verbosity(), Verbosity::Verbose);
     assert_eq!(read("moongate -vv serve").verbosity(), Verbosity::Debugging);
     assert_eq!(read("moongate serve -q").verbosity(), Verbosity::Quiet);

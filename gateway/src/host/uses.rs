@@ -9,6 +9,10 @@ use moongate_core::names::PluginId;
 use super::once::{News, Once};
 use super::text;
 
+/// What is logged of grants that a plugin lacks: a target of its own, because for a plugin without a table that is no
+/// news, but its limits are.
+const GRANTS: &str = "moongate::grants";
+
 /// What the operator was told of a plugin under one table: each thing once.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -90,15 +94,20 @@ impl Uses {
         let plugin = &self.plugin;
         match (self.told.lacked.hear(wanted.clone()), &cure) {
             (News::Yes, Some(cure)) => tracing::warn!(
+                target: GRANTS,
                 %plugin,
                 "it wanted {wanted}, which isn't granted; `{cure}` in `[plugins.{plugin}.allow]` grants it"
             ),
             (News::Yes, None) if is_curable => tracing::warn!(
+                target: GRANTS,
                 %plugin,
                 "it wanted {wanted}, which isn't granted; the line that grants it is too long to be shown"
             ),
-            (News::Yes, None) => tracing::warn!(%plugin, "it wanted {wanted}, which can't be granted"),
+            (News::Yes, None) => {
+                tracing::warn!(target: GRANTS, %plugin, "it wanted {wanted}, which can't be granted");
+            }
             (News::More, _) => tracing::warn!(
+                target: GRANTS,
                 %plugin,
                 "it wants more that isn't granted, which isn't logged any more; `moongate call --explain` shows what a \
                  call lacks"

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 
 use tracing_subscriber::fmt::MakeWriter as _;
 
@@ -27,6 +28,34 @@ fn every_verbosity_has_a_filter_that_reads() {
     for verbosity in [Quiet, Ungranted, Low, Normal, Verbose, Debugging] {
         assert!(EnvFilter::try_new(verbosity.filter()).is_ok(), "{verbosity:?}");
     }
+}
+
+/// Keeps what is written.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is logged of something at this verbosity.
+pub(crate) fn said(verbosity: Verbosity, of: impl FnOnce()) -> String {
+    let builder = || -> SubscriberBuilder<DefaultFields, Format> { tracing_subscriber::fmt() };
+    // Where there is only one, what the first thread that comes to a line says of it holds for all.
+    let _another = tracing::Dispatch::new(builder().with_writer(io::sink).finish());
+    let lines = Lines::default();
+    let to = lines.clone();
+    let builder = builder().with_env_filter(EnvFilter::new(verbosity.filter()));
+    let subscriber = builder.with_writer(move || to.clone()).with_ansi(false).finish();
+    tracing::subscriber::with_default(subscriber, of);
+    String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
 }
 
 #[test]

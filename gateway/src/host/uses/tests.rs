@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::host::tests::Warnings;
+use crate::telemetry::Verbosity;
+use crate::telemetry::tests::said;
 
 #[test]
 fn who_wants_a_thousand_things_hides_no_limit_and_it_is_told_that_there_are_more() {
@@ -44,4 +46,22 @@ fn a_cure_is_told_whole_or_not_at_all() {
     assert!(warnings[0].contains("`dirs = [") && warnings[0].contains("grants it"), "{warnings:?}");
     let long = |line: &String| line.contains("isn't granted") && line.contains("too long to be shown");
     assert!(warnings.len() == 3 && warnings[1..].iter().all(long), "{warnings:?}");
+}
+
+#[test]
+fn of_a_plugin_that_nothing_is_granted_to_its_limits_are_told_and_what_it_lacks_is_not() {
+    let tell = || {
+        let uses = Uses::new(PluginId::new("greedy").unwrap(), None, Arc::default());
+        for at in 0..100 {
+            let cure = (at > 0).then(|| format!("env = [\"V{at}\"]"));
+            uses.lacked(Lack { wanted: format!("the variable V{at}"), cure });
+        }
+        uses.exceeded("memory", "was refused more memory");
+    };
+    let (low, ungranted) = (said(Verbosity::Low, tell), said(Verbosity::Ungranted, tell));
+    assert!(low.contains("which can't be granted") && low.contains("it wants more"), "{low}");
+    assert!(!ungranted.contains("granted"), "{ungranted}");
+    for said in [low, ungranted] {
+        assert!(said.contains("`memory` in `[plugins.greedy.limits]` raises that"), "{said}");
+    }
 }
