@@ -218,7 +218,7 @@ impl Supervisor {
         let Options { watched, purpose, environment, system, own, look } = options;
         let inbox: Arc<Inbox> = Arc::default();
         let (cache, concurrency) = (config.cache.clone(), config.concurrency);
-        let (state, state_problem) = state(&config, purpose);
+        let (state, state_problem) = state(&config, purpose).await;
         let inboxed = Some(Arc::clone(&inbox));
         // Another process may listen where the file says, such as `serve` beside `serve --stdio`.
         let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
@@ -370,13 +370,13 @@ impl Supervisor {
 
 /// Where state is kept, and why it couldn't be. Whoever only looks makes none; a plugin that describes itself finds
 /// nothing kept then.
-fn state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateProblem>) {
+async fn state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateProblem>) {
     let Some(dir) = &config.state else { return (None, None) };
     let keeps = config.plugins.iter().any(|table| table.allow.state != StateGrant::Refused);
     match purpose {
         Purpose::Calls => (Some(dir.clone()), None),
         Purpose::Looking if !keeps => (None, None),
-        Purpose::Looking => match look_for_state(dir) {
+        Purpose::Looking => match look_for_state(dir).await {
             StateFound::Some => (Some(dir.clone()), None),
             StateFound::None => (None, None),
             StateFound::Problem(problem) => (None, Some(problem)),

@@ -24,6 +24,7 @@ use self::database::FILE;
 use self::disk::{Disk, Shelf};
 use self::memory::Memory;
 use super::folder;
+use super::lane::Lane;
 
 /// The longest key, in bytes.
 pub(super) const KEY: usize = 1 << 10;
@@ -54,9 +55,17 @@ pub enum StateFound {
     Problem(StateProblem),
 }
 
-/// Looks for state in a directory, and whether it could be made there.
-#[must_use]
-pub fn look_for_state(dir: &Path) -> StateFound {
+/// Looks for state in a directory, and whether it could be made there. The directory may lie where nobody answers, so
+/// that is done where it may wait.
+pub async fn look_for_state(dir: &Path) -> StateFound {
+    let dir = dir.to_owned();
+    Lane::new(1).run(move || look(&dir)).await.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => StateFound::None, // only the end of the process takes away a thread that hasn't begun
+    })
+}
+
+fn look(dir: &Path) -> StateFound {
     if std::fs::symlink_metadata(dir.join(FILE)).is_ok() {
         return StateFound::Some;
     }
