@@ -14,7 +14,7 @@ source = "@zoo@"
 [plugins.zoo.allow]
 dirs = [{ host = "in", guest = "/in", mode = "rw" }]
 [plugins.zoo.limits]
-timeout = "3s"
+timeout = "120s"
 cpu_time = "500ms"
 memory = "64MiB"
 handles = 200
@@ -45,7 +45,6 @@ const ENDED: &[(&str, &[&str])] = &[
     ("poll_without_end", &["plugins.zoo.limits.cpu_time"]),
     ("poll_crowds", &["plugins.zoo.limits.cpu_time"]),
     ("poll_nothing", &["crashed"]),
-    ("wait_for_the_end_of_time", &["plugins.zoo.limits.timeout"]),
     ("exit_in_the_middle", &["exited with code 0"]),
     ("insecure_flood", &["crashed"]),
     ("many_files", &["plugins.zoo.limits.handles"]),
@@ -78,6 +77,10 @@ fn what_makes_no_sense_ends_one_call() {
         }
         assert_eq!(text(&stdio.call("zoo_echo", json!({ "text": "next" }))), "next", "{tool}");
     }
+    let hasty = Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"300ms\"\n");
+    let mut stdio = Stdio::greeted(&hasty, "2025-11-25");
+    let (failed, said) = outcome(&stdio.call("zoo_wait_for_the_end_of_time", json!({})));
+    assert!(failed && said.contains("plugins.zoo.limits.timeout"), "{said}");
 }
 
 #[test]

@@ -154,6 +154,8 @@ async fn a_name_that_leads_to_addresses_that_are_not_public_is_refused() {
     }
 }
 
+// Elsewhere a machine has only one address of its own, unless somebody gave it more.
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked() {
     let server = Server::start("127.0.0.1:0", 1).await;
