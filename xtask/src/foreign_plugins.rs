@@ -25,6 +25,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Folders of a plugin that hold nothing a component is made of.
 const NO_SOURCES: [&str; 5] = ["target", "node_modules", "__pycache__", ".venv", "tests"];
 
+/// The file beside a built component that holds its fingerprint.
+const MARK: &str = "fingerprint";
+
 /// A language, and with it the tools that build and test.
 #[derive(Debug, Clone, Copy)]
 enum Language {
@@ -73,9 +76,46 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
     Ok(total)
 }
 
-/// Whether the tests of the gateway find all of them.
-pub(crate) fn are_built(project: &Project) -> bool {
-    PLUGINS.iter().all(|(name, _)| project.dist().join(format!("{name}.wasm")).is_file())
+/// Whether the tests of the gateway find all of them, built of what is there now.
+pub(crate) fn are_built(project: &Project) -> Result<bool> {
+    for (name, _) in PLUGINS {
+        let mark = fs::read_to_string(kept(project, name).join(MARK)).unwrap_or_default();
+        let built = fs::read(kept(project, name).join(format!("{name}.wasm")));
+        let placed = fs::read(project.dist().join(format!("{name}.wasm")));
+        let is_same = matches!((built, placed), (Ok(built), Ok(placed)) if built == placed);
+        if !is_same || !is_of(&mark, &sources(project, name)?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Where what was built is kept.
+fn kept(project: &Project, name: &str) -> PathBuf {
+    project.target().join("foreign-plugins").join(name)
+}
+
+/// Whether a component with this mark was made of these sources.
+fn is_of(mark: &str, sources: &str) -> bool {
+    mark.split(' ').next() == Some(sources)
+}
+
+/// A name for all that a component is made of but the tools: its sources and lockfile, which says the tools' versions,
+/// and the contract.
+fn sources(project: &Project, name: &str) -> Result<String> {
+    let mut files = Vec::new();
+    for folder in [project.root().join("plugins").join(name), project.root().join("wit")] {
+        gather(&folder, &mut files)?;
+    }
+    files.sort();
+    let mut parts = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(project.root()).unwrap_or(&file).to_string_lossy().into_owned();
+        parts.push(name.into_bytes());
+        parts.push(fs::read(&file).with_context(|| format!("`{}` can't be read", file.display()))?);
+    }
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    Ok(format!("{:016x}", install::hash(&parts)))
 }
 
 impl Plugin {
@@ -89,14 +129,14 @@ impl Plugin {
             }
         };
         let source = project.root().join(folder);
-        let kept = project.target().join("foreign-plugins").join(name);
+        let kept = kept(project, name);
         Ok(tools.map(|tools| Self { language, name, source, tools, kept }))
     }
 
     /// Builds the component where anything changed, and puts it in place.
     fn build(&self, project: &Project) -> Result<()> {
         let built = self.kept.join(format!("{}.wasm", self.name));
-        let mark = self.kept.join("fingerprint");
+        let mark = self.kept.join(MARK);
         let fingerprint = self.fingerprint(project)?;
         let same = fs::read_to_string(&mark).is_ok_and(|old| old == fingerprint);
         if !(same && built.is_file()) {
@@ -170,22 +210,10 @@ impl Plugin {
         Ok(tally)
     }
 
-    /// A name for all that the component is made of: its sources and lockfile, the contract, and where the tools are,
-    /// which says their version.
+    /// A name for all that the component is made of: its sources, and after a space where the tools are.
     fn fingerprint(&self, project: &Project) -> Result<String> {
-        let mut files = Vec::new();
-        for folder in [&self.source, &project.root().join("wit")] {
-            gather(folder, &mut files)?;
-        }
-        files.sort();
-        let mut parts = vec![self.tools.to_string_lossy().into_owned().into_bytes()];
-        for file in files {
-            let name = file.strip_prefix(project.root()).unwrap_or(&file).to_string_lossy().into_owned();
-            parts.push(name.into_bytes());
-            parts.push(fs::read(&file).with_context(|| format!("`{}` can't be read", file.display()))?);
-        }
-        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-        Ok(format!("{:016x}", install::hash(&parts)))
+        let tools = self.tools.to_string_lossy();
+        Ok(format!("{} {:016x}", sources(project, self.name)?, install::hash(&[tools.as_bytes()])))
     }
 }
 

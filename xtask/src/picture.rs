@@ -4,8 +4,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, ExitCode, Stdio};
+use std::io::{self, BufRead as _, BufReader};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -26,6 +29,9 @@ const COLUMNS: usize = 96;
 /// Of one character, and of a line, in the picture's own units.
 const WIDTH: f32 = 8.4;
 const HEIGHT: usize = 20;
+
+/// How long the gateway may take until it has said all: without a cache, it compiles first.
+const START: Duration = Duration::from_secs(120);
 
 /// Around the text; above it the window's title.
 const MARGIN: usize = 20;
@@ -85,23 +91,42 @@ fn name(command: &mut Command, name: &str) {
 #[cfg(not(unix))]
 fn name(_: &mut Command, _: &str) {}
 
+/// A process that ends with what it is for.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        drop(self.0.kill()); // it has nothing to put in order
+        drop(self.0.wait());
+    }
+}
+
 /// The first words of a gateway that serves, at another port than the usual one, which may be taken.
 fn banner(mut command: Command) -> Result<Vec<u8>> {
     command.args(["--http", "0"]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().context("the gateway can't be started")?;
+    let mut child = Ended(command.spawn().context("the gateway can't be started")?);
+    let stderr = child.0.stderr.take().context("its stderr is piped")?;
+    let (said, heard) = mpsc::channel();
+    // Whoever gives up ends the process, and with it this thread.
+    thread::spawn(move || {
+        let _ = BufReader::new(stderr).lines().try_for_each(|line| said.send(line));
+    });
+    first_words(|left| heard.recv_timeout(left).ok()).map(String::into_bytes)
+}
+
+/// The lines up to the one that says what to try.
+fn first_words(mut next: impl FnMut(Duration) -> Option<io::Result<String>>) -> Result<String> {
+    let until = Instant::now() + START;
     let mut text = String::new();
-    for line in BufReader::new(child.stderr.take().context("its stderr is piped")?).lines() {
-        let line = line?;
-        let is_last = line.starts_with("try ");
+    while let Some(line) = next(until.saturating_duration_since(Instant::now())) {
+        let line = line.context("what the gateway says can't be read")?;
         let line = if line.starts_with("endpoint ") { "endpoint  http://127.0.0.1:8931/mcp" } else { &line };
         let _ = writeln!(text, "{line}");
-        if is_last {
-            break;
+        if line.starts_with("try ") {
+            return Ok(text);
         }
     }
-    child.kill()?;
-    child.wait()?;
-    Ok(text.into_bytes())
+    bail!("the gateway doesn't say what to try; it said:\n{text}")
 }
 
 /// The whole file: each line of the terminal is a line of it.

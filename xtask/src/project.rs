@@ -38,6 +38,12 @@ impl Project {
         Ok(Self { root, target })
     }
 
+    /// A checkout of a test, with a target folder of its own.
+    #[cfg(test)]
+    pub(crate) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned(), target: root.join("target") }
+    }
+
     /// The workspace's root.
     pub(crate) fn root(&self) -> &Path {
         &self.root

@@ -93,7 +93,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 /// languages are skipped where these couldn't be built.
 pub(crate) fn workspace(project: &Project) -> Result<Tally> {
     let tests = project.cargo(&["test", "--workspace", "--no-fail-fast"]);
-    if foreign_plugins::are_built(project) {
+    if foreign_plugins::are_built(project)? {
         return tally(tests, LIMIT);
     }
     let mut tally = tally(tests.args(["--", "--skip", "other_languages::"]), LIMIT)?;

@@ -1,6 +1,6 @@
-//! Lines that are too long, and characters that XML keeps for itself.
+//! Lines that are too long, characters that XML keeps for itself, and a gateway that doesn't say what it should.
 
-use super::{COLUMNS, picture};
+use super::{COLUMNS, first_words, picture};
 
 #[test]
 fn a_long_line_is_broken_and_marked() {
@@ -17,4 +17,16 @@ fn a_long_line_is_broken_and_marked() {
 fn what_is_printed_stays_text() {
     let svg = picture(&[("moongate check", "a <b> & c\n".to_owned())]);
     assert!(svg.contains(">a &lt;b&gt; &amp; c</text>"), "{svg}");
+}
+
+#[test]
+fn a_gateway_that_says_nothing_to_try_is_an_error_with_what_it_said() {
+    let heard = |lines: &[&str]| {
+        let mut lines = lines.iter().map(|line| Ok((*line).to_owned())).collect::<Vec<_>>().into_iter();
+        first_words(|_| lines.next())
+    };
+    let said = heard(&["moongate", "endpoint  http://127.0.0.1:9/mcp", "try  this", "more"]).unwrap();
+    assert_eq!(said, "moongate\nendpoint  http://127.0.0.1:8931/mcp\ntry  this\n");
+    let error = heard(&["error: no"]).unwrap_err().to_string();
+    assert!(error.ends_with("it said:\nerror: no\n"), "{error}");
 }
