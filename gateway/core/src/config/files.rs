@@ -39,6 +39,9 @@ impl Reading<'_> {
             } else {
                 "download the component and name its path; pin it with `sha256`"
             };
+            if text.text.contains(['@', '?']) {
+                self.plain_secrets.push(text.place.clone()); // passwords and keys stand in addresses, too
+            }
             self.note(problem.at(text.place.clone()).hint(hint));
             return None;
         }

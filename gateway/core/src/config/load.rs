@@ -161,7 +161,9 @@ fn syntax(errors: &[toml::de::Error], text: &str) -> Vec<Problem> {
 fn syntax_cure(message: &str) -> &'static str {
     // It goes on with the quotes that it would have expected.
     if message.contains("string values must be quoted") {
-        "put it in quotes"
+        "put it in quotes, `\"` or `'`; only `true`, `false`, numbers and times stand without"
+    } else if message.contains("escape") || message.contains("unicode") {
+        "write a backslash as `\\\\`, or the whole text between `'`, where it stands for itself"
     } else if message.contains("basic string") || message.contains("literal string") {
         "close the text with the same quote on the same line; a `\"` or `\\` inside it is written `\\\"` or `\\\\`"
     } else if message.contains("table") && !message.contains("inline table") {

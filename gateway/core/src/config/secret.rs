@@ -74,9 +74,17 @@ impl Reading<'_> {
     }
 
     /// The value of the variable that `name` names.
-    pub(super) fn variable(&self, name: &Text) -> Result<String, Box<Problem>> {
+    pub(super) fn variable(&mut self, name: &Text) -> Result<String, Box<Problem>> {
         let shown = quoted(&name.text);
         if !is_variable_name(&name.text) {
+            // What stands behind a `=` is the value that the operator meant to hand over.
+            let shown = match name.text.split_once('=') {
+                Some((name, _)) => quoted(&format!("{name}=…")),
+                None => shown,
+            };
+            if name.text.contains('=') {
+                self.plain_secrets.push(name.place.clone());
+            }
             let problem = Problem::error(format!("{shown} can't be the name of an environment variable"));
             return Err(Box::new(problem.hint("give the name alone, without `$`: letters, digits and `_`")));
         }

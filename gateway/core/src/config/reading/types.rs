@@ -24,6 +24,9 @@ impl Reading<'_> {
         if matches!(kind, Kind::Named(Kind::Table(_))) && value.path.ends_with(".headers") {
             self.plain_secrets.push(value.place.clone()); // whatever it is, secrets are sent in headers
         }
+        if matches!((kind, value.inner), (Kind::Settings, DeValue::String(_))) {
+            self.plain_secrets.push(value.place.clone()); // settings are often secrets
+        }
         let hint = hint.unwrap_or_else(|| cure(value, kind));
         self.note(problem.at(value.place.clone()).hint(hint));
     }
