@@ -2,7 +2,7 @@
 //! overwritten without a word.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::thread;
 
@@ -227,13 +227,20 @@ fn state_that_cannot_be_used_is_an_error_for_those_who_keep_some_and_for_nobody_
 
 #[test]
 fn a_folder_where_nothing_can_be_made_is_said_to_be_so_and_memory_takes_no_ones_place() {
-    // Not even root can make anything there.
     let workspace = Workspace::new(&LASTING.replace("\"state\"", "\"/proc/moongate/state\""));
+    let check = workspace.run(&["check"]);
+    assert_eq!(check.status.code(), Some(78), "{check:?}");
+    assert!(String::from_utf8_lossy(&check.stderr).contains("no files can be kept in `/proc`"), "{check:?}");
+
+    // Not even root can make anything below a file, and the link shows only when it is followed.
+    let workspace = Workspace::new(&LASTING.replace("\"state\"", "\"later/state\""));
+    symlink("gateway.toml", workspace.path().join("later")).unwrap();
     let mut stdio = greeted(&workspace);
     assert!(call(&mut stdio, "keeper_set", json!({ "key": "a", "value": "b" })).contains("log says why"));
     assert!(call(&mut stdio, "keeper_get", json!({ "key": "a" })).contains("log says why"));
     let (_, _, log) = stdio.finish();
-    assert!(log.contains("`/proc/moongate/state` can't be used"), "{log}");
+    assert!(log.contains("later/state` can't be used"), "{log}");
+    assert!(log.contains("something else than a directory stands on the way"), "{log}");
 
     let workspace = Workspace::new(LASTING);
     fs::create_dir(workspace.path().join("state")).unwrap();

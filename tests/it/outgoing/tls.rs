@@ -125,7 +125,8 @@ fn an_explanation_names_the_grant_as_it_was_written_and_the_origin_of_credential
     let used = [format!("credentials for {}", remote.origin()), format!("http {}", remote.origin())];
     assert_eq!(grants["used"], json!(used), "{grants}");
     let grants = explained("https://example.com/a/path".to_owned());
-    let lacked = json!([{ "wanted": "GET https://example.com", "cure": "http = [\"https://example.com\"]" }]);
+    let cure = "http = [\"https://example.com\"]";
+    let lacked = json!([{ "wanted": "GET https://example.com", "cure": cure, "replaces": false }]);
     assert_eq!(grants["lacked"], lacked, "{grants}");
 }
 
