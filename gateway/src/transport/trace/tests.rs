@@ -1,3 +1,5 @@
+//! What is recorded of messages, and in which order.
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -1,3 +1,5 @@
+//! Secrets in every form that a message can hold them.
+
 use moongate_core::config::Secret;
 use serde_json::{Value, json};
 
