@@ -48,6 +48,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         ("instances", wat(&many("", 65)), &["65", "64"]),
         ("memories", wat(&many("(memory 1)", 5)), &["5", "4"]),
         ("tables", wat(&many("(table 1 funcref)", 33)), &["33", "32"]),
+        ("globals", wat(&many(&"(global i32 (i32.const 0))".repeat(700_000), 1)), &["10485760"]),
         ("name", long_name(), &["broken", "import name `____"]),
         ("bomb", nested(20_000), &["compiling", "of memory"]),
     ]
