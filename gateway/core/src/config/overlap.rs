@@ -1,9 +1,10 @@
 //! Grants never reach the gateway itself.
 //!
-//! A granted directory may not hold, be or lie inside what the gateway lives by: its configuration, the components,
-//! the cache of compiled code, the plugins' state, the files of secrets and the processes in `/proc`. Configuration,
-//! state, secrets and processes may not even be read; components and the cache may, but not changed. Nor may a directory lie inside another that a plugin
-//! can change: it could put a symbolic link in its place, and the next sandbox would open whatever that points at.
+//! A granted directory may not hold, be or lie inside what the gateway lives by: its own program, its configuration,
+//! the components, the cache of compiled code, the plugins' state, the files of secrets, the trace and the processes in
+//! `/proc`. Configuration, state, secrets, trace and processes may not even be read; program, components and cache may,
+//! but not changed. Nor may a directory lie inside another that a plugin can change: it could put a symbolic link in its
+//! place, and the next sandbox would open whatever that points at.
 //!
 //! Paths are compared as they are found on the disk, symbolic links followed; so are their places on their file
 //! systems, which mounts show under several paths, and the directories on the way, and a file that has several names
