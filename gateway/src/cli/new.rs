@@ -53,7 +53,7 @@ impl New {
         };
         let sdk = match Sdk::find(self.sdk.as_deref()) {
             Ok(sdk) => sdk,
-            Err(error) => return usage(&error.to_string(), error.hint()),
+            Err(error) => return usage(&error.to_string(), sdk::HINT),
         };
         let shown = self.folder.display();
         if fs::symlink_metadata(&self.folder).is_ok() && !is_empty(&self.folder) {

@@ -23,17 +23,15 @@ pub(super) enum SdkError {
     #[error("there is no `moongate-sdk` in `{0}`")]
     NotThere(String),
     /// Nobody said where it is.
-    #[error("the sources that this gateway was built from are gone, so it isn't known where the SDK is")]
+    #[error(
+        "the sources that this gateway was built from aren't here, or aren't yours, so it isn't known where the SDK is"
+    )]
     Gone,
 }
 
-impl SdkError {
-    /// What to do about it.
-    #[expect(clippy::unused_self, reason = "one cure for all, said where the errors are")]
-    pub(super) fn hint(&self) -> &'static str {
-        "`--sdk` names a folder with Moongate's sources, or the address of their Git repository"
-    }
-}
+/// What to do where it wasn't found.
+pub(super) const HINT: &str =
+    "`--sdk` names a folder with Moongate's sources, or the address of their Git repository";
 
 impl Sdk {
     /// The SDK at the named place, or else beside the sources of this gateway.
