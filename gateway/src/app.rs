@@ -67,6 +67,9 @@ pub enum StartError {
     /// Others can reach the address, and nobody is asked for a token.
     #[error("others can reach {0}, and nobody is asked for a token")]
     Open(SocketAddr),
+    /// Callers can't show a token that this process doesn't know either.
+    #[error("tokens under `[http.auth]` can't be read")]
+    Tokens,
     /// There is no Wasm host, or not all plugins that there should be.
     #[error(transparent)]
     Plugins(#[from] supervisor::StartError),
@@ -84,7 +87,7 @@ impl StartError {
             Self::Bind(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
             Self::Open(_) => Some("listen on 127.0.0.1, or give tokens under `[http.auth]`".to_owned()),
-            Self::Plugins(_) => None,
+            Self::Plugins(_) | Self::Tokens => None,
             Self::Sealing(_) => Some("give one as `sealing_key` in `[gateway]`".to_owned()),
         }
     }
@@ -119,6 +122,7 @@ impl App {
             Some(address) if config.http.is_open_to_strangers(address) => {
                 return Err(StartError::Open(address));
             }
+            Some(_) if config.http.unread_tokens > 0 => return Err(StartError::Tokens),
             Some(address) => Some(Bound::new(address).await?),
             None => None,
         };
@@ -127,10 +131,14 @@ impl App {
             Some(address) => Some(Operator::start(address).await?),
             None => None,
         };
-        let plugins = match trace.clone() {
-            Some(trace) => plugins.shown_to(move |loaded| trace.look_at(loaded)),
-            None => plugins,
-        };
+        let (recorded, serves_http) = (trace.clone(), address.is_some());
+        let plugins = plugins.shown_to(move |loaded| {
+            let loaded = if serves_http { loaded.for_http() } else { loaded };
+            match &recorded {
+                Some(trace) => trace.look_at(loaded),
+                None => loaded,
+            }
+        });
         let own = [address, operator.as_ref().map(Operator::address)].into_iter().flatten();
         let supervisor = Arc::new(Supervisor::start(config.clone(), plugins.listening_at(own)).await?);
         let metrics = Metrics::new(supervisor.catalog());
@@ -217,7 +225,7 @@ fn server(
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
-            cache_scope: if http.tokens.is_empty() { CacheScope::Public } else { CacheScope::Private },
+            cache_scope: if http.asks_for_tokens() { CacheScope::Private } else { CacheScope::Public },
             page_size: config.page_size,
             sealing_key: match &config.sealing_key {
                 Some(secret) => SealingKey::shared(secret.expose()),

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::thread;
 
-use moongate_tests::{EventStream, Http, Reply, Workspace, hello, request, stateless, text};
+use moongate_tests::{EventStream, Http, Reply, Stdio, Workspace, hello, request, stateless, text};
 use serde_json::{Value, json};
 
 /// Two tokens, and plugins that answer, notify and ask.
@@ -280,5 +280,37 @@ fn what_one_token_carries_another_cannot_use() {
         again["params"]["requestState"] = asked["requestState"].clone();
         let response = client.post(tool, &again).messages().pop().expect("an answer");
         assert_eq!(response["error"]["code"], code, "{}: {response}", client.name);
+    }
+}
+
+#[test]
+fn who_starts_a_gateway_needs_no_token_of_those_who_call_it_over_http() {
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:8931\"\n[http.auth]\ntokens = [\n  { name = \"ci\", token = { env = \"CI_TOKEN\" } },\n  { name = \"ann\", token = { file = \"ann\" } },\n]\n[plugins.time]\nsource = \"@time@\"\n",
+    );
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert!(text(&stdio.call("time_get_current_time", json!({ "timezone": "UTC" }))).contains("UTC"));
+    let called = workspace.run(&["call", "time_get_current_time", "timezone=UTC"]);
+    assert_eq!((called.status.code(), called.stderr), (Some(0), Vec::new()));
+    let over_stdio =
+        workspace.command(&["client", "cursor"]).env("CI_TOKEN", "an-unguessable-token").output().unwrap();
+    assert!(!String::from_utf8(over_stdio.stderr).unwrap().contains("CI_TOKEN"));
+    let over_http = workspace.run(&["client", "cursor", "--http"]);
+    assert!(String::from_utf8(over_http.stdout).unwrap().contains("MOONGATE_TOKEN"));
+    // Over HTTP nobody is served without them, not even at another address, and both are named.
+    let listening: [&[&str]; 4] = [
+        &["check"],
+        &["serve"],
+        &["serve", "--http", "127.0.0.1:0"],
+        &["serve", "--stdio", "--http", "127.0.0.1:0"],
+    ];
+    for words in listening {
+        let refused = workspace.run(words);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(78), "{words:?}: {said}");
+        assert!(
+            said.contains("`CI_TOKEN` isn't set") && said.contains("secret file `ann`"),
+            "{words:?}: {said}"
+        );
     }
 }

@@ -103,8 +103,11 @@ pub struct Config {
 pub struct HttpConfig {
     /// The address to listen on. One that isn't loopback needs `tokens`.
     pub listen: SocketAddr,
-    /// Who may call; empty: everybody who reaches the address.
+    /// Who may call; empty: everybody who reaches the address, if there are no `unread_tokens`.
     pub tokens: Vec<Token>,
+    /// How many tokens the file names whose variable or file isn't there: nobody may serve HTTP then, see
+    /// [`Loaded::for_http`].
+    pub unread_tokens: usize,
     /// Host names that a request may be addressed to, beside loopback names and the listening address; lower case,
     /// without a port.
     pub allowed_hosts: Vec<String>,
@@ -125,12 +128,18 @@ pub struct HttpConfig {
 }
 
 impl HttpConfig {
+    /// Must callers show a token?
+    #[must_use]
+    pub fn asks_for_tokens(&self) -> bool {
+        !self.tokens.is_empty() || self.unread_tokens > 0
+    }
+
     /// Would strangers be served? Yes where the address isn't loopback and nobody is asked for a token.
     ///
     /// The file is refused then; ask again where another address is given on the command line.
     #[must_use]
     pub fn is_open_to_strangers(&self, listen: SocketAddr) -> bool {
-        !listen.ip().to_canonical().is_loopback() && self.tokens.is_empty()
+        !listen.ip().to_canonical().is_loopback() && !self.asks_for_tokens()
     }
 }
 
@@ -141,6 +150,8 @@ pub struct Token {
     pub name: Arc<str>,
     /// The token itself.
     pub token: Secret,
+    /// The variable that it was read from; none: a file.
+    pub variable: Option<Arc<str>>,
 }
 
 /// One plugin's table.

@@ -35,7 +35,7 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let loaded = configuration::read(common.config.as_deref());
+        let loaded = configuration::read(common.config.as_deref()).for_http();
         let resolved =
             if self.print_resolved { config::resolved(&loaded, &ProcessEnvironment) } else { None };
         let Loaded { source, config, mut problems, .. } = loaded;

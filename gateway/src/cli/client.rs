@@ -120,10 +120,15 @@ impl Client {
             return Err(Exit::Usage);
         }
         if self.http {
-            let token = if gateway.http.tokens.is_empty() { Token::None } else { Token::Needed };
+            let token = if gateway.http.asks_for_tokens() { Token::Needed } else { Token::None };
             return Ok(Ok(Over::Http { url: reached(listen), token }));
         }
-        Ok(own(&source.path, environment.names()))
+        // Whoever starts the gateway needs no token to call it.
+        let is_token = |name: &String| {
+            gateway.http.tokens.iter().any(|token| token.variable.as_deref() == Some(&**name))
+        };
+        let variables = environment.names().into_iter().filter(|name| !is_token(name)).collect();
+        Ok(own(&source.path, variables))
     }
 }
 

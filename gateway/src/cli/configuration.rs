@@ -44,7 +44,7 @@ fn missing(usual: &[PathBuf]) -> Loaded {
         .hint("name one with `--config`, or with the variable MOONGATE_CONFIG");
     let source = Source { path: PathBuf::from(NAME), text: String::new() };
     let files = usual.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
-    Loaded { source, config: None, problems: vec![problem], files }
+    Loaded { source, config: None, problems: vec![problem], of_http: Vec::new(), files }
 }
 
 /// Reads the configuration and loads the plugins, says what is wrong, and gives what can be used: nothing, if the

@@ -66,7 +66,9 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 impl Serve {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
         let since = SystemTime::now();
-        let Loaded { source, config, mut problems, files } = configuration::read(common.config.as_deref());
+        let loaded = configuration::read(common.config.as_deref());
+        let loaded = if self.serves_http() { loaded.for_http() } else { loaded };
+        let Loaded { source, config, mut problems, files, .. } = loaded;
         let Some(config) = config else {
             print::problems(&problems, &source);
             return Ok(Exit::Configuration);
@@ -106,14 +108,15 @@ impl Serve {
         Ok(Exit::Success)
     }
 
+    /// Does it take the port for MCP?
+    fn serves_http(&self) -> bool {
+        self.http.is_some() || !self.stdio
+    }
+
     /// Where to listen; or what two listeners would share. A process that only serves stdio takes no port unless it is
     /// asked to: many of them run on one configuration.
     fn addresses(&self, config: &Config) -> Result<Addresses, SocketAddr> {
-        let http = match self.http {
-            Some(address) => Some(address.unwrap_or(config.http.listen)),
-            None if self.stdio => None,
-            None => Some(config.http.listen),
-        };
+        let http = self.serves_http().then(|| self.http.flatten().unwrap_or(config.http.listen));
         let admin = match (self.admin, config.admin) {
             (Some(Some(listen)), _) => Some(AdminConfig { listen }),
             (Some(None), configured) => Some(configured.unwrap_or_default()),
@@ -199,7 +202,9 @@ fn refused(error: &StartError, mut problems: Vec<Problem>, source: &Source) -> E
             problems.push((**problem).clone());
             Exit::Configuration
         }
-        StartError::Open(_) | StartError::Admin(AdminError::Open(_)) => Exit::Configuration,
+        StartError::Open(_) | StartError::Tokens | StartError::Admin(AdminError::Open(_)) => {
+            Exit::Configuration
+        }
         StartError::Trace(
             TraceError::Io { .. }
             | TraceError::NoFile(_)

@@ -59,13 +59,13 @@ impl InForce {
     /// Refuses what would let a plugin reach what the gateway lives by until it is restarted, or what a plugin may have
     /// written. Looks at directories; blocks meanwhile.
     fn check(&self, loaded: config::Loaded) -> config::Loaded {
-        let config::Loaded { source, config, mut problems, files } = loaded;
+        let config::Loaded { source, config, mut problems, of_http, files } = loaded;
         // What a restart would move elsewhere is still in use, and no plugin may reach it.
         let endangered = config.as_ref().map(|new| self.started.endangered_by(new)).unwrap_or_default();
         let foreign = overlap::of_configuration(&self.started.file, &self.tables);
         let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
         problems.extend(endangered.into_iter().chain(foreign));
-        config::Loaded { source, config, problems, files }
+        config::Loaded { source, config, problems, of_http, files }
     }
 }
 
@@ -106,6 +106,7 @@ async fn read(reader: &Arc<dyn Reader>, lane: &Lane, beside: &InForce) -> config
         source: Source { path: PathBuf::new(), text: String::new() },
         config: None,
         problems: vec![Problem::error(why)],
+        of_http: Vec::new(),
         files: BTreeSet::new(),
     }
 }

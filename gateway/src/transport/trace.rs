@@ -190,14 +190,14 @@ impl Trace {
     /// reach the trace.
     #[must_use]
     pub fn look_at(&self, loaded: Loaded) -> Loaded {
-        let Loaded { source, config, mut problems, files } = loaded;
+        let Loaded { source, config, mut problems, of_http, files } = loaded;
         let problem = config.as_ref().and_then(|config| {
             self.hide(&config.secrets);
             overlap::of_trace(self.path(), &config.plugins)
         });
         let config = config.filter(|_| problem.is_none());
         problems.extend(problem);
-        Loaded { source, config, problems, files }
+        Loaded { source, config, problems, of_http, files }
     }
 
     /// Waits until everything so far is written, but not for ever.

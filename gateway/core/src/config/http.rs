@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -34,6 +35,7 @@ impl Default for HttpConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8931)),
             tokens: Vec::new(),
+            unread_tokens: 0,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_body: ByteSize::mib(4),
@@ -55,9 +57,11 @@ impl Reading<'_> {
         let listen = written.as_ref().and_then(|text| self.address(text, Listener::Http));
         let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
         let reach = if is_local { Reach::Machine } else { Reach::Others };
+        let tokens = self.table(&table, "auth").map(|auth| self.tokens(&auth, reach)).unwrap_or_default();
         let http = HttpConfig {
             listen: listen.unwrap_or(usual.listen),
-            tokens: self.table(&table, "auth").map(|auth| self.tokens(&auth, reach)).unwrap_or_default(),
+            unread_tokens: self.of_http.len(),
+            tokens,
             allowed_hosts: self.checked(&table, "allowed_hosts", host),
             allowed_origins: self.checked(&table, "allowed_origins", origin),
             max_body: self.size(&table, "max_body", usual.max_body),
@@ -142,7 +146,14 @@ impl Reading<'_> {
         for table in self.tables(auth, "tokens") {
             let name = self.text(&table, "name").filter(|name| self.is_principal(name));
             let value = table.get("token");
-            let token = value.as_ref().and_then(|value| self.secret(value));
+            let token = match value.as_ref().map(|value| self.secret_for_some(value)) {
+                Some(Ok(token)) => token,
+                Some(Err(problem)) => {
+                    self.of_http.push(*problem);
+                    None
+                }
+                None => None,
+            };
             if let Some(name) = &name {
                 if let Some(first) = names.get(&name.text) {
                     let message = format!("two tokens are named {}", quoted(&name.text));
@@ -159,9 +170,10 @@ impl Reading<'_> {
                 let problem = problem.related(first.clone(), "the same here");
                 self.note(problem.hint("make a token for each: `openssl rand -hex 32` prints one"));
             }
-            secrets.push((token.clone(), value.place));
+            secrets.push((token.clone(), value.place.clone()));
             if let Some(name) = name {
-                tokens.push(Token { name: name.text.into(), token });
+                let variable = value.inner.get("env").and_then(|name| name.get_ref().as_str()).map(Arc::from);
+                tokens.push(Token { name: name.text.into(), token, variable });
             }
         }
         tokens

@@ -36,9 +36,30 @@ pub struct Loaded {
     pub config: Option<Config>,
     /// All that is wrong, in the order of the file.
     pub problems: Vec<Problem>,
+    /// What else is wrong for those who serve HTTP: tokens that aren't there. Hosts that start a gateway of their own
+    /// needn't know any.
+    pub of_http: Vec<Problem>,
     /// Every file that was looked at, absolute, there or not: the configuration, components, secrets; and
     /// directories that couldn't be used. When one of them changes, reading again may come to something else.
     pub files: BTreeSet<PathBuf>,
+}
+
+impl Loaded {
+    /// The same for those who serve HTTP.
+    #[must_use]
+    pub fn for_http(mut self) -> Self {
+        self.problems.append(&mut self.of_http);
+        finish(&mut self.problems, &mut self.config);
+        self
+    }
+}
+
+/// Puts problems into the order of the file; with an error among them there is no configuration.
+fn finish(problems: &mut [Problem], config: &mut Option<Config>) {
+    problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+    if problems.iter().any(Problem::is_error) {
+        *config = None;
+    }
 }
 
 /// Reads `file`, and the files and variables that it names.
@@ -54,7 +75,8 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
                 _ => problem,
             };
             let source = Source { path: file.to_owned(), text: String::new() };
-            Loaded { source, config: None, problems: vec![problem], files: BTreeSet::from([absolute(file)]) }
+            let files = BTreeSet::from([absolute(file)]);
+            Loaded { source, config: None, problems: vec![problem], of_http: Vec::new(), files }
         }
     }
 }
@@ -62,12 +84,12 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
 /// Reads `text` as if `file` held it.
 #[must_use]
 pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
-    let Resolved { config, mut problems, plain_secrets, files } = resolve(absolute(file), &text, environment);
+    let Resolved { mut config, mut problems, of_http, plain_secrets, files } =
+        resolve(absolute(file), &text, environment);
     let text = masking::mask(&blot_out(text, &plain_secrets));
     let source = Source { path: file.to_owned(), text };
-    problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
-    let config = if problems.iter().any(Problem::is_error) { None } else { config };
-    Loaded { source, config, problems, files }
+    finish(&mut problems, &mut config);
+    Loaded { source, config, problems, of_http, files }
 }
 
 fn absolute(file: &Path) -> PathBuf {
@@ -95,6 +117,7 @@ fn read(file: &Path) -> io::Result<String> {
 struct Resolved {
     config: Option<Config>,
     problems: Vec<Problem>,
+    of_http: Vec<Problem>,
     plain_secrets: Vec<std::ops::Range<usize>>,
     files: BTreeSet<PathBuf>,
 }
@@ -102,7 +125,8 @@ struct Resolved {
 impl Resolved {
     /// Reading ended early.
     fn nothing(file: PathBuf, problems: Vec<Problem>) -> Self {
-        Self { config: None, problems, plain_secrets: Vec::new(), files: BTreeSet::from([file]) }
+        let files = BTreeSet::from([file]);
+        Self { config: None, problems, of_http: Vec::new(), plain_secrets: Vec::new(), files }
     }
 }
 
@@ -125,10 +149,11 @@ fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved
     if reading.problems.iter().any(Problem::is_error) {
         reading.problems.append(&mut reading.left_to_loading);
     }
-    let Reading { problems, plain_secrets, files, expansions, .. } = reading;
+    let Reading { problems, of_http, plain_secrets, files, expansions, .. } = reading;
     let as_written = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
     let problems = problems.into_iter().map(as_written).collect();
-    Resolved { config: Some(config), problems, plain_secrets, files }
+    let of_http = of_http.into_iter().map(as_written).collect();
+    Resolved { config: Some(config), problems, of_http, plain_secrets, files }
 }
 
 /// What the parser found: of each line the first, because the others mostly follow from it.

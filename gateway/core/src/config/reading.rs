@@ -41,6 +41,8 @@ pub(super) struct Reading<'a> {
     pub(super) secrets: Vec<Secret>,
     /// Every file that was looked at, and every directory that couldn't be used.
     pub(super) files: BTreeSet<PathBuf>,
+    /// What is wrong for those who serve HTTP, and for nobody else.
+    pub(super) of_http: Vec<Problem>,
     /// What the plugins' loading will say, but only where the rest of the file is right.
     pub(super) left_to_loading: Vec<Problem>,
     /// What leaves the gateway of variables, files and settings.
@@ -202,6 +204,7 @@ impl<'a> Reading<'a> {
             secret_files: Vec::new(),
             secrets: Vec::new(),
             files: BTreeSet::from([file.to_owned()]),
+            of_http: Vec::new(),
             left_to_loading: Vec::new(),
             handed_out: Vec::new(),
             plain_secrets: Vec::new(),

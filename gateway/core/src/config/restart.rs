@@ -83,6 +83,7 @@ impl HttpConfig {
         let Self {
             listen,
             tokens,
+            unread_tokens,
             allowed_hosts,
             allowed_origins,
             max_body,
@@ -92,7 +93,8 @@ impl HttpConfig {
             close_streams_after,
             legacy_sse,
         } = self;
-        let same_tokens = tokens.len() == new.tokens.len()
+        let same_tokens = *unread_tokens == new.unread_tokens
+            && tokens.len() == new.tokens.len()
             && tokens.iter().zip(&new.tokens).all(|(a, b)| a.name == b.name && a.token == b.token);
         [
             ("http.listen", *listen != new.listen),

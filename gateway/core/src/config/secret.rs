@@ -18,34 +18,58 @@ const LONGEST: u64 = 64 * 1024;
 impl Reading<'_> {
     /// Reads a secret. It is never empty.
     pub(super) fn secret(&mut self, value: &Value<'_>) -> Option<Secret> {
+        self.secret_for_some(value).unwrap_or_else(|problem| {
+            self.note(*problem);
+            None
+        })
+    }
+
+    /// Reads a secret that not everybody needs: the problem is one of those who do.
+    pub(super) fn secret_for_some(&mut self, value: &Value<'_>) -> Result<Option<Secret>, Box<Problem>> {
         if !value.inner.is_table() {
             self.wrong_type(value, &Kind::Secret);
-            return None;
+            return Ok(None);
         }
         let noted = self.problems.len();
-        let table = self.as_table(value, SECRET)?;
-        self.secret_of(&table, value, noted)
+        match self.as_table(value, SECRET) {
+            Some(table) => self.secret_named(&table, value, noted),
+            None => Ok(None),
+        }
     }
 
     /// Reads the secret that a table names, whatever else stands in it; `value` is the table, and `noted` how
     /// many problems there were before it was looked at.
     pub(super) fn secret_of(&mut self, table: &Table<'_>, value: &Value<'_>, noted: usize) -> Option<Secret> {
+        self.secret_named(table, value, noted).unwrap_or_else(|problem| {
+            self.note(*problem);
+            None
+        })
+    }
+
+    /// The same, where what is said of a variable or a file that can't be read is left to the caller. What is written
+    /// wrongly is noted.
+    fn secret_named(
+        &mut self,
+        table: &Table<'_>,
+        value: &Value<'_>,
+        noted: usize,
+    ) -> Result<Option<Secret>, Box<Problem>> {
         let (env, file) = (table.get("env"), table.get("file"));
         if env.is_some() == file.is_some() {
             if self.problems.len() == noted {
                 let message = format!("`{}` must be {}", value.path, Kind::Secret.expected());
                 self.note(Problem::error(message).at(value.place.clone()).hint("give one of the two"));
             }
-            return None;
+            return Ok(None);
         }
         match (self.text(table, "env"), self.text(table, "file")) {
             (Some(name), _) => self.secret_variable(&name),
             (None, Some(path)) => self.secret_file(&path),
-            (None, None) => None,
+            (None, None) => Ok(None),
         }
     }
 
-    fn secret_variable(&mut self, name: &Text) -> Option<Secret> {
+    fn secret_variable(&mut self, name: &Text) -> Result<Option<Secret>, Box<Problem>> {
         if !is_variable_name(name.text.trim_start_matches('$')) {
             // It may be the secret itself.
             self.plain_secrets.push(name.place.clone());
@@ -53,7 +77,7 @@ impl Reading<'_> {
             let hint =
                 "give the name of the variable that holds the secret, without `$`: letters, digits and `_`";
             self.note(problem.at(name.place.clone()).hint(hint));
-            return None;
+            return Ok(None);
         }
         let problem = match self.variable(name) {
             Err(problem) => *problem,
@@ -61,10 +85,9 @@ impl Reading<'_> {
                 Problem::error(format!("the environment variable `{}` is empty", name.text))
                     .hint("set it to the secret")
             }
-            Ok(value) => return Some(self.noted(value)),
+            Ok(value) => return Ok(Some(self.noted(value))),
         };
-        self.note(problem.at(name.place.clone()));
-        None
+        Err(Box::new(problem.at(name.place.clone())))
     }
 
     fn noted(&mut self, text: String) -> Secret {
@@ -100,8 +123,8 @@ impl Reading<'_> {
         })
     }
 
-    fn secret_file(&mut self, text: &Text) -> Option<Secret> {
-        let path = self.path(text)?;
+    fn secret_file(&mut self, text: &Text) -> Result<Option<Secret>, Box<Problem>> {
+        let Some(path) = self.path(text) else { return Ok(None) };
         if !self.secret_files.contains(&path) {
             self.secret_files.push(path.clone());
         }
@@ -111,11 +134,10 @@ impl Reading<'_> {
                 Problem::error(format!("the secret file {} is empty", quoted(&text.text)))
                     .hint("put the secret into it")
             }
-            Ok(secret) => return Some(self.noted(secret)),
+            Ok(secret) => return Ok(Some(self.noted(secret))),
             Err(error) => files::unreadable("the secret file", &text.text, &path, &error),
         };
-        self.note(problem.at(text.place.clone()));
-        None
+        Err(Box::new(problem.at(text.place.clone())))
     }
 }
 

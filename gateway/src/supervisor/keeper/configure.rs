@@ -34,7 +34,7 @@ impl Keeper {
     pub(super) fn read(&mut self, loaded: config::Loaded) {
         let now = Instant::now();
         let wish = self.desired.running.take().unwrap_or(Wish { noticed: now, asked: None });
-        let config::Loaded { source, config, problems, files } = loaded;
+        let config::Loaded { source, config, problems, files, .. } = loaded;
         match config {
             Some(config) => {
                 self.warn(&problems, &source);

@@ -102,6 +102,7 @@ fn config() -> HttpConfig {
     HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         tokens: Vec::new(),
+        unread_tokens: 0,
         allowed_hosts: Vec::new(),
         allowed_origins: vec!["https://app.example".to_owned()],
         max_body: ByteSize::kib(256),
@@ -222,7 +223,7 @@ async fn verbs_and_paths_that_are_not_known_are_refused() {
 #[tokio::test]
 async fn a_page_is_refused_before_anything_else_is_looked_at() {
     let mut config = config();
-    config.tokens = vec![Token { name: "ci".into(), token: Secret::new("t") }];
+    config.tokens = vec![Token { name: "ci".into(), token: Secret::new("t"), variable: None }];
     let gateway = start(config).await;
     let answer = gateway.send("POST /mcp HTTP/1.1\r\nHost: evil.example\r\n\r\n").await;
     assert_eq!(answer.status, 403);
@@ -238,7 +239,7 @@ async fn a_page_is_refused_before_anything_else_is_looked_at() {
 #[tokio::test]
 async fn a_preflight_is_answered_without_a_token() {
     let mut config = config();
-    config.tokens = vec![Token { name: "ci".into(), token: Secret::new("t") }];
+    config.tokens = vec![Token { name: "ci".into(), token: Secret::new("t"), variable: None }];
     let gateway = start(config).await;
     let answer = gateway
         .send("OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost:6274\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: mcp-param-city\r\n\r\n")
@@ -252,7 +253,7 @@ async fn a_preflight_is_answered_without_a_token() {
 #[tokio::test]
 async fn a_token_says_who_calls() {
     let mut config = config();
-    let token = |name: &str, token| Token { name: name.into(), token: Secret::new(token) };
+    let token = |name: &str, token| Token { name: name.into(), token: Secret::new(token), variable: None };
     config.tokens = vec![token("ann", "secret-a"), token("bob", "secret-b"), token("cyd", "secret-c")];
     let gateway = start(config).await;
     for (name, token) in [("ann", "secret-a"), ("bob", "secret-b"), ("cyd", "secret-c")] {
