@@ -59,6 +59,11 @@ impl Resource {
         !self.variables.is_empty()
     }
 
+    /// Whether its URI has this variable.
+    pub(crate) fn takes(&self, variable: &str) -> bool {
+        self.variables.iter().any(|name| name == variable)
+    }
+
     /// The entry of its list.
     pub(crate) fn entry(&self) -> TokenStream {
         let Self { uri, method, name, title, mime_type, when, .. } = self;

@@ -46,7 +46,7 @@ pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Ans
     tell(|gateway| gateway.requests.push(request.clone()));
     let Some(servers) = read(|gateway| gateway.servers.clone()) else {
         let place = outgoing.place();
-        return Err(HttpError::NotGranted { method: place.method, origin: place.origin });
+        return Err(HttpError::NotGranted { method: place.method, origin: place.origin, said: None });
     };
     let HttpAnswer { status, headers, body, broken } = (servers.0)(&request)?;
     let body = if request.method == "HEAD" { Vec::new() } else { body };
