@@ -54,7 +54,7 @@ pub fn tool(_options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// `#[resource(…)]` takes:
 /// - `uri`: an absolute URI, or a template with `{name}` (one part of a path) or `{+name}` (anything), whose variables
-///   are the function's parameters
+///   are the function's parameters; what stands before the first `{` has to name more than a scheme
 /// - `name`: by default the function's; `title`: its name for people; `mime_type`
 /// - `when`, as for a tool
 ///

@@ -148,11 +148,21 @@ fn a_uri_is_absolute_and_its_variables_are_parameters() {
     };
     assert_error("#[resource] /// A.\nfn a(&self) -> String {}", "a", "`uri = \"…\"` is missing");
     assert_error(&resource("notes/today", ""), "\"notes/today\"", "`notes/today` is no absolute URI");
-    assert_error(&resource("a://{b}", ""), "\"a://{b}\"", "the function has no parameter `b` for `{b}`");
+    assert_error(&resource("a://c/{b}", ""), "\"a://c/{b}\"", "the function has no parameter `b` for `{b}`");
+    let owned =
+        "`a://` names nothing but a scheme: it says which resources are this plugin's; write `a://all/{…}`";
+    assert_error(&resource("a://{b}", ", b: String"), "\"a://{b}\"", owned);
+    assert_error(&resource("a:{b}", ", b: String"), "\"a:{b}\"", "`a:` names nothing but a scheme");
+    assert_error(&resource("a:", ""), "\"a:\"", "`a:` names nothing but a scheme: write `a:today`");
+    assert_error(
+        &resource("a://my notes", ""),
+        "\"a://my notes\"",
+        "`a://my notes` holds ' ', which no URI has",
+    );
     assert_error(&resource("a://b", ", c: String"), "c", "`uri` has no variable `{c}`");
-    assert_error(&resource("a://{b", ""), "\"a://{b\"", "a `{` in `a://{b` is never closed");
-    assert_error(&resource("a://{b*}", ""), "\"a://{b*}\"", "`{b*}` isn't supported");
-    assert_error(&resource("a://{b}/{b}", ", b: String"), "\"a://{b}/{b}\"", "`{b}` stands in");
+    assert_error(&resource("a://c/{b", ""), "\"a://c/{b\"", "a `{` in `a://c/{b` is never closed");
+    assert_error(&resource("a://c/{b*}", ""), "\"a://c/{b*}\"", "`{b*}` isn't supported");
+    assert_error(&resource("a://c/{b}/{b}", ", b: String"), "\"a://c/{b}/{b}\"", "`{b}` stands in");
 }
 
 #[test]
@@ -174,7 +184,7 @@ fn a_completion_says_whose_it_is() {
 fn a_completion_is_of_something_that_the_block_has() {
     let block = |completion: &str| {
         format!(
-            "#[prompt] /// P.\nfn p(&self, b: &str) -> String {{}} #[resource(uri = \"a://{{c}}\")] /// R.\n\
+            "#[prompt] /// P.\nfn p(&self, b: &str) -> String {{}} #[resource(uri = \"a://r/{{c}}\")] /// R.\n\
              fn r(&self, c: &str) -> String {{}} #[complete({completion})] fn a(&self, t: &str) -> Vec<String> {{}}"
         )
     };
@@ -182,10 +192,10 @@ fn a_completion_is_of_something_that_the_block_has() {
     assert_error(&block(r#"prompt = "q", argument = "b""#), "\"q\"", absent);
     let absent = "the prompt `p` has no argument `c`";
     assert_error(&block(r#"prompt = "p", argument = "c""#), "\"c\"", absent);
-    let absent = "there is no template `a://{b}` in this block; it has `a://{c}`";
+    let absent = "there is no template `a://{b}` in this block; it has `a://r/{c}`";
     assert_error(&block(r#"resource = "a://{b}", argument = "b""#), "\"a://{b}\"", absent);
-    let absent = "the template `a://{c}` has no argument `b`";
-    assert_error(&block(r#"resource = "a://{c}", argument = "b""#), "\"b\"", absent);
+    let absent = "the template `a://r/{c}` has no argument `b`";
+    assert_error(&block(r#"resource = "a://r/{c}", argument = "b""#), "\"b\"", absent);
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl Mine {
     fn add() {}
 
     /// A note.
-    #[resource(uri = "notes://{name}")]
+    #[resource(uri = "notes://all/{name}")]
     fn note(&self, name: &str) -> String {
         name.to_owned()
     }
