@@ -121,7 +121,8 @@ fn a_request_without_a_grant_says_which_one_it_lacks() {
     assert_eq!(
         lacking,
         "the plugin may send no GET request to `http://a.example:8080`; `http = [\"http://a.example:8080\"]` below \
-         `[plugins.<name>.allow]` in `gateway.toml` grants it"
+         `[plugins.<name>.allow]` in `gateway.toml` grants it (in a test, `Client::http` or `Client::pages` plays the \
+         servers)"
     );
     for (url, grant) in [
         ("http://127.0.0.1:9/x", r#"{ url = "http://127.0.0.1:9", networks = ["127.0.0.1/32"] }"#),
