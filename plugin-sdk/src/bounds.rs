@@ -34,6 +34,16 @@ pub trait Readable: DeserializeOwned {}
 )]
 pub trait Structured: Serialize + JsonSchema {}
 
+/// What a [`Form`](crate::input::Form) can ask for: whatever implements [`Deserialize`](serde::Deserialize) without borrowing
+/// and [`JsonSchema`].
+#[diagnostic::on_unimplemented(
+    message = "nothing says what the form asks for, or no form can be made of it",
+    label = "`{Self}` can't be what a form asks for",
+    note = "name the struct of the answer, as in `let name: Name = ctx.ask(…)?` or `Form::<Name>::new(…)`, and write \
+            `#[derive(serde::Deserialize, schemars::JsonSchema)]` above it"
+)]
+pub trait FormFields: DeserializeOwned + JsonSchema {}
+
 /// What can stand as the error in the `Result` of a tool, resource or prompt: [`ToolError`], and whatever `?` turns into
 /// one.
 #[diagnostic::on_unimplemented(
@@ -48,6 +58,9 @@ impl<T: JsonSchema> HasSchema for T {}
 
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned> Readable for T {}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + JsonSchema> FormFields for T {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + JsonSchema> Structured for T {}

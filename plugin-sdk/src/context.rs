@@ -94,6 +94,7 @@ impl Context {
     ///
     /// # Errors
     /// The result can't be written as JSON, or an earlier round's isn't a `T`.
+    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails where the key stands
     pub fn once<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -106,6 +107,7 @@ impl Context {
     ///
     /// # Errors
     /// The work failed, or as for [`once`](Self::once).
+    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails where the key stands
     pub fn try_once<T: Serialize + DeserializeOwned, E: Into<ToolError>>(
         &self,
         key: &str,

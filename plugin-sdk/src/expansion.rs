@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use serde_json::Value;
 
 use crate::error::fault;
+use crate::texts::Wrong;
 use crate::{
     CallOutcome, Completion, Context, Failure, HasSchema, IntoPrompt, IntoResource, IntoToolResult,
     PromptArg, PromptArgument, PromptOutcome, ReadOutcome, Readable, Tool, ToolAnnotations, ToolError,
@@ -237,9 +238,13 @@ pub fn prompt_value<T: PromptArg>(args: &[(String, String)], name: &str) -> Resu
 /// They aren't a `T`.
 pub fn prompt_values<T: Readable>(args: &[(String, String)]) -> Result<T, ToolError> {
     texts::read(args).map_err(|wrong| {
-        ToolError::invalid_params(match wrong.key {
-            Some(key) => format!("the argument `{key}`: {}", wrong.reason),
-            None => wrong.reason,
+        ToolError::invalid_params(match wrong {
+            Wrong::Missing { key, wanted: Some(wanted) } => {
+                format!("the argument `{key}` is missing; it must be {wanted}")
+            }
+            Wrong::Missing { key, wanted: None } => format!("the argument `{key}` is missing"),
+            Wrong::Unfit { key: Some(key), reason } => format!("the argument `{key}`: {reason}"),
+            Wrong::Unfit { key: None, reason } => reason,
         })
     })
 }

@@ -100,7 +100,6 @@ pub use headers::Headers;
 pub use request::Request;
 pub use response::Response;
 
-#[cfg(any(target_family = "wasm", test))]
 pub(crate) use error::Place;
 pub(crate) use request::Outgoing;
 

@@ -39,6 +39,9 @@
 //! The operator has to allow it with `allow.client` in `gateway.toml`, and the client has to be able to;
 //! [`Context::capability`] tells. Where it isn't, the call ends with an error that says so.
 //!
+//! Something has to say what is asked for, as the pattern does here. So does the type of a variable,
+//! `let name: Name = ctx.ask(…)?`, or of the form, `Form::<Name>::new(…)`.
+//!
 //! # What can be asked
 //! | question | who answers | answer |
 //! |---|---|---|
@@ -88,8 +91,40 @@
 //! }
 //! ```
 //!
-//! An enum of your own can have a case that holds a `ToolError`; give it back unchanged where you turn the enum
-//! `Into<ToolError>`. An `ask` whose error is thrown away (`.ok()`, `.unwrap_or_default()`) asks nobody; tests fail such a
+//! Let such a function return `Result<_, ToolError>`: `?` turns every other error into that. Or let an enum of your own have
+//! a case that holds a `ToolError`, and give it back unchanged:
+//!
+//! ```
+//! # use moongate_sdk::prelude::*;
+//! enum BookingError {
+//!     FullyBooked,
+//!     Asked(ToolError),
+//! }
+//!
+//! impl From<ToolError> for BookingError {
+//!     fn from(error: ToolError) -> Self {
+//!         Self::Asked(error)
+//!     }
+//! }
+//!
+//! impl From<BookingError> for ToolError {
+//!     fn from(error: BookingError) -> Self {
+//!         match error {
+//!             BookingError::FullyBooked => Self::failed("there is no table left; try another day"),
+//!             BookingError::Asked(error) => error,
+//!         }
+//!     }
+//! }
+//!
+//! fn folders(ctx: &Context, tables: u32) -> Result<usize, BookingError> {
+//!     if tables == 0 {
+//!         return Err(BookingError::FullyBooked);
+//!     }
+//!     Ok(ctx.ask("folders", Roots)?.len())
+//! }
+//! ```
+//!
+//! An `ask` whose error is thrown away (`.ok()`, `.unwrap_or_default()`) asks nobody; tests fail such a
 //! call.
 
 use serde::de::DeserializeOwned;
@@ -176,9 +211,20 @@ impl Context {
     /// Asks the client. Returns the answer where it is there, and otherwise ends the call through `?`, to start it over
     /// when the client has answered; see [`input`](crate::input). `key` names the question within the call.
     ///
+    /// ```
+    /// # use moongate_sdk::prelude::*;
+    /// # #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// # struct Name { name: String }
+    /// # fn greet(ctx: &Context) -> Result<String, ToolError> {
+    /// let Name { name } = ctx.ask("name", Form::new("What is your name?"))?;
+    /// # Ok(name)
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// There is no answer yet; the person declined or dismissed the question; the answer doesn't have the form that was
     /// asked for; or the question can't be asked, such as a form with a struct in it.
+    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails where it asks
     pub fn ask<Q: Question>(&self, key: &str, question: Q) -> Result<Q::Answer, ToolError> {
         self.ask_all(((key, question),)).map(|(answer,)| answer)
     }
@@ -187,10 +233,12 @@ impl Context {
     ///
     /// # Errors
     /// As for [`ask`](Self::ask), of any of them.
+    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails where it asks
     pub fn ask_all<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
         let mut asking = Asking::default();
-        let answers = questions.answers(&mut asking)?;
-        if let Some(answers) = answers {
+        let answers = questions.answers(&mut asking);
+        host::rounds::asked_all();
+        if let Some(answers) = answers? {
             return Ok(answers);
         }
         host::rounds::left_to_ask(&asking.0);

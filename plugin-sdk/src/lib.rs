@@ -114,7 +114,7 @@ pub use bindings::types::{
     Annotations, Content, CustomFault, EmbeddedResource, Failure, Fault, Icon, IconTheme, InputRequest,
     LogLevel, MediaContent, NeedInput, ResourceBody, ResourceContents, ResourceInfo, Role, TextContent,
 };
-pub use bounds::{HasSchema, IntoToolError, Readable, Structured};
+pub use bounds::{FormFields, HasSchema, IntoToolError, Readable, Structured};
 pub use context::Context;
 pub use error::ToolError;
 pub use moongate_sdk_macros::{complete, plugin, prompt, resource, tool};
@@ -129,6 +129,6 @@ pub mod prelude {
     pub use crate::input::{Decision, Form, Roots, Sampling};
     pub use crate::{
         Content, Context, Json, Pretty, PromptMessage, ResourceContents, ToolError, ToolResult, changes,
-        config, env, http, kv, log, plugin, progress, serde_json,
+        complete, config, env, http, kv, log, plugin, progress, prompt, resource, serde_json, tool,
     };
 }

@@ -13,6 +13,11 @@ use crate::{
 ///
 /// The lists are asked for when the plugin is loaded, and again after [`changes`](crate::changes) says so. They must
 /// come in the same order each time.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no plugin",
+    label = "no `#[plugin]` stands above an `impl` block of `{Self}`",
+    note = "put `#[plugin]` above the `impl` block, and `#[tool]` above its functions"
+)]
 pub trait Plugin: Default {
     /// Name, version and the like. Must not need any configuration.
     fn info() -> PluginInfo;

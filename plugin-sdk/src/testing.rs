@@ -58,6 +58,7 @@ use crate::{ClientInfo, InputRequest, LogLevel, Plugin};
 mod answers; // what a client answers
 mod calls; // what a client asks of a plugin
 mod told; // what a plugin told the gateway
+mod wanted; // what a test has to answer
 mod web; // what a plugin asked of other servers
 
 pub use answers::{accepted, declined, dismissed, roots, sampled};
@@ -68,7 +69,7 @@ pub use web::{HttpAnswer, HttpRequest};
 ///
 /// What the plugin may learn is set by the methods that return `Self`; unset, it is absent. What the plugin told the
 /// gateway can be read afterwards. As in a gateway, each call gets a plugin value of its own.
-pub struct Client<P> {
+pub struct Client<P: Plugin> {
     gateway: RefCell<Gateway>,
     answers: BTreeMap<String, Answer>,
     plugin: PhantomData<P>,
@@ -155,6 +156,7 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The value can't be written as JSON.
     #[must_use]
+    #[track_caller]
     pub fn kept(self, key: &str, value: impl Serialize) -> Self {
         let json = serde_json::to_vec(&value).expect("a value that can be kept");
         self.set(|gateway| gateway.kv.insert(key.to_owned(), json))
@@ -195,6 +197,7 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The value can't be written as JSON.
     #[must_use]
+    #[track_caller]
     pub fn kv_meanwhile(self, key: &str, value: impl Serialize) -> Self {
         let json = serde_json::to_vec(&value).expect("a value that can be kept");
         self.set(|gateway| gateway.kv_meanwhile.push_back((key.to_owned(), json)))
@@ -249,9 +252,16 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// It isn't a `T`.
     #[must_use]
+    #[track_caller]
     pub fn kv<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        let gateway = self.gateway.borrow();
-        gateway.kv.get(key).map(|bytes| serde_json::from_slice(bytes).expect("a value of this type"))
+        let bytes = self.gateway.borrow().kv.get(key).cloned()?;
+        match serde_json::from_slice(&bytes) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let kept = String::from_utf8_lossy(&bytes);
+                panic!("what is kept under `{key}` isn't of this type ({error}): {kept}");
+            }
+        }
     }
 
     fn set<R>(mut self, change: impl FnOnce(&mut Gateway) -> R) -> Self {
@@ -270,7 +280,7 @@ impl<P: Plugin> Default for Client<P> {
     }
 }
 
-impl<P> fmt::Debug for Client<P> {
+impl<P: Plugin> fmt::Debug for Client<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let answers: Vec<&String> = self.answers.keys().collect();
         f.debug_struct("Client").field("gateway", &self.gateway).field("answers", &answers).finish()

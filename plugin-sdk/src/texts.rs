@@ -2,45 +2,105 @@
 //! its text is read.
 
 use serde::de::value::{MapDeserializer, StringDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
+use serde_json::Value;
 
 type Error = serde_json::Error;
 
 /// What is wrong with the texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    /// Whose text it is; nothing where one is missing.
-    pub(crate) key: Option<String>,
-    /// What is wrong with it.
-    pub(crate) reason: String,
+pub(crate) enum Wrong {
+    /// One isn't there.
+    Missing {
+        /// Its key.
+        key: String,
+        /// What it must be, where that can be told.
+        wanted: Option<String>,
+    },
+    /// One isn't what it must be.
+    Unfit {
+        /// Its key, where one of them is to blame.
+        key: Option<String>,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
+
+/// Begins the message by which a field says what it wants, which no other message does.
+const WANTED: char = '\u{1}';
 
 /// Reads all of them as a `T`.
 pub(crate) fn read<T: DeserializeOwned>(pairs: &[(String, String)]) -> Result<T, Wrong> {
-    let fields = pairs.iter().map(|(key, text)| (key.as_str(), Text(text)));
-    T::deserialize(MapDeserializer::<_, Error>::new(fields)).map_err(|error| {
-        // serde's message names the form, not the field, unless it is missing: find the one without which the message
-        // is another.
-        let reason = error.to_string();
-        let missing = reason.starts_with("missing field");
-        let culprit = pairs.iter().find(|(key, _)| !missing && fails::<T>(key, pairs));
-        Wrong { key: culprit.map(|(key, _)| key.clone()), reason }
+    let given = || pairs.iter().map(|(key, text)| (key.as_str(), Text(Some(text))));
+    let error = match deserialize(given()) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    let complaint = |fields: Vec<(&str, Text<'_>)>| deserialize::<T>(fields.into_iter()).err();
+    if let Some(key) = error.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        let asked = complaint(std::iter::once((key, Text(None))).chain(given()).collect());
+        let wanted = asked.and_then(|words| words.strip_prefix(WANTED).map(str::to_owned));
+        let wanted = wanted.filter(|words| !words.is_empty());
+        return Err(Wrong::Missing { key: key.to_owned(), wanted });
+    }
+    // serde's message names the form, not the field: find the one without which the message is another.
+    let is_to_blame =
+        |key: &str| complaint(given().filter(|(other, _)| *other != key).collect()).as_ref() != Some(&error);
+    let culprit = pairs.iter().map(|(key, _)| key).find(|key| is_to_blame(key)).cloned();
+    Err(Wrong::Unfit { key: culprit, reason: error })
+}
+
+/// What a text must be that is read as a `T`, for types that most settings have.
+pub(crate) fn wanted<T>() -> Option<&'static str> {
+    Some(match std::any::type_name::<T>() {
+        "bool" => BOOL,
+        "u8" => U8,
+        "u16" => U16,
+        "u32" | "u64" | "u128" | "usize" => UNSIGNED,
+        "i8" => I8,
+        "i16" => I16,
+        "i32" | "i64" | "i128" | "isize" => SIGNED,
+        "f32" | "f64" => NUMBER,
+        "char" => CHARACTER,
+        "alloc::string::String" => TEXT,
+        _ => return None, // a type with words of its own
     })
 }
 
-/// Is the trouble gone, or another, without this one?
-fn fails<T: DeserializeOwned>(key: &str, pairs: &[(String, String)]) -> bool {
-    let message = |skip: Option<&str>| {
-        let fields = pairs.iter().filter(|(key, _)| Some(key.as_str()) != skip);
-        let fields = fields.map(|(key, text)| (key.as_str(), Text(text)));
-        T::deserialize(MapDeserializer::<_, Error>::new(fields)).err().map(|error| error.to_string())
-    };
-    message(Some(key)) != message(None)
+const BOOL: &str = "`true` or `false`";
+const U8: &str = "a whole number from 0 to 255";
+const U16: &str = "a whole number from 0 to 65535";
+const UNSIGNED: &str = "a whole number, 0 or more";
+const I8: &str = "a whole number from -128 to 127";
+const I16: &str = "a whole number from -32768 to 32767";
+const SIGNED: &str = "a whole number";
+const NUMBER: &str = "a number";
+const CHARACTER: &str = "one character";
+const TEXT: &str = "a text";
+const LIST: &str = "a list";
+const TABLE: &str = "a table";
+
+fn deserialize<'a, T: DeserializeOwned>(
+    fields: impl Iterator<Item = (&'a str, Text<'a>)>,
+) -> Result<T, String> {
+    T::deserialize(MapDeserializer::<_, Error>::new(fields)).map_err(|error| plain(&error))
 }
 
-/// One text.
-struct Text<'a>(&'a str);
+/// The message without the place in a text of one line.
+fn plain(error: &Error) -> String {
+    let message = error.to_string();
+    message.rsplit_once(" at line ").map_or(message.as_str(), |(words, _)| words).to_owned()
+}
+
+/// One text; or none, which makes the field say what it wants.
+struct Text<'a>(Option<&'a str>);
+
+impl<'a> Text<'a> {
+    fn or_wanted(&self, wanted: &str) -> Result<&'a str, Error> {
+        self.0.ok_or_else(|| Error::custom(format_args!("{WANTED}{wanted}")))
+    }
+}
 
 impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
     type Deserializer = Self;
@@ -50,49 +110,72 @@ impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
     }
 }
 
-/// Kinds of values that are read as JSON.
+/// Kinds of values that are read as JSON, each with its words and the JSON that is of this kind.
 macro_rules! as_json {
-    ($($method:ident($($arg:ident: $Arg:ty),*))*) => {$(
+    ($($method:ident($($arg:ident: $Arg:ty),*) = $wanted:expr, $is_kind:expr;)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($arg: $Arg,)* visitor: V) -> Result<V::Value, Error> {
-            let mut text = serde_json::Deserializer::from_str(self.0);
-            let value = text.$method($($arg,)* visitor)?;
+            let text = self.or_wanted($wanted)?;
+            let mut json = serde_json::Deserializer::from_str(text);
             // `5 apples` is no five.
-            text.end()?;
-            Ok(value)
+            let read = json.$method($($arg,)* visitor).and_then(|value| json.end().map(|()| value));
+            read.map_err(|error| unfit(text, $wanted, $is_kind, &error))
         }
     )*};
+}
+
+/// What is wrong with a text that must be of a kind.
+fn unfit(text: &str, wanted: &str, is_kind: fn(&Value) -> bool, error: &Error) -> Error {
+    // What is of another kind isn't shown: it may be another setting's, and secret.
+    if serde_json::from_str(text).is_ok_and(|value| is_kind(&value)) {
+        Error::custom(format_args!("it must be {wanted}: {}", plain(error)))
+    } else {
+        Error::custom(format_args!("it must be {wanted}"))
+    }
 }
 
 impl<'de> Deserializer<'de> for Text<'de> {
     type Error = Error;
 
     as_json! {
-        deserialize_bool() deserialize_i8() deserialize_i16() deserialize_i32() deserialize_i64()
-        deserialize_u8() deserialize_u16() deserialize_u32() deserialize_u64() deserialize_f32() deserialize_f64()
-        deserialize_unit() deserialize_seq() deserialize_map() deserialize_tuple(len: usize)
-        deserialize_unit_struct(name: &'static str)
-        deserialize_tuple_struct(name: &'static str, len: usize)
-        deserialize_struct(name: &'static str, fields: &'static [&'static str])
+        deserialize_bool() = BOOL, Value::is_boolean;
+        deserialize_i8() = I8, Value::is_i64;
+        deserialize_i16() = I16, Value::is_i64;
+        deserialize_i32() = SIGNED, Value::is_i64;
+        deserialize_i64() = SIGNED, Value::is_i64;
+        deserialize_u8() = U8, Value::is_u64;
+        deserialize_u16() = U16, Value::is_u64;
+        deserialize_u32() = UNSIGNED, Value::is_u64;
+        deserialize_u64() = UNSIGNED, Value::is_u64;
+        deserialize_f32() = NUMBER, Value::is_number;
+        deserialize_f64() = NUMBER, Value::is_number;
+        deserialize_unit() = "`null`", Value::is_null;
+        deserialize_seq() = LIST, Value::is_array;
+        deserialize_map() = TABLE, Value::is_object;
+        deserialize_tuple(len: usize) = LIST, Value::is_array;
+        deserialize_unit_struct(name: &'static str) = "`null`", Value::is_null;
+        deserialize_tuple_struct(name: &'static str, len: usize) = LIST, Value::is_array;
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]) = TABLE, Value::is_object;
     }
 
     /// Nobody says what it should be: the value that the text stands for, or the text itself.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match serde_json::from_str::<serde_json::Value>(self.0) {
+        let text = self.or_wanted("")?;
+        match serde_json::from_str::<Value>(text) {
             Ok(value) => value.into_deserializer().deserialize_any(visitor),
-            Err(_) => visitor.visit_borrowed_str(self.0),
+            Err(_) => visitor.visit_borrowed_str(text),
         }
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_borrowed_str(self.0)
+        visitor.visit_borrowed_str(self.or_wanted(TEXT)?)
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_borrowed_str(self.0)
+        self.deserialize_str(visitor)
     }
 
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_borrowed_str(self.0)
+        visitor.visit_borrowed_str(self.or_wanted(CHARACTER)?)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -113,11 +196,20 @@ impl<'de> Deserializer<'de> for Text<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        if self.0.starts_with('{') {
-            return serde_json::Deserializer::from_str(self.0).deserialize_enum(name, variants, visitor);
+        let names: Vec<String> = variants.iter().map(|name| format!("`{name}`")).collect();
+        let wanted = match names.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => String::new(),
+        };
+        let text = self.or_wanted(&wanted)?;
+        if text.starts_with('{') {
+            return serde_json::Deserializer::from_str(text).deserialize_enum(name, variants, visitor);
         }
-        let text: StringDeserializer<Error> = self.0.to_owned().into_deserializer();
-        text.deserialize_enum(name, variants, visitor)
+        let choice: StringDeserializer<Error> = text.to_owned().into_deserializer();
+        choice.deserialize_enum(name, variants, visitor).map_err(|error| {
+            if variants.contains(&text) { error } else { Error::custom(format_args!("it must be {wanted}")) }
+        })
     }
 
     forward_to_deserialize_any! { i128 u128 bytes byte_buf identifier ignored_any }

@@ -52,6 +52,8 @@ fn new_project(workspace: &Workspace, name: &str) -> PathBuf {
 fn a_new_plugin_is_tested_built_called_and_served() {
     let workspace = Workspace::new("");
     let project = new_project(&workspace, "word-count");
+    succeeded(&cargo(&project, &["fmt", "--check"]));
+    succeeded(&cargo(&project, &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]));
     succeeded(&cargo(&project, &["test", "--quiet"]));
     succeeded(&cargo(&project, &["build", "--quiet", "--release", "--target", "wasm32-wasip2"]));
     let file = built().join("wasm32-wasip2/release/word_count.wasm");

@@ -10,8 +10,16 @@ use crate::options::Options;
 /// A completion, read.
 pub(crate) struct Complete {
     method: Method,
-    target: TokenStream,
+    pub(crate) target: Target,
     pub(crate) argument: LitStr,
+}
+
+/// Whose argument it completes.
+pub(crate) enum Target {
+    /// That of the prompt of this name.
+    Prompt(LitStr),
+    /// A variable of the resource of this template.
+    Template(LitStr),
 }
 
 impl Complete {
@@ -19,10 +27,8 @@ impl Complete {
         let span = method.ident.span();
         let options = Options::parse(tokens, span, &["prompt", "resource", "argument"])?;
         let target = match (options.text("prompt")?, options.text("resource")?) {
-            (Some(name), None) => quote!(::moongate_sdk::CompletionTarget::Prompt(target) if target == #name),
-            (None, Some(uri)) => {
-                quote!(::moongate_sdk::CompletionTarget::ResourceTemplate(target) if target == #uri)
-            }
+            (Some(name), None) => Target::Prompt(name),
+            (None, Some(uri)) => Target::Template(uri),
             (Some(_), Some(_)) | (None, None) => {
                 return Err(Error::new(
                     span,
@@ -45,6 +51,14 @@ impl Complete {
     pub(crate) fn step(&self) -> TokenStream {
         let Self { method, target, argument } = self;
         let cfgs = &method.cfgs;
+        let target = match target {
+            Target::Prompt(name) => {
+                quote!(::moongate_sdk::CompletionTarget::Prompt(target) if target == #name)
+            }
+            Target::Template(uri) => {
+                quote!(::moongate_sdk::CompletionTarget::ResourceTemplate(target) if target == #uri)
+            }
+        };
         let mut values =
             [quote!(::std::string::String::from(typed)), quote!(::std::vec::Vec::from(others))].into_iter();
         let call = method.call(&TokenStream::new(), |_| values.next().unwrap_or_default());

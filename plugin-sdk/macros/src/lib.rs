@@ -8,10 +8,12 @@ use proc_macro::TokenStream;
 mod completion; // `#[complete]`
 mod docs; // doc comments as descriptions
 mod method; // the signature of one function, and what is wrong with it
+mod misplaced; // attributes where they mean nothing
 mod offers; // what the functions of a block offer, together
 mod options; // `key = value` inside an attribute
 mod plugin; // the whole block, or what is wrong with it
 mod prompt; // `#[prompt]`
+mod question; // `ask` in a function whose error can't carry it
 mod resource; // `#[resource]`
 mod tool; // `#[tool]`
 
@@ -45,21 +47,21 @@ pub fn plugin(options: TokenStream, block: TokenStream) -> TokenStream {
 /// `&Context` tells about the call.
 #[proc_macro_attribute]
 pub fn tool(_options: TokenStream, item: TokenStream) -> TokenStream {
-    plugin::misplaced("tool", &item.into()).into()
+    misplaced::mark("tool", &item.into()).into()
 }
 
 /// Makes a function of a `#[plugin]` block a resource. The doc comment is its description.
 ///
 /// `#[resource(…)]` takes:
 /// - `uri`: an absolute URI, or a template with `{name}` (one part of a path) or `{+name}` (anything), whose variables
-///   are the function's parameters
+///   are the function's parameters; what stands before the first `{` has to name more than a scheme
 /// - `name`: by default the function's; `title`: its name for people; `mime_type`
 /// - `when`, as for a tool
 ///
 /// A parameter `uri: &str` gets the URI that was asked for.
 #[proc_macro_attribute]
 pub fn resource(_options: TokenStream, item: TokenStream) -> TokenStream {
-    plugin::misplaced("resource", &item.into()).into()
+    misplaced::mark("resource", &item.into()).into()
 }
 
 /// Makes a function of a `#[plugin]` block a prompt. The doc comment is its description.
@@ -68,7 +70,7 @@ pub fn resource(_options: TokenStream, item: TokenStream) -> TokenStream {
 /// argument; a parameter called `args` is a struct of all of them.
 #[proc_macro_attribute]
 pub fn prompt(_options: TokenStream, item: TokenStream) -> TokenStream {
-    plugin::misplaced("prompt", &item.into()).into()
+    misplaced::mark("prompt", &item.into()).into()
 }
 
 /// Makes a function of a `#[plugin]` block suggest values for an argument while a person types it.
@@ -78,5 +80,5 @@ pub fn prompt(_options: TokenStream, item: TokenStream) -> TokenStream {
 /// `&[(String, String)]`. It returns a list of texts.
 #[proc_macro_attribute]
 pub fn complete(_options: TokenStream, item: TokenStream) -> TokenStream {
-    plugin::misplaced("complete", &item.into()).into()
+    misplaced::mark("complete", &item.into()).into()
 }

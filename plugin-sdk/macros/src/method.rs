@@ -8,7 +8,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, ImplItemFn, Pat, PatType, ReturnType, Type};
 
-use crate::docs;
+use crate::{docs, question};
 
 /// What a function is to the plugin.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,8 @@ impl Method {
                 (ty.to_token_stream(), ty.span())
             }
         };
-        let ident = signature.ident.clone();
+        errors.extend(question::lost(function));
+        let ident = function.sig.ident.clone();
         let (on_self, params) = read_params(function, what, errors);
         Self { ident, description, cfgs, params, output, output_span, on_self }
     }
@@ -230,7 +231,7 @@ fn read_param(typed: &mut PatType) -> Result<Param, Error> {
 }
 
 /// Is it `&Context`, by whatever path? The context is lent, so no other form of it can be taken.
-fn is_context(ty: &Type) -> Result<bool, Error> {
+pub(crate) fn is_context(ty: &Type) -> Result<bool, Error> {
     let (inner, lent) = match ty {
         Type::Reference(reference) => (&*reference.elem, reference.mutability.is_none()),
         other => (other, false),

@@ -5,8 +5,9 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Path, Result, Type};
 
-use crate::completion::Complete;
+use crate::completion::{Complete, Target};
 use crate::method::{Kind, Method};
+use crate::misplaced;
 use crate::prompt::Prompt;
 use crate::resource::Resource;
 use crate::tool::Tool;
@@ -25,7 +26,10 @@ impl Offers {
     pub(crate) fn read(item: &mut ItemImpl, errors: &mut Vec<Error>) -> Self {
         let mut offers = Self::default();
         for function in item.items.iter_mut() {
-            let ImplItem::Fn(function) = function else { continue };
+            let ImplItem::Fn(function) = function else {
+                errors.extend(misplaced::marks_of(function));
+                continue;
+            };
             let (marks, rest): (Vec<Attribute>, Vec<Attribute>) = std::mem::take(&mut function.attrs)
                 .into_iter()
                 .partition(|attribute| Kind::of(attribute).is_some());
@@ -48,6 +52,10 @@ impl Offers {
             offers.resources.iter().map(|resource| &resource.uri).collect(),
         ] {
             refuse_twice(&names, errors);
+        }
+        // Else what a completion belongs to may be what couldn't be read.
+        if errors.is_empty() {
+            errors.extend(offers.completions.iter().filter_map(|complete| offers.stray(complete)));
         }
         offers
     }
@@ -72,6 +80,37 @@ impl Offers {
             Kind::Completion => self.completions.push(Complete::read(method, tokens)?),
         }
         Ok(())
+    }
+
+    /// What is wrong with a completion of something that isn't there.
+    fn stray(&self, complete: &Complete) -> Option<Error> {
+        let argument = complete.argument.value();
+        // Each that it could be, and whether it takes the argument.
+        let (kind, named, known): (_, _, Vec<(String, bool)>) = match &complete.target {
+            Target::Prompt(name) => {
+                let prompts = self.prompts.iter().map(|one| (one.name.value(), one.takes(&argument)));
+                ("prompt", name, prompts.collect())
+            }
+            Target::Template(uri) => {
+                let templates = self.resources.iter().filter(|one| one.is_template());
+                let templates = templates.map(|one| (one.uri.value(), one.takes(&argument)));
+                ("template", uri, templates.collect())
+            }
+        };
+        let name = named.value();
+        match known.iter().find(|(known, _)| *known == name) {
+            Some((_, true)) => None,
+            Some((_, false)) => {
+                let message = format!("the {kind} `{name}` has no argument `{argument}`");
+                Some(Error::new(complete.argument.span(), message))
+            }
+            None => {
+                let known: Vec<String> = known.iter().map(|(known, _)| format!("`{known}`")).collect();
+                let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let message = format!("there is no {kind} `{name}` in this block; it has {has}");
+                Some(Error::new(named.span(), message))
+            }
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

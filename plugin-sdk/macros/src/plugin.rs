@@ -5,9 +5,9 @@ use quote::{ToTokens, quote};
 use syn::spanned::Spanned as _;
 use syn::{Error, Expr, ItemImpl, Path, Result};
 
-use crate::docs;
 use crate::offers::Offers;
 use crate::options::Options;
+use crate::{docs, misplaced};
 
 const OPTIONS: &[&str] =
     &["name", "version", "title", "description", "website_url", "instructions", "config", "parts", "part"];
@@ -36,23 +36,14 @@ pub(crate) fn expand(options: TokenStream, block: &TokenStream) -> TokenStream {
     })
 }
 
-/// What an attribute says that stands outside of a block.
-pub(crate) fn misplaced(name: &str, item: &TokenStream) -> TokenStream {
-    let message =
-        format!("`#[{name}]` works inside an `impl` block marked `#[plugin]`; move the function into one");
-    let error = Error::new_spanned(item, message).to_compile_error();
-    quote!(#item #error)
-}
-
 fn read(options: TokenStream, block: &TokenStream) -> std::result::Result<TokenStream, Refused> {
     let Ok(mut item) = syn::parse2::<ItemImpl>(block.clone()) else {
-        let message = "`#[plugin]` stands above an `impl` block: move it to the one that holds the functions";
-        let error = Error::new_spanned(block, message);
-        return Err(Refused { block: block.clone(), errors: vec![error] });
+        return Err(Refused { block: block.clone(), errors: vec![misplaced::plugin(block)] });
     };
     let mut errors = Vec::new();
     if let Some((_, path, _)) = &item.trait_ {
-        let message = "`#[plugin]` stands above a plain `impl` block, not one of a trait";
+        let message = "`#[plugin]` stands above a plain `impl` block, not one of a trait: move the functions into an \
+                       `impl` block of the type alone";
         errors.push(Error::new_spanned(path, message));
     }
     if !item.generics.params.is_empty() {

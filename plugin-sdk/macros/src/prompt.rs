@@ -27,6 +27,11 @@ impl Prompt {
         Ok(Self { name, method, title, when })
     }
 
+    /// Whether it has this argument, as far as it can be known here.
+    pub(crate) fn takes(&self, argument: &str) -> bool {
+        self.method.args().is_some() || self.method.ones().any(|one| one.ident.unraw() == argument)
+    }
+
     /// The entry of the list.
     pub(crate) fn entry(&self) -> TokenStream {
         let Self { name, method, title, when } = self;

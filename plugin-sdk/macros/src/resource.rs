@@ -59,6 +59,11 @@ impl Resource {
         !self.variables.is_empty()
     }
 
+    /// Whether its URI has this variable.
+    pub(crate) fn takes(&self, variable: &str) -> bool {
+        self.variables.iter().any(|name| name == variable)
+    }
+
     /// The entry of its list.
     pub(crate) fn entry(&self) -> TokenStream {
         let Self { uri, method, name, title, mime_type, when, .. } = self;
@@ -124,6 +129,9 @@ fn check_uri(uri: &LitStr) -> Result<Vec<String>> {
             "`{text}` is no absolute URI: it must start with a scheme, as in `notes://today`"
         ));
     }
+    if let Some(wrong) = wrong_beginning(&text, scheme) {
+        return bad(wrong);
+    }
     let mut variables = Vec::new();
     let mut rest = text.as_str();
     while let Some((_, after)) = rest.split_once('{') {
@@ -143,4 +151,28 @@ fn check_uri(uri: &LitStr) -> Result<Vec<String>> {
         rest = after;
     }
     Ok(variables)
+}
+
+/// What the gateway would refuse of a URI with this scheme, up to its first variable.
+fn wrong_beginning(text: &str, scheme: &str) -> Option<String> {
+    let no_uri = |c: &char| !c.is_ascii_graphic() || "\"<>\\^`".contains(*c);
+    if let Some(c) = text.chars().find(no_uri) {
+        return Some(format!("`{text}` holds {c:?}, which no URI has; write it as a `%` escape (RFC 3986)"));
+    }
+    let (beginning, is_template) = match text.split_once('{') {
+        Some((beginning, _)) => (beginning, true),
+        None => (text, false),
+    };
+    let after = beginning.split_once(':').map_or("", |(_, after)| after);
+    if !(after.is_empty() || is_template && after == "//") {
+        return None;
+    }
+    let cure = if is_template {
+        format!(
+            "it says which resources are this plugin's; write `{scheme}://all/{{…}}`, or another word for `all`"
+        )
+    } else {
+        format!("write `{scheme}:today`, or another word for `today`")
+    };
+    Some(format!("`{beginning}` names nothing but a scheme: {cure}"))
 }

@@ -56,7 +56,8 @@
 //! borrows nothing, `Box<dyn Error>`, `anyhow::Error`, a `String`. An enum of your own implements `Error`, or
 //! `From<MyError> for ToolError` where it decides itself; but not both.
 //!
-//! A function that asks the client ([`input`](crate::input)) needs `ToolError` itself, because a question travels as one.
+//! A function that asks the client ([`input`](crate::input)) returns `ToolError` itself, or an enum that can hold one,
+//! because a question travels as one.
 //!
 //! # Panics
 //! A panic ends this one call. The gateway's log has the message and the place, for you; the caller reads one sentence

@@ -45,7 +45,8 @@
 //! `uri: &str` is the whole URI.
 //!
 //! URIs are the plugin's own: no prefix is added. Choose a scheme that names the plugin, because two plugins can't own the
-//! same beginning; the gateway refuses the second, and says so.
+//! same beginning; the gateway refuses the second, and says so. What stands before the first `{` of a template is such a
+//! beginning, and has to name more than a scheme: `notes://days/{day}`, not `notes://{day}`.
 //!
 //! A function returns a `String`, bytes (`Vec<u8>`), [`Json`](crate::Json), [`ResourceContents`](crate::ResourceContents)
 //! or several of them. A [`ReadResult`](crate::ReadResult) also says how long a copy may be kept:

@@ -54,10 +54,14 @@
 //!
 //! let wrong = Client::<Weather>::new().config("unit", "celsius").config("days", "many");
 //! let said = wrong.call("about", json!({})).unwrap().all_text();
-//! assert!(said.starts_with("`days` in the plugin's configuration: "), "{said}");
+//! assert_eq!(
+//!     said,
+//!     "`days` below `[plugins.<name>.config]` in `gateway.toml`: it must be a whole number from 0 to 255"
+//! );
 //! ```
 //!
-//! [`config::get`](crate::config::get) and [`config::parsed`](crate::config::parsed) read a single one. A plugin must
+//! [`config::get`](crate::config::get), [`config::parsed`](crate::config::parsed) and
+//! [`config::required`](crate::config::required) read a single one. A plugin must
 //! describe itself without any settings, so give what lists depend on a default.
 //!
 //! # Secrets

@@ -34,6 +34,8 @@ pub enum HttpError {
         method: String,
         /// The origin.
         origin: String,
+        /// The gateway's words, where it gave some: they name what the operator has to write.
+        said: Option<String>,
     },
     /// The host has only addresses that aren't public, and the operator granted none of them.
     PrivateAddress {
@@ -127,7 +129,8 @@ impl fmt::Display for HttpError {
             Self::InvalidUrl { url, reason } => write!(f, "`{url}` can't be requested: {reason}"),
             Self::InvalidMethod(method) => write!(f, "`{method}` is no method of HTTP"),
             Self::InvalidHeader { name, reason } => write!(f, "the header `{name}` can't be sent: {reason}"),
-            Self::NotGranted { method, origin } => write!(
+            Self::NotGranted { said: Some(said), .. } => f.write_str(said),
+            Self::NotGranted { method, origin, said: None } => write!(
                 f,
                 "the plugin may send no {method} request to `{origin}`; `http = [{}]` below \
                  `[plugins.<name>.allow]` in `gateway.toml` grants it",
@@ -175,12 +178,15 @@ impl std::error::Error for HttpError {}
 /// The grant of an origin. An address that isn't public needs its network, too.
 fn grant(origin: &str) -> String {
     let url = Url::parse(origin).ok();
-    let network = match url.as_ref().and_then(Url::host) {
-        Some(Host::Ipv4(ip)) if is_inner(ip) => format!("{ip}/32"),
-        Some(Host::Ipv6(ip)) if (ip.segments()[0] & 0xe000) != 0x2000 => format!("{ip}/128"),
+    let networks = match url.as_ref().and_then(Url::host) {
+        Some(Host::Ipv4(ip)) if is_inner(ip) => format!("\"{ip}/32\""),
+        Some(Host::Ipv6(ip)) if (ip.segments()[0] & 0xe000) != 0x2000 => format!("\"{ip}/128\""),
+        Some(Host::Domain(name)) if name == "localhost" || name.ends_with(".localhost") => {
+            "\"127.0.0.0/8\", \"::1/128\"".to_owned()
+        }
         Some(Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_)) | None => return format!("\"{origin}\""),
     };
-    format!("{{ url = \"{origin}\", networks = [\"{network}\"] }}")
+    format!("{{ url = \"{origin}\", networks = [{networks}] }}")
 }
 
 /// The addresses of this kind that people name; the gateway knows the others.

@@ -1,18 +1,16 @@
 //! What a person is asked: [`Form`] and [`Url`] (MCP's elicitation).
 
 use std::fmt;
-use std::marker::PhantomData;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::sealed::Sealed;
 use super::{Question, read, restricted};
-use crate::{ToolError, schema};
+use crate::{FormFields, ToolError, schema};
 
-/// Asks the person to fill in a form: the fields of `T`.
+/// Asks the person to fill in a form: the fields of the struct `Fields`.
 ///
 /// A form is flat. A field is a text, number or boolean, a choice between texts (an enum without data), or several of
 /// such a choice (a `Vec` of that enum); `Option` makes it one that may be left empty. What the form says comes from
@@ -49,16 +47,16 @@ use crate::{ToolError, schema};
 ///
 /// let form = Form::<Booking>::new("Please complete your booking.");
 /// ```
-pub struct Form<T> {
+pub struct Form<Fields> {
     message: String,
     schema: FormSchema,
-    answer: PhantomData<fn() -> T>,
+    read: fn(Value) -> Result<Fields, ToolError>,
 }
 
 /// Where a form's schema comes from. That of a type is only made when the form is sent.
 #[derive(Debug)]
 enum FormSchema {
-    OfType(fn() -> Value),
+    OfType { make: fn() -> Value, name: &'static str },
     Written(Value),
 }
 
@@ -87,16 +85,19 @@ pub struct MayDecline<Q>(Q);
 
 // === impl Form ===
 
-impl<T: DeserializeOwned + JsonSchema> Form<T> {
-    /// A form with the fields of `T`. `message` tells the person what is wanted and what for.
+impl<Fields: FormFields> Form<Fields> {
+    /// A form with the fields of the struct `Fields`. `message` tells the person what is wanted and what for.
+    ///
+    /// Where nothing else names the struct, do it here: `Form::<Booking>::new("…")`.
     pub fn new(message: impl Into<String>) -> Self {
-        let schema = FormSchema::OfType(schema::input_value::<T>);
-        Self { message: message.into(), schema, answer: PhantomData }
+        let schema =
+            FormSchema::OfType { make: schema::input_value::<Fields>, name: std::any::type_name::<Fields>() };
+        Self { message: message.into(), schema, read: asked_for }
     }
 }
 
-impl<T: DeserializeOwned> Form<T> {
-    /// A form with a schema written by hand: what MCP allows as `requestedSchema`. `T` is what its answer is read as, such
+impl<Fields: DeserializeOwned> Form<Fields> {
+    /// A form with a schema written by hand: what MCP allows as `requestedSchema`. `Fields` is what its answer is read as, such
     /// as a map of values.
     ///
     /// ```
@@ -109,9 +110,11 @@ impl<T: DeserializeOwned> Form<T> {
     /// );
     /// ```
     pub fn with_schema(message: impl Into<String>, schema: Value) -> Self {
-        Self { message: message.into(), schema: FormSchema::Written(schema), answer: PhantomData }
+        Self { message: message.into(), schema: FormSchema::Written(schema), read: asked_for }
     }
+}
 
+impl<Fields> Form<Fields> {
     /// The same form, as one that the person may decline without ending the call.
     #[must_use]
     pub fn may_decline(self) -> MayDecline<Self> {
@@ -119,7 +122,7 @@ impl<T: DeserializeOwned> Form<T> {
     }
 }
 
-impl<T> fmt::Debug for Form<T> {
+impl<Fields> fmt::Debug for Form<Fields> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Form").field("message", &self.message).field("schema", &self.schema).finish()
     }
@@ -142,9 +145,9 @@ impl Url {
 
 // === impl Question ===
 
-impl<T> Sealed for Form<T> {}
-impl<T: DeserializeOwned> Question for Form<T> {
-    type Answer = T;
+impl<Fields> Sealed for Form<Fields> {}
+impl<Fields> Question for Form<Fields> {
+    type Answer = Fields;
 
     fn method(&self) -> &'static str {
         ELICIT
@@ -152,13 +155,14 @@ impl<T: DeserializeOwned> Question for Form<T> {
 
     fn params(&self) -> Result<Value, String> {
         let schema = match &self.schema {
-            FormSchema::OfType(make) => restricted::form(&make())?,
+            FormSchema::OfType { make, name } => restricted::form(&make())
+                .map_err(|reason| format!("no form can be made of `{name}`: {reason}"))?,
             FormSchema::Written(schema) => restricted::form(schema)?,
         };
         Ok(json!({ "mode": "form", "message": self.message, "requestedSchema": schema }))
     }
 
-    fn read(&self, answer: Value) -> Result<T, ToolError> {
+    fn read(&self, answer: Value) -> Result<Fields, ToolError> {
         accepted(&self.message, self.decision(answer)?)
     }
 }
@@ -202,9 +206,9 @@ trait Declinable: Question {
     fn decision(&self, answer: Value) -> Result<Decision<Self::Answer>, ToolError>;
 }
 
-impl<T: DeserializeOwned> Declinable for Form<T> {
-    fn decision(&self, answer: Value) -> Result<Decision<T>, ToolError> {
-        decision(answer)?.map(|content| read("what the form asks for", content))
+impl<Fields> Declinable for Form<Fields> {
+    fn decision(&self, answer: Value) -> Result<Decision<Fields>, ToolError> {
+        decision(answer)?.map(self.read)
     }
 }
 
@@ -256,6 +260,10 @@ fn decision(answer: Value) -> Result<Decision<Value>, ToolError> {
         Action::Decline => Decision::Declined,
         Action::Cancel => Decision::Dismissed,
     })
+}
+
+fn asked_for<Fields: DeserializeOwned>(content: Value) -> Result<Fields, ToolError> {
+    read("what the form asks for", content)
 }
 
 /// The answer; without one, the call fails.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Client;
+use super::{Client, wanted};
 use crate::host::fake;
 use crate::host::fake::rounds::{self as watch, Asks};
 use crate::{
@@ -25,8 +25,9 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The plugin can't give the list.
     #[must_use]
+    #[track_caller]
     pub fn tools(&self) -> Vec<Tool> {
-        self.run(P::tools).expect("the list of tools")
+        listed("tools", self.run(P::tools))
     }
 
     /// Calls a tool.
@@ -37,10 +38,11 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The tool asks for something that has no [`answer`](Self::answer), or does something that it must not; see
     /// [`testing`](crate::testing).
+    #[track_caller]
     pub fn call(&self, name: &str, args: Value) -> Result<ToolResult, Failure> {
         match self.call_outcome(name, args)? {
             CallOutcome::Done(result) => Ok(result),
-            CallOutcome::NeedInput(input) => unanswered(&input),
+            CallOutcome::NeedInput(input) => self.unanswered(&input),
         }
     }
 
@@ -52,6 +54,7 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The tool does something that it must not; see [`testing`](crate::testing).
     #[expect(clippy::needless_pass_by_value, reason = "`json!(…)` is written in the call")]
+    #[track_caller]
     pub fn call_outcome(&self, name: &str, args: Value) -> Result<CallOutcome, Failure> {
         let args = args.to_string();
         let outcome = self.rounds(
@@ -72,8 +75,9 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The plugin can't give the list.
     #[must_use]
+    #[track_caller]
     pub fn resources(&self) -> Vec<ResourceInfo> {
-        self.run(P::resources).expect("the list of resources")
+        listed("resources", self.run(P::resources))
     }
 
     /// All resource templates.
@@ -81,8 +85,9 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The plugin can't give the list.
     #[must_use]
+    #[track_caller]
     pub fn templates(&self) -> Vec<ResourceTemplate> {
-        self.run(P::templates).expect("the list of templates")
+        listed("templates", self.run(P::templates))
     }
 
     /// Reads a resource.
@@ -92,10 +97,11 @@ impl<P: Plugin> Client<P> {
     ///
     /// # Panics
     /// The resource asks for something that has no [`answer`](Self::answer).
+    #[track_caller]
     pub fn read(&self, uri: &str) -> Result<ReadResult, Failure> {
         match self.read_outcome(uri)? {
             ReadOutcome::Done(result) => Ok(result),
-            ReadOutcome::NeedInput(input) => unanswered(&input),
+            ReadOutcome::NeedInput(input) => self.unanswered(&input),
         }
     }
 
@@ -103,6 +109,7 @@ impl<P: Plugin> Client<P> {
     ///
     /// # Errors
     /// The call ends in a JSON-RPC error.
+    #[track_caller]
     pub fn read_outcome(&self, uri: &str) -> Result<ReadOutcome, Failure> {
         self.rounds(
             || rounds::read_resource::<P>(uri),
@@ -118,8 +125,9 @@ impl<P: Plugin> Client<P> {
     /// # Panics
     /// The plugin can't give the list.
     #[must_use]
+    #[track_caller]
     pub fn prompts(&self) -> Vec<Prompt> {
-        self.run(P::prompts).expect("the list of prompts")
+        listed("prompts", self.run(P::prompts))
     }
 
     /// Gets a prompt.
@@ -129,10 +137,11 @@ impl<P: Plugin> Client<P> {
     ///
     /// # Panics
     /// The prompt asks for something that has no [`answer`](Self::answer).
+    #[track_caller]
     pub fn prompt(&self, name: &str, args: &[(&str, &str)]) -> Result<PromptResult, Failure> {
         match self.prompt_outcome(name, args)? {
             PromptOutcome::Done(result) => Ok(result),
-            PromptOutcome::NeedInput(input) => unanswered(&input),
+            PromptOutcome::NeedInput(input) => self.unanswered(&input),
         }
     }
 
@@ -140,6 +149,7 @@ impl<P: Plugin> Client<P> {
     ///
     /// # Errors
     /// The call ends in a JSON-RPC error.
+    #[track_caller]
     pub fn prompt_outcome(&self, name: &str, args: &[(&str, &str)]) -> Result<PromptOutcome, Failure> {
         let args = owned(args);
         self.rounds(
@@ -155,6 +165,7 @@ impl<P: Plugin> Client<P> {
     ///
     /// # Errors
     /// The call ends in a JSON-RPC error.
+    #[track_caller]
     pub fn complete(
         &self,
         target: &CompletionTarget,
@@ -167,6 +178,7 @@ impl<P: Plugin> Client<P> {
     }
 
     /// Does the result have what the tool's entry in the list promises?
+    #[track_caller]
     fn check_result(&self, name: &str, result: &ToolResult) {
         if let Some(text) = &result.structured
             && let Err(error) = serde_json::from_str::<Value>(text)
@@ -186,7 +198,13 @@ impl<P: Plugin> Client<P> {
         }
     }
 
+    #[track_caller]
+    fn unanswered(&self, input: &NeedInput) -> ! {
+        panic!("{}", wanted::answers(&input.requests, self.answers.keys().map(String::as_str)))
+    }
+
     /// Makes a call round by round, until it is done or asks something that has no answer.
+    #[track_caller]
     fn rounds<R>(
         &self,
         call: impl Fn() -> Result<R, Failure>,
@@ -207,7 +225,11 @@ impl<P: Plugin> Client<P> {
             let Some(input) = input else { return end };
             for request in &input.requests {
                 let Some(answer) = self.answers.get(&request.key) else { return end };
-                gateway.answers.insert(request.key.clone(), answer(request).to_string());
+                let answer = answer(request);
+                if let Some(wrong) = wanted::wrong_answer(request, &answer) {
+                    panic!("{wrong}");
+                }
+                gateway.answers.insert(request.key.clone(), answer.to_string());
             }
             gateway.state.clone_from(&input.state);
         }
@@ -219,7 +241,11 @@ fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn unanswered(input: &NeedInput) -> ! {
-    let keys: Vec<&str> = input.requests.iter().map(|request| request.key.as_str()).collect();
-    panic!("the plugin asks for {keys:?}; set it with `Client::answer`")
+/// A list, or why there is none.
+#[track_caller]
+fn listed<T>(what: &str, list: Result<Vec<T>, Failure>) -> Vec<T> {
+    match list {
+        Ok(list) => list,
+        Err(failure) => panic!("the plugin can't give the list of {what}: {failure}"),
+    }
 }

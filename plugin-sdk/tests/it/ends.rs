@@ -170,7 +170,7 @@ fn the_texts_of_a_prompt_are_read_as_what_its_struct_wants() {
     };
     assert!(fault.message.starts_with("the argument `days`: "), "{}", fault.message);
     let Err(Failure::InvalidParams(fault)) = client.prompt("trip", &[("to", "Oslo")]) else { panic!() };
-    assert_eq!(fault.message, "missing field `days`");
+    assert_eq!(fault.message, "the argument `days` is missing; it must be a whole number from 0 to 255");
 }
 
 #[test]

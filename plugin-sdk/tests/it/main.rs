@@ -1,6 +1,7 @@
 //! What the authors of plugins see.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod blame; // what a failing test says, and where
 mod contents; // blocks of content
 mod contract; // the two copies of the WIT
 mod ends; // errors, panics and broken promises

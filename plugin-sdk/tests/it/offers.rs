@@ -1,7 +1,7 @@
 //! Everything that a block can offer: arguments, results, resources, prompts, completions, and what the calls may ask.
 
 use moongate_sdk::prelude::*;
-use moongate_sdk::testing::{Change, Client};
+use moongate_sdk::testing::{self, Change, Client};
 use moongate_sdk::{CallOutcome, CompletionTarget, Failure, InputRequest, NeedInput, ResourceBody};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -256,7 +256,10 @@ fn a_call_can_ask_about_itself_and_tell_the_gateway() {
 fn a_wrong_setting_is_the_tools_own_failure() {
     let result = client().config("width", "wide").call("about", json!({})).unwrap();
     assert!(result.failed());
-    assert_eq!(result.all_text(), "`width` in the plugin's configuration: invalid digit found in string");
+    assert_eq!(
+        result.all_text(),
+        "`width` below `[plugins.<name>.config]` in `gateway.toml`: it must be a whole number, 0 or more"
+    );
 }
 
 #[test]
@@ -278,7 +281,7 @@ fn an_error_ends_the_call_as_its_name_says() {
 fn a_call_that_needs_input_is_made_again_with_the_answer() {
     let Ok(CallOutcome::NeedInput(input)) = client().call_outcome("ask", json!({})) else { panic!() };
     assert_eq!(input.requests[0].key, "name");
-    let client = client().answer("name", json!({ "content": { "name": "Ada" } }));
+    let client = client().answer("name", testing::accepted(json!({ "name": "Ada" })));
     assert_eq!(client.call("ask", json!({})).unwrap().all_text(), "\"Ada\"");
 }
 

@@ -121,11 +121,16 @@ fn a_request_without_a_grant_says_which_one_it_lacks() {
     assert_eq!(
         lacking,
         "the plugin may send no GET request to `http://a.example:8080`; `http = [\"http://a.example:8080\"]` below \
-         `[plugins.<name>.allow]` in `gateway.toml` grants it"
+         `[plugins.<name>.allow]` in `gateway.toml` grants it (in a test, `Client::http` or `Client::pages` plays the \
+         servers)"
     );
     for (url, grant) in [
         ("http://127.0.0.1:9/x", r#"{ url = "http://127.0.0.1:9", networks = ["127.0.0.1/32"] }"#),
         ("https://[fd00::1]/", r#"{ url = "https://[fd00::1]", networks = ["fd00::1/128"] }"#),
+        (
+            "http://localhost:8080/",
+            r#"{ url = "http://localhost:8080", networks = ["127.0.0.0/8", "::1/128"] }"#,
+        ),
         ("https://9.9.9.9/", r#""https://9.9.9.9""#),
     ] {
         let lacking = said(&Client::new(), "get", json!({ "url": url }));

@@ -230,7 +230,9 @@ fn resources_and_prompts_ask_too() {
 #[test]
 fn a_form_that_can_not_be_asked_says_why() {
     let Err(Failure::Internal(fault)) = client().call("wrong", json!({ "how": "no form" })) else { panic!() };
-    assert!(fault.message.starts_with("the question `names` can't be asked: its field `names` is a list"));
+    assert!(fault.message.starts_with(
+        "the question `names` can't be asked: no form can be made of `it::rounds::Wrong`: its field `names` is a list"
+    ));
 }
 
 /// What a test is told of a call that does what it must not.

@@ -43,8 +43,16 @@ def schema(properties: dict, required: list[str]) -> dict:
 
 NUMBER = {"type": "number"}
 
+def reading_tool(name: str, title: str, description: str, takes: dict, gives: dict):
+    """A tool that changes nothing and knows nothing of the world."""
+    return moongate.tool(
+        name, description, takes, gives,
+        title=title, read_only=True, destructive=False, idempotent=True, open_world=False,
+    )
+
+
 TOOLS = [
-    moongate.reading_tool(
+    reading_tool(
         "describe", "Describe numbers",
         "Calculates count, sum, mean, median, minimum, maximum, standard deviation and quartiles of a list of numbers.",
         schema({"numbers": numbers("The sample, in any order.")}, ["numbers"]),
@@ -60,7 +68,7 @@ TOOLS = [
             ["count", "sum", "mean", "median", "minimum", "maximum"],
         ),
     ),
-    moongate.reading_tool(
+    reading_tool(
         "quantiles", "Quantiles",
         "Calculates the numbers that cut a sample into parts of equal size: 4 parts for quartiles, 10 for deciles, "
         "100 for percentiles.",
@@ -73,7 +81,7 @@ TOOLS = [
         ),
         schema({"cuts": {"type": "array", "items": NUMBER}}, ["cuts"]),
     ),
-    moongate.reading_tool(
+    reading_tool(
         "regression", "Linear regression",
         "Fits a straight line to points by least squares: slope, intercept, and the correlation.",
         schema(

@@ -148,11 +148,21 @@ fn a_uri_is_absolute_and_its_variables_are_parameters() {
     };
     assert_error("#[resource] /// A.\nfn a(&self) -> String {}", "a", "`uri = \"…\"` is missing");
     assert_error(&resource("notes/today", ""), "\"notes/today\"", "`notes/today` is no absolute URI");
-    assert_error(&resource("a://{b}", ""), "\"a://{b}\"", "the function has no parameter `b` for `{b}`");
+    assert_error(&resource("a://c/{b}", ""), "\"a://c/{b}\"", "the function has no parameter `b` for `{b}`");
+    let owned =
+        "`a://` names nothing but a scheme: it says which resources are this plugin's; write `a://all/{…}`";
+    assert_error(&resource("a://{b}", ", b: String"), "\"a://{b}\"", owned);
+    assert_error(&resource("a:{b}", ", b: String"), "\"a:{b}\"", "`a:` names nothing but a scheme");
+    assert_error(&resource("a:", ""), "\"a:\"", "`a:` names nothing but a scheme: write `a:today`");
+    assert_error(
+        &resource("a://my notes", ""),
+        "\"a://my notes\"",
+        "`a://my notes` holds ' ', which no URI has",
+    );
     assert_error(&resource("a://b", ", c: String"), "c", "`uri` has no variable `{c}`");
-    assert_error(&resource("a://{b", ""), "\"a://{b\"", "a `{` in `a://{b` is never closed");
-    assert_error(&resource("a://{b*}", ""), "\"a://{b*}\"", "`{b*}` isn't supported");
-    assert_error(&resource("a://{b}/{b}", ", b: String"), "\"a://{b}/{b}\"", "`{b}` stands in");
+    assert_error(&resource("a://c/{b", ""), "\"a://c/{b\"", "a `{` in `a://c/{b` is never closed");
+    assert_error(&resource("a://c/{b*}", ""), "\"a://c/{b*}\"", "`{b*}` isn't supported");
+    assert_error(&resource("a://c/{b}/{b}", ", b: String"), "\"a://c/{b}/{b}\"", "`{b}` stands in");
 }
 
 #[test]
@@ -171,10 +181,55 @@ fn a_completion_says_whose_it_is() {
 }
 
 #[test]
+fn a_completion_is_of_something_that_the_block_has() {
+    let block = |completion: &str| {
+        format!(
+            "#[prompt] /// P.\nfn p(&self, b: &str) -> String {{}} #[resource(uri = \"a://r/{{c}}\")] /// R.\n\
+             fn r(&self, c: &str) -> String {{}} #[complete({completion})] fn a(&self, t: &str) -> Vec<String> {{}}"
+        )
+    };
+    let absent = "there is no prompt `q` in this block; it has `p`";
+    assert_error(&block(r#"prompt = "q", argument = "b""#), "\"q\"", absent);
+    let absent = "the prompt `p` has no argument `c`";
+    assert_error(&block(r#"prompt = "p", argument = "c""#), "\"c\"", absent);
+    let absent = "there is no template `a://{b}` in this block; it has `a://r/{c}`";
+    assert_error(&block(r#"resource = "a://{b}", argument = "b""#), "\"a://{b}\"", absent);
+    let absent = "the template `a://r/{c}` has no argument `b`";
+    assert_error(&block(r#"resource = "a://r/{c}", argument = "b""#), "\"b\"", absent);
+}
+
+#[test]
+fn a_question_has_an_error_to_travel_in() {
+    let returning = |result: &str, body: &str| {
+        format!("#[tool] /// A.\nfn a(&self, ctx: &Context) -> {result} {{ if true {{ {body} }} }}")
+    };
+    for (result, place) in [
+        ("Result<u8, Box<dyn Error>>", "Box<dyn Error>"),
+        ("std::result::Result<u8, String>", "String"),
+        ("Result<u8, anyhow::Error>", "anyhow::Error"),
+        ("anyhow::Result<u8>", "anyhow::Result<u8>"),
+    ] {
+        assert_error(&returning(result, "ctx.ask(\"k\", Roots)?;"), place, "a question can't travel");
+    }
+    let block = format!(
+        "impl Mine {{ {} {} {} }}",
+        returning("Result<u8, MyError>", "ctx.ask(\"k\", Roots)?;"),
+        returning("Result<u8, Box<dyn Error>>", "ctx.principal(); other.ask(1)?;").replace("fn a", "fn b"),
+        returning("Result<u8, ToolError>", "ctx.ask_all(())?;").replace("fn a", "fn c"),
+    );
+    assert!(read(TokenStream::new(), &block.parse().unwrap()).is_ok(), "these are rustc's to judge");
+}
+
+#[test]
 fn a_block_is_a_plain_one_that_offers_something() {
     let message = |block: &str| errors_with("", block).remove(0).1;
     assert!(message("struct Mine;").starts_with("`#[plugin]` stands above an `impl` block"));
     assert!(message("impl Trait for Mine {}").starts_with("`#[plugin]` stands above a plain `impl` block"));
+    assert!(
+        message("mod mine {}").starts_with("`#[plugin]` stands above an `impl` block, not above a module")
+    );
+    assert!(message("fn a() {}").starts_with("`#[plugin]` stands above an `impl` block, and `#[tool]`"));
+    assert!(message("impl Mine { #[tool] const A: u8 = 1; }").starts_with("`#[tool]` marks a function"));
     assert!(message("impl<T> Mine<T> {}").starts_with("a plugin can't be generic"));
     assert!(message("impl Mine { fn a(&self) {} }").starts_with("the plugin offers nothing"));
     let unknown = errors_with("nane = \"x\"", "impl Mine { #[tool] /// A.\nfn a(&self) {} }").remove(0);

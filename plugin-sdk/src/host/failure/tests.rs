@@ -23,6 +23,21 @@ fn what_the_operator_can_change_is_named() {
 }
 
 #[test]
+fn the_words_of_a_gateway_are_kept() {
+    let refused =
+        "`POST /v1/orders` isn't granted; `http = [\"https://a.example/v1\"]` below `[plugins.shop.allow]`";
+    let code = ErrorCode::InternalError(Some(refused.to_owned()));
+    assert_eq!(said(&code), refused);
+    let place = Place { method: "POST".to_owned(), origin: "https://a.example".to_owned() };
+    assert!(
+        matches!(explain(&code, place), HttpError::NotGranted { .. }),
+        "authors can tell a refusal apart"
+    );
+    let used_up = "the call has sent the 64 requests that `limits.requests` lets it";
+    assert_eq!(said(&ErrorCode::InternalError(Some(used_up.to_owned()))), used_up);
+}
+
+#[test]
 fn what_an_author_may_handle_is_told_apart() {
     let origin = || "https://a.example".to_owned();
     let place = || Place { method: "GET".to_owned(), origin: origin() };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::{read, rounds, tell};
-use crate::http::{Headers, HttpError, Outgoing};
+use crate::http::{Headers, HttpError, Outgoing, Place};
 use crate::testing::{HttpAnswer, HttpRequest};
 
 /// How much of a body comes at once, in bytes: little, so that tests read more than one piece.
@@ -45,12 +45,19 @@ pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Ans
     }
     tell(|gateway| gateway.requests.push(request.clone()));
     let Some(servers) = read(|gateway| gateway.servers.clone()) else {
-        let place = outgoing.place();
-        return Err(HttpError::NotGranted { method: place.method, origin: place.origin });
+        return Err(refusal(outgoing.place()));
     };
     let HttpAnswer { status, headers, body, broken } = (servers.0)(&request)?;
     let body = if request.method == "HEAD" { Vec::new() } else { body };
     Ok(Answer { status, headers, body: Body { left: body.into_iter(), broken } })
+}
+
+/// What a gateway without a grant says, and what a test may have forgotten.
+fn refusal(place: Place) -> HttpError {
+    let Place { method, origin } = place;
+    let refused = HttpError::NotGranted { method: method.clone(), origin: origin.clone(), said: None };
+    let said = format!("{refused} (in a test, `Client::http` or `Client::pages` plays the servers)");
+    HttpError::NotGranted { method, origin, said: Some(said) }
 }
 
 impl Body {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{read, tell};
+use super::tell;
 use crate::InputRequest;
 
 /// Questions are looked at even where their answer is there.
@@ -19,6 +19,8 @@ pub(crate) struct Round {
     /// How deep in `once` it is.
     inside_once: usize,
     once: BTreeSet<String>,
+    /// What is wrong with a question that it asked.
+    wrong: Option<String>,
 }
 
 /// What was asked under each key, in all rounds of the call.
@@ -33,6 +35,7 @@ impl Drop for Once {
     }
 }
 
+#[track_caller]
 pub(crate) fn once(key: &str) -> Once {
     let new = tell(|gateway| {
         gateway.round.inside_once += 1;
@@ -54,22 +57,34 @@ pub(crate) fn effect(what: &str) {
 
 pub(crate) fn asked(request: &InputRequest) {
     let key = &request.key;
-    let (effects, before) = read(|gateway| (gateway.round.effects.clone(), gateway.asked.get(key).cloned()));
-    assert!(
-        effects.is_empty(),
-        "the call did {} before it asked `{key}`; when the client answers, the call starts over and does it again: move \
-         it behind the question or into `Context::once`",
-        effects.join(", "),
-    );
-    if let Some(before) = before {
-        assert!(
-            before == *request,
-            "the key `{key}` stands for two questions in one call, so one would get the answer to the other: {} and {}",
-            before.params.unwrap_or_default(),
-            request.params.clone().unwrap_or_default(),
-        );
+    tell(|gateway| {
+        let before = gateway.asked.insert(key.clone(), request.clone()).filter(|before| before != request);
+        let effects = gateway.round.effects.join(", ");
+        let wrong = if !effects.is_empty() {
+            format!(
+                "the call did {effects} before it asked `{key}`; when the client answers, the call starts over and does it \
+                 again: move it behind the question or into `Context::once`"
+            )
+        } else if let Some(before) = before {
+            format!(
+                "the key `{key}` stands for two questions in one call, so one would get the answer to the other: {} and {}",
+                before.params.unwrap_or_default(),
+                request.params.clone().unwrap_or_default(),
+            )
+        } else {
+            return;
+        };
+        gateway.round.wrong.get_or_insert(wrong);
+    });
+}
+
+/// Fails the test at the place that asked, if something is wrong with a question.
+#[track_caller]
+pub(crate) fn asked_all() {
+    let wrong = tell(|gateway| gateway.round.wrong.take());
+    if let Some(wrong) = wrong {
+        panic!("{wrong}");
     }
-    tell(|gateway| gateway.asked.insert(key.clone(), request.clone()));
 }
 
 pub(crate) fn left_to_ask(requests: &[InputRequest]) {

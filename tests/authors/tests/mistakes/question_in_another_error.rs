@@ -1,4 +1,4 @@
-//! A question that would be lost in another error.
+//! Questions that would be lost in another error.
 
 use moongate_sdk::prelude::*;
 
@@ -9,6 +9,17 @@ struct Name {
     name: String,
 }
 
+#[derive(Debug)]
+struct MyError;
+
+impl std::fmt::Display for MyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("mine")
+    }
+}
+
+impl std::error::Error for MyError {}
+
 #[derive(Default)]
 struct Mine;
 
@@ -18,6 +29,20 @@ impl Mine {
     /// Greets.
     #[tool]
     fn greet(&self, ctx: &Context) -> Result<String, Box<dyn std::error::Error>> {
+        let name: Name = ctx.ask("name", Form::new("Your name?"))?;
+        Ok(name.name)
+    }
+}
+
+#[derive(Default)]
+struct Own;
+
+/// Another plugin.
+#[plugin]
+impl Own {
+    /// Greets.
+    #[tool]
+    fn greet(&self, ctx: &Context) -> Result<String, MyError> {
         let name: Name = ctx.ask("name", Form::new("Your name?"))?;
         Ok(name.name)
     }

@@ -1,0 +1,78 @@
+//! What a test has to answer, in the words of its code.
+
+use serde_json::Value;
+
+use crate::InputRequest;
+
+/// Says what answers are lacking, and how they are added; `given` are the keys of those that are there.
+pub(super) fn answers<'a>(requests: &[InputRequest], given: impl Iterator<Item = &'a str>) -> String {
+    let given: Vec<&str> = given.collect();
+    let lacking: Vec<&InputRequest> =
+        requests.iter().filter(|request| !given.contains(&request.key.as_str())).collect();
+    if lacking.is_empty() {
+        return "the call ended to ask again, but asked nothing; put a request into `NeedInput::requests`"
+            .to_owned();
+    }
+    let names: Vec<String> = lacking.iter().map(|request| format!("`{}`", request.key)).collect();
+    let calls: Vec<String> = lacking.iter().map(|request| format!("`{}`", call(request))).collect();
+    let questions = if names.len() == 1 { "question" } else { "questions" };
+    let mut message = format!(
+        "no answer for the {questions} {}; add {} to the client",
+        names.join(", "),
+        calls.join(" and ")
+    );
+    if !given.is_empty() {
+        let given: Vec<String> = given.iter().map(|key| format!("`{key}`")).collect();
+        message.push_str(&format!(" (it has answers for {})", given.join(", ")));
+    }
+    message
+}
+
+/// What is wrong with an answer that no client could give, such as the content alone.
+pub(super) fn wrong_answer(request: &InputRequest, answer: &Value) -> Option<String> {
+    let member = match request.method.as_str() {
+        "elicitation/create" => "action",
+        "sampling/createMessage" => "content",
+        "roots/list" => "roots",
+        _ => return None, // a plugin's own request
+    };
+    (answer.get(member).is_none()).then(|| {
+        format!(
+            "the answer for the question `{}` is no result of `{}`, which has `{member}`; write `{}`",
+            request.key,
+            request.method,
+            call(request)
+        )
+    })
+}
+
+/// The call that answers a question.
+fn call(request: &InputRequest) -> String {
+    let params: Value =
+        request.params.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    let result = match request.method.as_str() {
+        "elicitation/create" => format!("testing::accepted(json!({}))", content(&params)),
+        "sampling/createMessage" => "testing::sampled(\"…\")".to_owned(),
+        "roots/list" => "testing::roots(&[\"file:///…\"])".to_owned(),
+        _ => "json!({ … })".to_owned(),
+    };
+    format!(".answer({:?}, {result})", request.key)
+}
+
+/// A form, filled in.
+fn content(params: &Value) -> String {
+    let fields = params["requestedSchema"]["properties"].as_object().into_iter().flatten();
+    let fields: Vec<String> = fields.map(|(name, field)| format!("{name:?}: {}", value(field))).collect();
+    if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
+}
+
+fn value(field: &Value) -> String {
+    let choice = field["enum"].get(0).or_else(|| field["oneOf"].get(0).map(|one| &one["const"]));
+    match (choice, field["type"].as_str()) {
+        (Some(choice), _) => choice.to_string(),
+        (None, Some("boolean")) => "true".to_owned(),
+        (None, Some("integer" | "number")) => "1".to_owned(),
+        (None, Some("array")) => "[]".to_owned(),
+        (None, _) => "\"…\"".to_owned(),
+    }
+}

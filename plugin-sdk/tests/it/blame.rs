@@ -1,0 +1,168 @@
+//! What a failing test of a plugin says, and the line that it points to: the author's own.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::Once;
+
+use moongate_sdk::Failure;
+use moongate_sdk::input::Url;
+use moongate_sdk::prelude::*;
+use moongate_sdk::testing::{self, Client};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+thread_local! {
+    /// The line of this file that the last panic of this thread points to; 0 for another file.
+    static LINE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The message of a panic, and its line in this file.
+fn blamed<R>(fails: impl FnOnce() -> R) -> (String, u32) {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let here = panic.location().filter(|location| location.file() == file!());
+            LINE.set(here.map_or(0, Location::line));
+            before(panic);
+        }));
+    });
+    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("it doesn't fail") };
+    (panic.downcast_ref::<String>().cloned().unwrap_or_default(), LINE.get())
+}
+
+/// The line of this file that ends so.
+fn line_of(end: &str) -> u32 {
+    let before = include_str!("blame.rs").lines().take_while(|line| !line.ends_with(end)).count();
+    u32::try_from(before).unwrap() + 1
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its form is wanted")]
+struct Booking {
+    name: String,
+    persons: u8,
+    place: Place,
+    quiet: bool,
+    remarks: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Place {
+    Garden,
+    Bar,
+}
+
+#[derive(Default)]
+struct Asks;
+
+/// Asks.
+#[plugin]
+impl Asks {
+    /// Acts, and then asks.
+    #[tool]
+    fn act(&self, ctx: &Context) -> Result<(), ToolError> {
+        kv::set("a", &1)?;
+        ctx.ask("folders", Roots)?; // asks too late
+        Ok(())
+    }
+
+    /// Does two things under one key.
+    #[tool]
+    fn once(&self, ctx: &Context) -> Result<(), ToolError> {
+        ctx.once("a", || 1)?;
+        ctx.once("a", || 2)?; // once more
+        Ok(())
+    }
+
+    /// Asks for a booking.
+    #[tool]
+    fn book(&self, ctx: &Context) -> Result<(), ToolError> {
+        ctx.ask("booking", Form::<Booking>::new("Who comes?"))?;
+        Ok(())
+    }
+
+    /// Asks for everything else.
+    #[tool]
+    fn others(&self, ctx: &Context) -> Result<(), ToolError> {
+        ctx.ask_all((
+            ("poem", Sampling::new(10).user("A poem.")),
+            ("folders", Roots),
+            ("page", Url::new("Log in.", "https://a.example")),
+        ))?;
+        Ok(())
+    }
+
+    /// Can't be told.
+    #[resource(uri = "a://b")]
+    fn folders(&self, ctx: &Context) -> Result<String, ToolError> {
+        ctx.ask("folders", Roots)?;
+        Ok(String::new())
+    }
+}
+
+#[test]
+fn a_lacking_answer_is_written_out() {
+    let (said, line) = blamed(|| Client::<Asks>::new().call("book", json!({})));
+    let call = r#".answer("booking", testing::accepted(json!({ "name": "…", "persons": 1, "place": "garden", "quiet": true, "remarks": "…" })))"#;
+    assert_eq!(said, format!("no answer for the question `booking`; add `{call}` to the client"));
+    assert_eq!(line, line!() - 3, "it points at the call");
+    let (said, _) = blamed(|| Client::<Asks>::new().answer("fodlers", Value::Null).call("others", json!({})));
+    assert_eq!(
+        said,
+        "no answer for the questions `poem`, `folders`, `page`; add `.answer(\"poem\", testing::sampled(\"…\"))` and \
+         `.answer(\"folders\", testing::roots(&[\"file:///…\"]))` and \
+         `.answer(\"page\", testing::accepted(json!({})))` to the client (it has answers for `fodlers`)"
+    );
+    let (said, line) = blamed(|| Client::<Asks>::new().read("a://b"));
+    assert_eq!(line, line!() - 1);
+    assert!(said.contains("`.answer(\"folders\", testing::roots("), "{said}");
+}
+
+#[test]
+fn an_answer_that_no_client_gives_is_told_by_what_would_be_one() {
+    let client = Client::<Asks>::new().answer("booking", json!({ "name": "Ada" }));
+    let (said, line) = blamed(|| client.call("book", json!({})));
+    assert_eq!(line, line!() - 1);
+    assert!(said.contains("`booking` is no result of `elicitation/create`"), "{said}");
+    assert!(said.contains(".answer(\"booking\", testing::accepted(json!("), "{said}");
+}
+
+#[test]
+fn what_must_not_be_is_told_where_it_stands() {
+    let client = || Client::<Asks>::new().answer("folders", testing::roots(&[]));
+    let (said, line) = blamed(|| client().call("act", json!({})));
+    assert_eq!(line, line_of("// asks too late"), "{said}");
+    let (said, line) = blamed(|| client().call("once", json!({})));
+    assert_eq!(line, line_of("// once more"), "{said}");
+}
+
+#[derive(Debug, Default)]
+struct Broken;
+
+impl moongate_sdk::Plugin for Broken {
+    fn info() -> moongate_sdk::PluginInfo {
+        moongate_sdk::PluginInfo::new("broken", "1")
+    }
+
+    fn prompts(&self) -> Result<Vec<moongate_sdk::Prompt>, Failure> {
+        Err(Failure::Internal(moongate_sdk::Fault { message: "no".to_owned(), at: None, data: None }))
+    }
+}
+
+#[test]
+fn a_list_that_can_not_be_given_fails_the_line_that_wants_it() {
+    let (said, line) = blamed(|| Client::<Broken>::new().prompts());
+    assert_eq!(line, line!() - 1);
+    assert!(said.starts_with("the plugin can't give the list of prompts: "), "{said}");
+}
+
+#[test]
+fn a_kept_value_of_another_form_is_shown() {
+    let client = Client::<Broken>::new().kept("count", "many");
+    let (said, line) = blamed(|| client.kv::<u32>("count"));
+    assert_eq!(line, line!() - 1);
+    assert!(said.contains("under `count` isn't of this type") && said.contains("\"many\""), "{said}");
+}
