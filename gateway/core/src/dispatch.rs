@@ -107,7 +107,7 @@ impl Dispatcher {
         let mut watched = self.watched(member, CallKind::Tool, Some(entry.public()));
         let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
         let answer = match self.invoke(&mut watched, context, call).await {
-            Ok(outcome) => output::tool(entry, outcome).await,
+            Ok(outcome) => output::tool(entry, context, outcome).await,
             Err(error) => Err(error),
         };
         let outcome = watched.over(answer)?;
@@ -132,7 +132,7 @@ impl Dispatcher {
         let call = || member.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.invoke(&mut watched, context, call).await;
         let outcome =
-            watched.over(answer.and_then(|outcome| output::read(view, member, &uri, outcome)))?;
+            watched.over(answer.and_then(|outcome| output::read(view, member, context, &uri, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -155,7 +155,7 @@ impl Dispatcher {
         let mut watched = self.watched(member, CallKind::Prompt, Some(entry.public()));
         let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.invoke(&mut watched, context, call).await;
-        let outcome = watched.over(answer.and_then(|outcome| output::prompt(member, outcome)))?;
+        let outcome = watched.over(answer.and_then(|outcome| output::prompt(member, context, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -232,7 +232,8 @@ impl Dispatcher {
         };
         drop(permit);
         // Whatever it answers when nobody waits any more, nobody gets it.
-        if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer }
+        let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
+        answer.map_err(|error| output::refusal(member, context, error))
     }
 }
 
