@@ -129,8 +129,8 @@ impl fmt::Display for HttpError {
             Self::InvalidHeader { name, reason } => write!(f, "the header `{name}` can't be sent: {reason}"),
             Self::NotGranted { method, origin } => write!(
                 f,
-                "the plugin may send no {method} request to `{origin}`; `http = [{}]` below \
-                 `[plugins.<name>.allow]` in `gateway.toml` grants it",
+                "this {method} request to `{origin}` isn't granted; `http = [{}]` below `[plugins.<name>.allow]` in \
+                 `gateway.toml` grants every request there",
                 grant(origin)
             ),
             Self::PrivateAddress { origin } => write!(
