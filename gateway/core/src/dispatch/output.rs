@@ -119,13 +119,17 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
     Ok(need)
 }
 
-/// Says of what a plugin misses at the client that it wouldn't be let, where its table is the reason.
+/// Says of what a plugin misses at the client that its table is the reason, where the client can do it or nobody's client
+/// is asked. A client that can't is told so as its protocol has it, and the operator of the grant.
 pub(super) fn refusal(member: &Member, context: &CallContext, error: CallError) -> CallError {
     let CallError::Refused(Failure::MissingCapability(names)) = &error else { return error };
     let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());
     let mut features = words.filter_map(|word| ClientFeature::ALL.into_iter().find(|it| it.as_str() == word));
     let lacking = features.find(|feature| !member.config().allow.client.contains(feature));
-    lacking.map_or(error, |feature| not_granted(member, context, feature))
+    let Some(feature) = lacking else { return error };
+    let not_granted = not_granted(member, context, feature);
+    let is_able = context.revision.is_none() || context.capabilities.has(feature.as_str());
+    if is_able { not_granted } else { error }
 }
 
 /// The plugin wants something of the client that isn't granted: that is told to the operator once, noted, and said to

@@ -3,11 +3,13 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::call::{Content, InputRequest, MediaContent, NeedInput, ResourceBody, ResourceContents};
+use crate::call::{
+    Capabilities, Content, Failure, InputRequest, Ledger, MediaContent, NeedInput, ResourceBody, ResourceContents,
+};
 use crate::catalog::fake::{Fake, catalog, ready};
 use crate::config::ClientFeature;
 use crate::json::Json;
@@ -274,6 +276,34 @@ async fn questions_must_be_granted_and_told_apart() {
             (Err(error), Some(part)) => assert!(error.to_string().contains(part), "{error}"),
             (result, bad) => panic!("{result:?} instead of {bad:?}"),
         }
+    }
+}
+
+#[tokio::test]
+async fn what_a_plugin_misses_at_a_client_that_has_it_is_the_grant() {
+    let lacks = || CallError::Refused(Failure::MissingCapability(vec!["sampling.tools".to_owned()]));
+    let client = |has: Value| Capabilities::new(Json::from_value(&has));
+    for (granted, has, expected) in [
+        (false, json!({ "sampling": {} }), "which isn't granted; `client = [\"sampling\"]` in `[plugins.a.allow]`"),
+        (false, json!({}), "the client lacks what this needs: sampling.tools"),
+        (true, json!({ "sampling": {} }), "the client lacks what this needs: sampling.tools"),
+    ] {
+        let mut fake = answers(Ok(ToolResult::default()), None);
+        fake.on_tool = Some(Box::new(move |_, _| ready(Err(lacks()))));
+        let allowed = granted.then_some(ClientFeature::Sampling);
+        let bench = bench(vec![fake.member(|config| config.allow.client = allowed.into_iter().collect())]);
+        let ledger = Arc::new(Ledger::default());
+        let context = Arc::new(CallContext {
+            revision: Some("2025-11-25"),
+            capabilities: Arc::new(client(has)),
+            ledger: Some(Arc::clone(&ledger)),
+            ..CallContext::internal(Principal::Local)
+        });
+        let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
+        let result = bench.dispatcher.call_tool(&bench.catalog, &context, "a_run", &arguments).await;
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(ledger.entries().len(), usize::from(!granted));
     }
 }
 
