@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::call::{
-    Capabilities, Content, Failure, InputRequest, Ledger, MediaContent, NeedInput, ResourceBody, ResourceContents,
+    Capabilities, Content, Failure, InputRequest, Ledger, MediaContent, NeedInput, ResourceBody,
+    ResourceContents,
 };
 use crate::catalog::fake::{Fake, catalog, ready};
 use crate::config::ClientFeature;
@@ -284,7 +285,11 @@ async fn what_a_plugin_misses_at_a_client_that_has_it_is_the_grant() {
     let lacks = || CallError::Refused(Failure::MissingCapability(vec!["sampling.tools".to_owned()]));
     let client = |has: Value| Capabilities::new(Json::from_value(&has));
     for (granted, has, expected) in [
-        (false, json!({ "sampling": {} }), "which isn't granted; `client = [\"sampling\"]` in `[plugins.a.allow]`"),
+        (
+            false,
+            json!({ "sampling": {} }),
+            "which isn't granted; `client = [\"sampling\"]` in `[plugins.a.allow]`",
+        ),
         (false, json!({}), "the client lacks what this needs: sampling.tools"),
         (true, json!({ "sampling": {} }), "the client lacks what this needs: sampling.tools"),
     ] {

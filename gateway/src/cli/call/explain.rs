@@ -62,7 +62,9 @@ fn cures_text<'c>(cures: impl Iterator<Item = &'c str>, plugin: &PluginConfig) -
         );
     }
     if of_dirs.iter().any(|cure| cure.contains("guest = \"…\"")) {
-        said.push_str("with a directory of this machine and the plugin's own name for it in place of each `…`\n");
+        said.push_str(
+            "with a directory of this machine and the plugin's own name for it in place of each `…`\n",
+        );
     } else if !is_of_change(&of_dirs) {
         said.push_str("with a directory of this machine in place of `…`\n");
     }
