@@ -10,6 +10,7 @@ mod call;
 mod classify;
 mod code;
 mod compiler;
+mod complaint;
 mod conv;
 mod describe;
 mod descriptors;

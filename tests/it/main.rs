@@ -4,6 +4,8 @@
 
 /// The operator's listener, and the verbs that ask it.
 mod admin;
+/// What was probably meant, and what would help.
+mod advice;
 /// Bad input to the binary.
 mod bad_input;
 /// Calls that nobody waits for any more.

@@ -239,3 +239,24 @@ fn instances_that_are_used_again_answer_as_new_ones_do() {
         }
     }
 }
+
+#[test]
+fn what_looks_for_no_file_is_told_of_no_missing_directory() {
+    let workspace = workspace(BOTH);
+    for (tool, arguments) in
+        [("text_slug", json!({ "text": "/data/x" })), ("statistics_describe", json!({ "numbers": [1] }))]
+    {
+        let output = workspace.run(&["call", tool, "--json", &arguments.to_string(), "--explain"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.ends_with("used no grant\n"), "{tool}: {said}");
+    }
+}
+
+#[test]
+fn a_word_that_is_none_of_the_options_leads_to_the_nearest() {
+    let workspace = workspace(BOTH);
+    let answer = greeted(&workspace).call("text_change_case", json!({ "text": "a b", "style": "snaek" }));
+    let said = text(&answer);
+    let options = "`style` must be one of \"camel\", \"pascal\", \"snake\"";
+    assert!(said.contains(options) && said.ends_with("(did you mean \"snake\"?)"), "{said}");
+}

@@ -21,11 +21,13 @@ use crate::names::{PublicName, ResourceUri};
 
 mod arguments;
 mod error;
+mod nearest;
 mod observer;
 mod output;
 
 pub use arguments::Arguments;
 pub use error::DispatchError;
+pub use nearest::Unknown;
 pub use observer::{CallKind, Called, Ended, Observer};
 
 use observer::Watched;
@@ -105,7 +107,7 @@ impl Dispatcher {
         let mut watched = self.watched(member, CallKind::Tool, Some(entry.public()));
         let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
         let answer = match self.invoke(&mut watched, context, call).await {
-            Ok(outcome) => output::tool(entry, outcome).await,
+            Ok(outcome) => output::tool(entry, context, outcome).await,
             Err(error) => Err(error),
         };
         let outcome = watched.over(answer)?;
@@ -123,21 +125,22 @@ impl Dispatcher {
         uri: &str,
     ) -> Result<Answered<ReadResult>, DispatchError> {
         let view = catalog.view(&context.principal);
-        let unknown = || DispatchError::ResourceNotFound(uri.to_owned());
+        let unknown = || DispatchError::resource_not_found(uri, view);
         let member = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
         let mut watched = self.watched(member, CallKind::Resource, None);
         let call = || member.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.invoke(&mut watched, context, call).await;
-        let outcome = watched.over(answer.and_then(|outcome| output::read(view, member, &uri, outcome)))?;
+        let outcome =
+            watched.over(answer.and_then(|outcome| output::read(view, member, context, &uri, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
-    /// Fills in the prompt that clients call `name`. Arguments that it doesn't declare are passed on: the plugin may
-    /// know them.
+    /// Fills in the prompt that clients call `name`.
     ///
     /// # Errors
-    /// There is no such prompt, a required argument is missing, one is given twice, or the call came to no result.
+    /// There is no such prompt, a required argument is missing, it takes none of that name, one is given twice, or the
+    /// call came to no result.
     pub async fn get_prompt(
         &self,
         catalog: &Catalog,
@@ -146,13 +149,13 @@ impl Dispatcher {
         arguments: &[(String, String)],
     ) -> Result<Answered<PromptResult>, DispatchError> {
         let view = catalog.view(&context.principal);
-        let entry = view.prompt(name).ok_or_else(|| DispatchError::UnknownPrompt(name.to_owned()))?;
+        let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
         arguments::check_prompt(entry.prompt(), name, arguments)?;
         let member = entry.member();
         let mut watched = self.watched(member, CallKind::Prompt, Some(entry.public()));
         let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.invoke(&mut watched, context, call).await;
-        let outcome = watched.over(answer.and_then(|outcome| output::prompt(member, outcome)))?;
+        let outcome = watched.over(answer.and_then(|outcome| output::prompt(member, context, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -172,7 +175,7 @@ impl Dispatcher {
         let view = catalog.view(&context.principal);
         let (member, target) = match whose {
             CompletionRef::Prompt(prompt) => {
-                let unknown = || DispatchError::UnknownPrompt(prompt.to_owned());
+                let unknown = || DispatchError::unknown_prompt(prompt, view);
                 let entry = view.prompt(prompt).ok_or_else(unknown)?;
                 if entry.prompt().arguments.iter().all(|argument| argument.name != name) {
                     return Ok(Completion::default());
@@ -182,7 +185,7 @@ impl Dispatcher {
             CompletionRef::Resource(text) => {
                 let listed = view.template(text).map(|entry| entry.member());
                 let owner = listed.or_else(|| view.resource_owner(text));
-                let unknown = || DispatchError::UnknownTemplate(text.to_owned());
+                let unknown = || DispatchError::unknown_template(text, view);
                 (owner.ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
             }
         };
@@ -229,7 +232,8 @@ impl Dispatcher {
         };
         drop(permit);
         // Whatever it answers when nobody waits any more, nobody gets it.
-        if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer }
+        let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
+        answer.map_err(|error| output::refusal(member, context, error))
     }
 }
 

@@ -132,6 +132,19 @@ pub fn members<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> [Option<&'
     serde_json::Deserializer::from_str(text).deserialize_map(Members(keys)).unwrap_or([None; N])
 }
 
+/// What kind of value it is, in JSON Schema's words.
+#[must_use]
+pub fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// A member's name as a step of a JSON pointer (RFC 6901), without the `/` before it.
 #[must_use]
 pub fn pointer_step(name: &str) -> String {

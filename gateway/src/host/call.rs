@@ -20,6 +20,7 @@ use wasmtime::component::Instance;
 
 use super::classify::classify;
 use super::code::{Code, Lease};
+use super::complaint::Complains;
 use super::engine::Ticker;
 use super::events::{Changes, Inbox};
 use super::exports::Exports;
@@ -35,7 +36,7 @@ use super::uses::Told;
 /// Something to ask an instance.
 pub(super) trait Ask: Send {
     /// The answer in the contract's types.
-    type Answer: Send;
+    type Answer: Send + Complains;
 
     /// Asks. An interface that isn't exported is an error of the caller: the catalog knows what there is.
     fn ask(
@@ -228,7 +229,7 @@ impl Sandbox {
     }
 
     /// What came of a call.
-    fn came_of<T>(
+    fn came_of<T: Complains>(
         &self,
         end: End<T>,
         seat: Option<Seat>,
@@ -236,7 +237,13 @@ impl Sandbox {
         cancel: &CancellationToken,
     ) -> Result<T, Unanswered> {
         Err(match (end, seat) {
-            (End::Answered(Ok(answer)), seat) => {
+            (End::Answered(Ok(mut answer)), seat) => {
+                let complaint = answer.complaint();
+                if let Some(seat) = &seat {
+                    seat.store.data().tell_missed(complaint.as_deref());
+                    let missed = seat.store.data().uses.missed(&complaint.unwrap_or_default());
+                    missed.iter().for_each(|sentence| answer.add(sentence));
+                }
                 if let Some(seat) = seat.filter(|_| !cancel.is_cancelled()) {
                     self.park(seat);
                 }
@@ -244,7 +251,11 @@ impl Sandbox {
             }
             (End::Answered(Err(Failed::Store(error))), _) => return Err(error.into()),
             (End::Answered(Err(Failed::Guest(error))), Some(seat)) => {
-                classify(&error, seat.store.data(), &self.config.limits)
+                let state = seat.store.data();
+                state.tell_missed(Some(
+                    &state.output.last_words().map(|words| words.said).unwrap_or_default(),
+                ));
+                classify(&error, state, &self.config.limits)
             }
             (End::Answered(Err(Failed::Guest(error))), None) => CallError::Internal(format!("{error:#}")),
             (End::Panicked, _) => CallError::Internal("a function of the host panicked".to_owned()),

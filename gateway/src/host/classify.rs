@@ -8,6 +8,7 @@ use moongate_core::config::Limits;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::{I32Exit, ResourceTableError};
 
+use super::output::How;
 use super::store::{Refused, State};
 use super::text;
 
@@ -61,12 +62,18 @@ fn trapped(trap: Trap, state: &State, limits: &Limits) -> CallError {
             "it reached outside of its memory (endless recursion does that too)".to_owned()
         }
         Trap::IntegerDivisionByZero => "it divided by zero".to_owned(),
-        Trap::UnreachableCodeReached => match state.output.panic_message() {
-            Some(message) => {
+        Trap::UnreachableCodeReached => match state.output.last_words() {
+            Some(words) => {
                 // Paths and values of the plugin's inside are for its author, who reads the log.
-                let message = text::line(&message, text::SENTENCE);
-                tracing::warn!(plugin = %state.config.id, "the plugin {message}");
-                "it panicked; the gateway's log says where and why".to_owned()
+                let line = text::line(&words.to_string(), text::SENTENCE);
+                tracing::warn!(plugin = %state.config.id, "the plugin {line}");
+                let did = match words.how {
+                    How::Panicked => "it panicked",
+                    How::Raised => "it raised an exception that it didn't catch",
+                    How::Threw => "it threw an exception that it didn't catch",
+                    How::Gave => "it gave back or threw something that the contract has no place for",
+                };
+                format!("{did}; the gateway's log says where and why")
             }
             None => "it stopped itself (`unreachable`) and didn't say why".to_owned(),
         },

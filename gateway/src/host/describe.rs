@@ -8,6 +8,7 @@ use wasmtime::component::Instance;
 
 use super::bindings::{lifecycle, prompts, resources, tools, types};
 use super::call::{Ask, Sandbox, Unanswered};
+use super::complaint::Complains;
 use super::conv;
 use super::error::LoadError;
 use super::exports::Exports;
@@ -42,6 +43,8 @@ fn listed<T>(function: &'static str, given: Result<Vec<T>, types::Failure>) -> R
         error: CallError::Refused(conv::failure(failure)),
     })
 }
+
+impl Complains for Result<Said, LoadError> {}
 
 impl Ask for Describe<'_> {
     type Answer = Result<Said, LoadError>;

@@ -85,9 +85,8 @@ impl request::Host for State {
             return Ok(true);
         };
         // It would have been able to ask.
-        let feature = feature.as_str();
-        let cure = Some(format!("client = [\"{feature}\"]"));
-        self.uses.lacked(Lack { wanted: format!("to ask the client for {feature}"), cure });
+        let wanted = format!("to ask the client for {}", feature.as_str());
+        self.uses.lacked(Lack { wanted, cure: Some(feature.cure()) });
         Ok(false)
     }
 

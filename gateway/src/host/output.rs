@@ -2,7 +2,7 @@
 //! own stdout.
 //!
 //! Beyond the limit it is counted and dropped, and the stream never reports an error, because a guest's `println!`
-//! would panic on one. The last lines of stderr are remembered: they say why a guest panicked.
+//! would panic on one. The last lines of stderr are remembered: they say why a guest crashed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,14 +14,18 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 
 use super::text;
 
+mod last_words;
+
+pub(super) use self::last_words::{How, LastWords};
+
 /// The longest line that is kept together, in bytes.
 const LINE: usize = 4 << 10;
 /// What a line costs at least, in bytes: the log adds time, name and place to each, however short it is.
 const LINE_AT_LEAST: u64 = 64;
 /// What a guest may write at once, in bytes.
 const CHUNK: usize = 64 << 10;
-/// How much of the end of stderr is remembered for the reason of a panic, in bytes.
-const TAIL: usize = 2 << 10;
+/// How much of the end of stderr is remembered for the reason of a crash, in bytes: a stack of JavaScript stands behind it.
+const TAIL: usize = 16 << 10;
 
 /// Which stream it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,15 +102,9 @@ impl Output {
         });
     }
 
-    /// Why the guest panicked, as far as it said so on stderr.
-    pub(super) fn panic_message(&self) -> Option<String> {
-        self.with(|state| {
-            let tail = String::from_utf8_lossy(&state.tail);
-            let (_, said) = tail.rsplit_once("panicked at ")?;
-            let mut lines = said.lines();
-            let place = lines.next()?.trim_end_matches(':');
-            Some(format!("panicked at {place}: {}", lines.next()?))
-        })
+    /// Why the guest ended itself, as far as it said so on stderr.
+    pub(super) fn last_words(&self) -> Option<LastWords> {
+        self.with(|state| LastWords::in_output(&String::from_utf8_lossy(&state.tail)))
     }
 
     fn write(&self, stream: Stream, bytes: &[u8]) {

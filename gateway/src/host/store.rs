@@ -235,7 +235,7 @@ impl State {
             budget: self.budget.again(),
             config: Arc::clone(&self.config),
             files: Quota::new(limits, beside_granted(open_files, &self.config), uses.clone()),
-            homes: std::mem::take(&mut self.homes),
+            homes: std::mem::take(&mut self.homes).again(),
             uses,
             context,
             until,

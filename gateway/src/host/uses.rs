@@ -1,7 +1,7 @@
 //! What a call does with its grants: noted for whoever asks for an explanation; and what it lacks is told to the
 //! operator, with the line of `gateway.toml` that would grant it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use moongate_core::call::{Entry, Ledger};
 use moongate_core::names::PluginId;
@@ -28,7 +28,19 @@ pub(super) struct Uses {
     plugin: PluginId,
     ledger: Option<Arc<Ledger>>,
     told: Arc<Told>,
+    /// What the caller is told that the call lacked.
+    missed: Arc<Mutex<Vec<Missed>>>,
 }
+
+/// What a caller may read of something that isn't granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Missed {
+    sentence: String,
+    cure: Option<String>,
+}
+
+/// How many such sentences a caller is told at most.
+const MISSED: usize = 3;
 
 /// Something that isn't granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +53,12 @@ pub(super) struct Lack {
 
 impl Uses {
     pub(super) fn new(plugin: PluginId, ledger: Option<Arc<Ledger>>, told: Arc<Told>) -> Self {
-        Self { plugin, ledger, told }
+        Self { plugin, ledger, told, missed: Arc::default() }
     }
 
     /// Notes of whatever goes on while nobody calls.
     pub(super) fn of_nobody(&self) -> Self {
-        Self { ledger: None, ..self.clone() }
+        Self { ledger: None, missed: Arc::default(), ..self.clone() }
     }
 
     /// Notes that a grant was used. The text is made only where somebody asked for an explanation.
@@ -117,6 +129,33 @@ impl Uses {
         if let Some(ledger) = &self.ledger {
             ledger.note(Entry::Lacked { wanted, cure });
         }
+    }
+
+    /// The same where the caller may read it too, should the call fail. `shown`: the line that grants it, where it tells
+    /// nothing that is the operator's alone.
+    pub(super) fn lacked_openly(&self, lack: Lack, shown: Option<&str>) {
+        let plugin = &self.plugin;
+        let is_whole = |text: &&str| **text == text::line(text, text::SENTENCE);
+        let wanted = text::line(&lack.wanted, text::SENTENCE);
+        let cure = shown.filter(is_whole).map(|cure| format!("`{cure}`"));
+        let how = match &cure {
+            Some(cure) => format!("{cure} in `[plugins.{plugin}.allow]` of `gateway.toml` grants it"),
+            None => "the gateway's log has the line that grants it".to_owned(),
+        };
+        let missed = Missed { sentence: format!("it wanted {wanted}, which isn't granted; {how}"), cure };
+        let mut all = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MISSED && !all.contains(&missed) {
+            all.push(missed);
+        }
+        drop(all);
+        self.lacked(lack);
+    }
+
+    /// What the caller is told of that beside the guest's own words, a sentence each; nothing of what those say already.
+    pub(super) fn missed(&self, said: &str) -> Vec<String> {
+        let all = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = |missed: &&Missed| !missed.cure.as_ref().is_some_and(|cure| said.contains(cure));
+        all.iter().filter(is_news).map(|missed| missed.sentence.clone()).collect()
     }
 }
 

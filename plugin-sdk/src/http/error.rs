@@ -132,8 +132,8 @@ impl fmt::Display for HttpError {
             Self::NotGranted { said: Some(said), .. } => f.write_str(said),
             Self::NotGranted { method, origin, said: None } => write!(
                 f,
-                "the plugin may send no {method} request to `{origin}`; `http = [{}]` below \
-                 `[plugins.<name>.allow]` in `gateway.toml` grants it",
+                "this {method} request to `{origin}` isn't granted; `http = [{}]` below `[plugins.<name>.allow]` in \
+                 `gateway.toml` grants every request there",
                 grant(origin)
             ),
             Self::PrivateAddress { origin } => write!(

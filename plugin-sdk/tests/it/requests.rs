@@ -120,9 +120,9 @@ fn a_request_without_a_grant_says_which_one_it_lacks() {
     let lacking = said(&Client::new(), "get", json!({ "url": "http://a.example:8080/secret?key=1" }));
     assert_eq!(
         lacking,
-        "the plugin may send no GET request to `http://a.example:8080`; `http = [\"http://a.example:8080\"]` below \
-         `[plugins.<name>.allow]` in `gateway.toml` grants it (in a test, `Client::http` or `Client::pages` plays the \
-         servers)"
+        "this GET request to `http://a.example:8080` isn't granted; `http = [\"http://a.example:8080\"]` below \
+         `[plugins.<name>.allow]` in `gateway.toml` grants every request there (in a test, `Client::http` or \
+         `Client::pages` plays the servers)"
     );
     for (url, grant) in [
         ("http://127.0.0.1:9/x", r#"{ url = "http://127.0.0.1:9", networks = ["127.0.0.1/32"] }"#),

@@ -28,6 +28,7 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "send_datagram",
             "list_dir",
             "read_file",
+            "need_file",
             "write_file",
             "file_steps",
             "read_without_end",

@@ -37,6 +37,9 @@ pub enum CallError {
     /// What the plugin answered isn't what it promised.
     #[error("its answer can't be used: {0}")]
     BadOutput(String),
+    /// It asked for something of the client that its table doesn't grant; the sentence says what, and what would grant it.
+    #[error("{0}")]
+    NotGranted(String),
     /// Too many calls wait already.
     #[error("{0}")]
     Busy(Busy),
@@ -65,6 +68,7 @@ impl CallError {
             Self::TooLarge(_) => "too_large",
             Self::Trap(_) => "trap",
             Self::BadOutput(_) => "bad_output",
+            Self::NotGranted(_) => "not_granted",
             Self::Busy(_) => "busy",
             Self::Replaced => "replaced",
             Self::Cancelled => "cancelled",
@@ -86,6 +90,7 @@ impl CallError {
             Self::Refused(_)
             | Self::Trap(_)
             | Self::BadOutput(_)
+            | Self::NotGranted(_)
             | Self::Busy(Busy::Gateway)
             | Self::Replaced
             | Self::Cancelled

@@ -1,11 +1,10 @@
 //! One plugin, looked at alone: its public names, its schemas compiled, and digests of what clients will see.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::config::{PluginConfig, Problem};
+use crate::config::{ClientFeature, PluginConfig, Problem};
 use crate::manifest::{Manifest, Prompt, Tool};
 use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME};
 
@@ -19,8 +18,8 @@ pub struct Member {
     plugin: Arc<dyn Plugin>,
     config: Arc<PluginConfig>,
     offer: Arc<Offer>,
-    /// The operator was told that it asks its client what it isn't granted.
-    told: Arc<AtomicBool>,
+    /// What the operator was told that it asks of its client without a grant.
+    told: Arc<Mutex<BTreeSet<ClientFeature>>>,
 }
 
 /// What a plugin offers to clients.
@@ -182,9 +181,9 @@ impl Member {
         self.offer.warnings.iter().map(|(problem, name)| problem.clone().at(place(name))).collect()
     }
 
-    /// Is this the first time that it asks its client what it isn't granted? Once is enough for the log.
-    pub(crate) fn asks_too_much(&self) -> bool {
-        !self.told.swap(true, Ordering::Relaxed)
+    /// Is this the first time that it asks this of its client, which it isn't granted? Once is enough for the log.
+    pub(crate) fn asks_too_much(&self, feature: ClientFeature) -> bool {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(feature)
     }
 
     pub(super) fn offer(&self) -> &Offer {

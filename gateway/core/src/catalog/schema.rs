@@ -62,6 +62,8 @@ pub struct Schema(Arc<Compiled>);
 #[derive(Debug)]
 struct Compiled {
     validator: Validator,
+    /// As it was written: for words on what doesn't fit.
+    schema: Value,
     cost: Cost,
 }
 
@@ -124,7 +126,7 @@ impl Schema {
                 at: error.instance_path().to_string(),
                 message: words::schema(&error),
             })?;
-        Ok(Self(Arc::new(Compiled { validator, cost })))
+        Ok(Self(Arc::new(Compiled { validator, schema, cost })))
     }
 
     /// Whether a value whose text has so many bytes is checked before anybody who waits would notice.
@@ -138,7 +140,7 @@ impl Schema {
     /// # Errors
     /// It doesn't fit, or checking it would take too long.
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
-        let Compiled { validator, cost } = &*self.0;
+        let Compiled { validator, schema, cost } = &*self.0;
         let size = Size::of(value);
         if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_MATCHING {
             return Err(Misfit {
@@ -162,7 +164,7 @@ impl Schema {
         let mut flaws = Vec::new();
         let mut more = 0;
         for error in validator.iter_errors(value) {
-            if flaws.len() < MAX_FLAWS { flaws.push(words::flaw(&error)) } else { more += 1 }
+            if flaws.len() < MAX_FLAWS { flaws.push(words::flaw(&error, schema)) } else { more += 1 }
         }
         let at = flaws.first().map(|flaw| flaw.at.clone());
         let mut message = flaws.into_iter().map(|flaw| flaw.message).collect::<Vec<_>>().join("; ");

@@ -6,14 +6,18 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::catalog::{Misfit, Schema};
-use crate::json::parse_strict;
+use crate::json::{parse_strict, pointer_step};
 use crate::manifest::Prompt;
+use crate::names::{alike, shown};
 
 use super::DispatchError;
 
 /// Up to this many bytes a value is checked where the request is handled; a larger one beside it, so that no other
 /// request waits. Some hundred microseconds' work.
 const CHECKED_IN_PLACE: usize = 64 * 1024;
+
+/// How many arguments a message lists: more than prompts usually have.
+const MOST_NAMED: usize = 10;
 
 /// A tool's arguments: always an object.
 #[derive(Debug, Clone)]
@@ -102,17 +106,23 @@ fn read_and_check(schema: &Schema, text: &str) -> Result<(), Misfit> {
     schema.check(&value)
 }
 
-/// Checks that a prompt's required arguments are there and that none is given twice.
+/// Checks that a prompt's required arguments are there, that it takes all that are given, and that none comes twice.
 pub(super) fn check_prompt(
     prompt: &Prompt,
     public: &str,
     arguments: &[(String, String)],
 ) -> Result<(), DispatchError> {
-    let mut given = HashSet::new();
+    let (mut given, prompt_name) = (HashSet::new(), shown(public));
+    let wrong = |message: String, name: &str| {
+        let message = format!("prompt `{prompt_name}` {message}");
+        DispatchError::InvalidArguments { message, pointer: Some(format!("/{}", pointer_step(name))) }
+    };
     for (name, _) in arguments {
         if !given.insert(name.as_str()) {
-            let message = format!("the argument `{}` is given twice", name.escape_debug());
-            return Err(DispatchError::InvalidArguments { message, pointer: None });
+            return Err(wrong(format!("is given the argument `{}` twice", shown(name)), name));
+        }
+        if prompt.arguments.iter().all(|its| its.name != *name) {
+            return Err(wrong(format!("takes no argument `{}`{}", shown(name), instead(prompt, name)), name));
         }
     }
     let missing = prompt.arguments.iter().find(|it| it.required && !given.contains(it.name.as_str()));
@@ -122,4 +132,14 @@ pub(super) fn check_prompt(
         }
         None => Ok(()),
     }
+}
+
+/// What to name in place of an argument that a prompt doesn't take.
+fn instead(prompt: &Prompt, name: &str) -> String {
+    let names = || prompt.arguments.iter().map(|it| it.name.as_str());
+    if let Some(meant) = alike(name, names()) {
+        return format!("; did you mean `{}`?", shown(meant));
+    }
+    let listed: Vec<_> = names().take(MOST_NAMED).map(|name| format!("`{}`", shown(name))).collect();
+    if listed.is_empty() { "; it takes none".to_owned() } else { format!("; it takes {}", listed.join(", ")) }
 }

@@ -4,31 +4,25 @@ use std::any::Any;
 
 use crate::call::CallError;
 use crate::catalog::{Catalog, Member};
-use crate::names::{PluginId, PublicName, shown};
+use crate::names::{PluginId, shown};
 
-/// How alike two names must be, from 0 to 1, for one to be suggested for the other.
-const ALIKE: f64 = 0.7;
+use super::nearest::Unknown;
 
 /// Why a call came to no result. The protocol maps each case to its answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DispatchError {
     /// No tool has that public name.
-    #[error("unknown tool: `{}`{}", shown(.name), .nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
-    UnknownTool {
-        /// What the caller asked for.
-        name: String,
-        /// A name that is much like it.
-        nearest: Option<PublicName>,
-    },
+    #[error("unknown tool: {0}")]
+    UnknownTool(Unknown),
     /// No prompt has that public name.
-    #[error("unknown prompt: `{}`", shown(.0))]
-    UnknownPrompt(String),
+    #[error("unknown prompt: {0}")]
+    UnknownPrompt(Unknown),
     /// No template is listed under that text, and no plugin has such URIs.
-    #[error("unknown resource template: `{}`", shown(.0))]
-    UnknownTemplate(String),
+    #[error("unknown resource template: {0}")]
+    UnknownTemplate(Unknown),
     /// No plugin has that URI.
-    #[error("resource not found: `{}`", shown(.0))]
-    ResourceNotFound(String),
+    #[error("resource not found: {0}")]
+    ResourceNotFound(Unknown),
     /// The arguments don't fit what the tool or prompt takes.
     #[error("invalid arguments: {message}")]
     InvalidArguments {
@@ -57,16 +51,35 @@ pub enum DispatchError {
 }
 
 impl DispatchError {
-    /// Looks for the name that was probably meant.
     pub(super) fn unknown_tool(name: &str, catalog: &Catalog) -> Self {
-        let likeness = |public: &PublicName| strsim::normalized_damerau_levenshtein(public.as_str(), name);
-        let nearest = if name.len() > PublicName::MAX {
-            None // comparing takes time that grows with the length
-        } else {
-            let all = catalog.tools().iter().map(|entry| (likeness(entry.public()), entry.public()));
-            all.filter(|(likeness, _)| *likeness >= ALIKE).max_by(|(a, _), (b, _)| a.total_cmp(b))
-        };
-        Self::UnknownTool { name: name.to_owned(), nearest: nearest.map(|(_, public)| public.clone()) }
+        let tools = catalog.tools().iter();
+        Self::UnknownTool(Unknown::name(
+            name,
+            tools.map(|entry| (entry.public().as_str(), entry.tool().name.as_str())),
+        ))
+    }
+
+    pub(super) fn unknown_prompt(name: &str, catalog: &Catalog) -> Self {
+        let prompts = catalog.prompts().iter();
+        Self::UnknownPrompt(Unknown::name(
+            name,
+            prompts.map(|entry| (entry.public().as_str(), entry.prompt().name.as_str())),
+        ))
+    }
+
+    pub(super) fn unknown_template(text: &str, catalog: &Catalog) -> Self {
+        let templates = catalog.templates().iter();
+        Self::UnknownTemplate(Unknown::uri(
+            text,
+            templates.map(|entry| entry.template().uri_template.as_str()),
+        ))
+    }
+
+    /// Nothing in what the caller may see has that URI, or the plugin that should have it hasn't.
+    pub(crate) fn resource_not_found(uri: &str, catalog: &Catalog) -> Self {
+        let resources = catalog.resources().iter().map(|entry| entry.resource().uri.as_str());
+        // A plugin may say of one that it lists itself that it isn't there.
+        Self::ResourceNotFound(Unknown::uri(uri, resources.filter(|its| *its != uri)))
     }
 
     pub(super) fn call(member: &Member, error: CallError) -> Self {

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::call::{CallError, Completion, Content, NeedInput, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::call::{
+    CallContext, CallError, Completion, Content, Entry, Failure, NeedInput, Outcome, PromptResult,
+    ReadResult, ToolResult,
+};
 use crate::catalog::{Catalog, Member, ToolEntry};
 use crate::config::ClientFeature;
 use crate::names::ResourceUri;
@@ -22,11 +25,12 @@ const MAX_QUESTIONS: usize = 16;
 /// with an image keeps what it has, because its structured part may well be the image again.
 pub(super) async fn tool(
     entry: &ToolEntry,
+    context: &CallContext,
     outcome: Outcome<ToolResult>,
 ) -> Result<Outcome<ToolResult>, CallError> {
     let mut result = match outcome {
         Outcome::Done(result) => result,
-        Outcome::NeedInput(need) => return need_input(entry.member(), need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => return need_input(entry.member(), context, need).map(Outcome::NeedInput),
     };
     if let Some(schema) = entry.output().filter(|_| !result.is_error) {
         let Some(structured) = &result.structured else {
@@ -51,12 +55,13 @@ pub(super) async fn tool(
 pub(super) fn read(
     catalog: &Catalog,
     member: &Member,
+    context: &CallContext,
     asked: &ResourceUri,
     outcome: Outcome<ReadResult>,
 ) -> Result<Outcome<ReadResult>, CallError> {
     let mut result = match outcome {
         Outcome::Done(result) => result,
-        Outcome::NeedInput(need) => return need_input(member, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => return need_input(member, context, need).map(Outcome::NeedInput),
     };
     let before = result.contents.len();
     result.contents.retain(|part| {
@@ -76,16 +81,17 @@ pub(super) fn read(
 /// Checks the questions; a filled-in prompt is free.
 pub(super) fn prompt(
     member: &Member,
+    context: &CallContext,
     outcome: Outcome<PromptResult>,
 ) -> Result<Outcome<PromptResult>, CallError> {
     match outcome {
         Outcome::Done(result) => Ok(Outcome::Done(result)),
-        Outcome::NeedInput(need) => need_input(member, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => need_input(member, context, need).map(Outcome::NeedInput),
     }
 }
 
 /// Checks that questions are such as the configuration lets this plugin ask, and can be told apart.
-fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> {
+fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result<NeedInput, CallError> {
     let bad = |why: String| Err(CallError::BadOutput(why));
     let count = need.requests.len();
     if count > MAX_QUESTIONS {
@@ -103,14 +109,7 @@ fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> 
             other => return bad(format!("it asks for `{}`, which is no question", other.escape_debug())),
         };
         if !member.config().allow.client.contains(&feature) {
-            let (id, feature) = (member.id(), feature.as_str());
-            let why = format!(
-                "it asks the client for {feature}, which isn't granted; `client = [\"{feature}\"]` in `[plugins.{id}.allow]` grants it"
-            );
-            if member.asks_too_much() {
-                tracing::warn!(plugin = %id, "{why}");
-            }
-            return bad(why);
+            return Err(not_granted(member, context, feature));
         }
         if !keys.insert(&request.key) {
             return bad(format!("it asks two questions under the key `{}`", request.key.escape_debug()));
@@ -118,6 +117,38 @@ fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> 
     }
     drop(keys);
     Ok(need)
+}
+
+/// Says of what a plugin misses at the client that its table is the reason, where the client can do it or nobody's client
+/// is asked. A client that can't is told so as its protocol has it, and the operator of the grant.
+pub(super) fn refusal(member: &Member, context: &CallContext, error: CallError) -> CallError {
+    let CallError::Refused(Failure::MissingCapability(names)) = &error else { return error };
+    let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());
+    let mut features = words.filter_map(|word| ClientFeature::ALL.into_iter().find(|it| it.as_str() == word));
+    let lacking = features.find(|feature| !member.config().allow.client.contains(feature));
+    let Some(feature) = lacking else { return error };
+    let not_granted = not_granted(member, context, feature);
+    let is_able = context.revision.is_none() || context.capabilities.has(feature.as_str());
+    if is_able { not_granted } else { error }
+}
+
+/// The plugin wants something of the client that isn't granted: that is told to the operator once, noted, and said to
+/// the caller, with the line that grants it.
+fn not_granted(member: &Member, context: &CallContext, feature: ClientFeature) -> CallError {
+    let (id, word, cure) = (member.id(), feature.as_str(), feature.cure());
+    let mut why = format!(
+        "it asks the client for {word}, which isn't granted; `{cure}` in `[plugins.{id}.allow]` grants it"
+    );
+    if member.asks_too_much(feature) {
+        tracing::warn!(plugin = %id, "{why}");
+    }
+    if let Some(ledger) = &context.ledger {
+        ledger.note(Entry::Lacked { wanted: format!("to ask the client for {word}"), cure: Some(cure) });
+    }
+    if context.revision.is_some() && !context.capabilities.has(word) {
+        why.push_str(&format!(", but this client doesn't offer {word}"));
+    }
+    CallError::NotGranted(why)
 }
 
 /// Keeps as many suggestions as may be sent, and no count that is smaller than what there is.

@@ -3,11 +3,14 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::call::{Content, InputRequest, MediaContent, NeedInput, ResourceBody, ResourceContents};
+use crate::call::{
+    Capabilities, Content, Failure, InputRequest, Ledger, MediaContent, NeedInput, ResourceBody,
+    ResourceContents,
+};
 use crate::catalog::fake::{Fake, catalog, ready};
 use crate::config::ClientFeature;
 use crate::json::Json;
@@ -277,6 +280,38 @@ async fn questions_must_be_granted_and_told_apart() {
     }
 }
 
+#[tokio::test]
+async fn what_a_plugin_misses_at_a_client_that_has_it_is_the_grant() {
+    let lacks = || CallError::Refused(Failure::MissingCapability(vec!["sampling.tools".to_owned()]));
+    let client = |has: Value| Capabilities::new(Json::from_value(&has));
+    for (granted, has, expected) in [
+        (
+            false,
+            json!({ "sampling": {} }),
+            "which isn't granted; `client = [\"sampling\"]` in `[plugins.a.allow]`",
+        ),
+        (false, json!({}), "the client lacks what this needs: sampling.tools"),
+        (true, json!({ "sampling": {} }), "the client lacks what this needs: sampling.tools"),
+    ] {
+        let mut fake = answers(Ok(ToolResult::default()), None);
+        fake.on_tool = Some(Box::new(move |_, _| ready(Err(lacks()))));
+        let allowed = granted.then_some(ClientFeature::Sampling);
+        let bench = bench(vec![fake.member(|config| config.allow.client = allowed.into_iter().collect())]);
+        let ledger = Arc::new(Ledger::default());
+        let context = Arc::new(CallContext {
+            revision: Some("2025-11-25"),
+            capabilities: Arc::new(client(has)),
+            ledger: Some(Arc::clone(&ledger)),
+            ..CallContext::internal(Principal::Local)
+        });
+        let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
+        let result = bench.dispatcher.call_tool(&bench.catalog, &context, "a_run", &arguments).await;
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(ledger.entries().len(), usize::from(!granted));
+    }
+}
+
 fn part(uri: &str) -> ResourceContents {
     ResourceContents {
         uri: ResourceUri::new(uri).unwrap(),
@@ -311,7 +346,11 @@ async fn a_plugin_speaks_for_its_own_resources_only() {
     let empty = reads(&[]);
     assert!(read(&empty, "x://one").await.unwrap().is_empty());
     for uri in ["x://nobody", "no uri", "x://a/ "] {
-        assert_eq!(read(&mixed, uri).await.unwrap_err(), DispatchError::ResourceNotFound(uri.to_owned()));
+        let error = read(&mixed, uri).await.unwrap_err();
+        assert!(
+            matches!(&error, DispatchError::ResourceNotFound(unknown) if unknown.asked == uri),
+            "{error}"
+        );
     }
 }
 
@@ -333,18 +372,27 @@ async fn prompts_get_what_they_need() {
         })
     };
     assert_eq!(
-        get("a_review", &[("code", "x"), ("more", "y")]).await.unwrap(),
-        r#"review [("code", "x"), ("more", "y")]"#
+        get("a_review", &[("code", "x"), ("style", "y")]).await.unwrap(),
+        r#"review [("code", "x"), ("style", "y")]"#
     );
     assert_eq!(
         get("a_review", &[("style", "x")]).await.unwrap_err().to_string(),
         "prompt `a_review` needs the argument `code`"
     );
-    assert_eq!(
-        get("a_review", &[("code", "x"), ("code", "y")]).await.unwrap_err().to_string(),
-        "invalid arguments: the argument `code` is given twice"
-    );
-    assert_eq!(get("review", &[]).await.unwrap_err().to_string(), "unknown prompt: `review`");
+    for (arguments, message, at) in [
+        (&[("code", "x"), ("code", "y")], "is given the argument `code` twice", "/code"),
+        (&[("code", "x"), ("stile", "y")], "takes no argument `stile`; did you mean `style`?", "/stile"),
+        (&[("code", "x"), ("more/", "y")], "takes no argument `more/`; it takes `code`, `style`", "/more~1"),
+    ] {
+        let error = get("a_review", arguments).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("invalid arguments: prompt `a_review` {message}"));
+        let pointer = Some(at.to_owned());
+        assert!(matches!(&error, DispatchError::InvalidArguments { pointer: its, .. } if *its == pointer));
+    }
+    for asked in ["review", "a.review", "a_revew"] {
+        let said = format!("unknown prompt: `{asked}`; did you mean `a_review`?");
+        assert_eq!(get(asked, &[]).await.unwrap_err().to_string(), said);
+    }
 }
 
 #[tokio::test]
@@ -371,7 +419,7 @@ async fn suggestions_are_for_what_there_is_and_at_most_a_hundred() {
     assert!(complete(CompletionRef::Prompt("b_ask"), "code").await.unwrap().values.is_empty());
     assert_eq!(
         complete(CompletionRef::Resource("y://a"), "p").await.unwrap_err(),
-        DispatchError::UnknownTemplate("y://a".to_owned())
+        DispatchError::UnknownTemplate(Unknown::new("y://a"))
     );
     assert!(matches!(complete(CompletionRef::Prompt("x"), "p").await, Err(DispatchError::UnknownPrompt(_))));
 }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::call::{CallContext, CallError, Failure, PromptResult, ReadResult, ToolResult};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatcher};
-use crate::names::{Principal, PublicName};
+use crate::names::{Principal, PublicName, shown};
 
 use super::errors::{ProtocolError, for_program};
 use super::input::{Call, Conversed, Round, converse};
@@ -132,7 +132,7 @@ impl Call for Reading<'_> {
         context: &Arc<CallContext>,
     ) -> Result<Answered<ReadResult>, DispatchError> {
         let read = dispatcher.read_resource(catalog, context, self.uri).await;
-        read.map_err(|error| not_there(error, self.uri))
+        read.map_err(|error| not_there(error, self.uri, catalog.view(&context.principal)))
     }
 }
 
@@ -140,7 +140,11 @@ impl Call for Reading<'_> {
 pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> Text {
     let revision = exchange.revision;
     let name = params.string("name")?;
-    let filling = Filling { name, arguments: Params::strings(params.get("arguments"), "/arguments")? };
+    let arguments = Params::strings(params.get("arguments"), "/arguments").map_err(|mut wrong| {
+        wrong.error.message = format!("prompt `{}`: {}", shown(name), wrong.error.message);
+        wrong
+    })?;
+    let filling = Filling { name, arguments };
     let catalog = protocol.dispatcher.catalog();
     match converse(&protocol, &catalog, &exchange, &params, &filling).await {
         Ok(Conversed::Done(result)) => {
@@ -210,10 +214,10 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
 }
 
 /// A plugin that doesn't know a URI of its own space says so in its words; clients know it by one error alone.
-fn not_there(error: DispatchError, uri: &str) -> DispatchError {
+fn not_there(error: DispatchError, uri: &str, view: &Catalog) -> DispatchError {
     match error {
         DispatchError::Call { error: CallError::Refused(Failure::NotFound(_)), .. } => {
-            DispatchError::ResourceNotFound(uri.to_owned())
+            DispatchError::resource_not_found(uri, view)
         }
         other => other,
     }

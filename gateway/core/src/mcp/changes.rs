@@ -64,9 +64,10 @@ impl Protocol {
         params: &Params,
     ) -> Result<(), ProtocolError> {
         let uri = params.string("uri")?;
-        let unknown = || for_program(&DispatchError::ResourceNotFound(uri.to_owned()), revision);
         let catalog = self.dispatcher.catalog();
-        let uri = owned(catalog.view(principal), uri).ok_or_else(unknown)?;
+        let view = catalog.view(principal);
+        let unknown = || for_program(&DispatchError::resource_not_found(uri, view), revision);
+        let uri = owned(view, uri).ok_or_else(unknown)?;
         listener.subscribe(&uri).map_err(|error| too_many(error, "/uri", "unsubscribe from some first"))
     }
 

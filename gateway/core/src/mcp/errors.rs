@@ -174,7 +174,7 @@ impl From<DispatchError> for Trouble {
 /// that a model reads.
 pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<ToolResult> {
     match error {
-        DispatchError::UnknownTool { .. }
+        DispatchError::UnknownTool(_)
         | DispatchError::UnknownPrompt(_)
         | DispatchError::UnknownTemplate(_)
         | DispatchError::ResourceNotFound(_)
@@ -204,7 +204,7 @@ pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<Too
 pub(super) fn for_program(error: &DispatchError, revision: Revision) -> ProtocolError {
     let message = error.to_string();
     match error {
-        DispatchError::UnknownTool { .. } | DispatchError::UnknownPrompt(_) => {
+        DispatchError::UnknownTool(_) | DispatchError::UnknownPrompt(_) => {
             ProtocolError::params("/name", &message)
         }
         DispatchError::UnknownTemplate(_) => ProtocolError::params("/ref/uri", &message),
@@ -214,7 +214,7 @@ pub(super) fn for_program(error: &DispatchError, revision: Revision) -> Protocol
         DispatchError::InvalidArguments { pointer, .. } => {
             ProtocolError::params(&format!("/arguments{}", pointer.as_deref().unwrap_or_default()), &message)
         }
-        DispatchError::ResourceNotFound(uri) => not_found(&message, uri, revision),
+        DispatchError::ResourceNotFound(unknown) => not_found(&message, &unknown.asked, revision),
         DispatchError::Call { error: CallError::Refused(failure), .. } => {
             refused(failure, &message, revision)
         }

@@ -130,7 +130,7 @@ impl Params {
                     Value::String(text) => Ok((key.clone(), text.clone())),
                     _ => Err(ProtocolError::params(
                         &format!("{at}/{}", json::pointer_step(key)),
-                        &format!("`{}` must be a string", shown(key)),
+                        &format!("`{}` must be a string, not {}", shown(key), json::type_of(value)),
                     )),
                 })
                 .collect(),

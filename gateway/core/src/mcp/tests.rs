@@ -12,7 +12,7 @@ use crate::call::{
     Busy, CallError, Completion, Content, Failure, Fault, MediaContent, ReadResult, ResourceBody,
     ResourceContents, ToolResult,
 };
-use crate::dispatch::DispatchError;
+use crate::dispatch::{DispatchError, Unknown};
 use crate::json::Json;
 use crate::manifest::{Annotations, Icon, Resource, Role, Tool, ToolHints};
 use crate::names::{PluginId, PublicName, ResourceUri, ToolName};
@@ -209,7 +209,7 @@ fn one_table_says_what_is_told() {
     let fault = Fault { message: "m".to_owned(), at: Some("/x".to_owned()), data: None };
     let misfit =
         DispatchError::InvalidArguments { message: "m".to_owned(), pointer: Some("/city".to_owned()) };
-    let missing = DispatchError::ResourceNotFound("test://a".to_owned());
+    let missing = DispatchError::ResourceNotFound(Unknown::new("test://a"));
     let lacks = call(CallError::Refused(Failure::MissingCapability(vec!["sampling.tools".to_owned()])));
     let (old, june, november, now) =
         (Revision::V2024_11_05, Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28);

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 /// For people; nothing where the call reached for nothing.
 pub(super) fn text(ledger: &Ledger, plugin: &PluginConfig) -> String {
-    let id = &plugin.id;
     let mut said = String::new();
     let entries = ledger.entries();
     let used: Vec<&String> = entries.iter().filter_map(used).collect();
@@ -24,9 +23,28 @@ pub(super) fn text(ledger: &Ledger, plugin: &PluginConfig) -> String {
     for (wanted, _) in &lacked {
         let _ = writeln!(said, "  {wanted}");
     }
-    let (of_dirs, added): (Vec<&str>, Vec<&str>) =
-        lacked.iter().filter_map(|(_, cure)| cure.as_deref()).partition(|cure| cure.starts_with("dirs = "));
-    let added = merged(added.into_iter());
+    said.push_str(&cures_text(lacked.iter().filter_map(|(_, cure)| cure.as_deref()), plugin));
+    said.push_str(&held_back_text(&entries, plugin));
+    if ledger.dropped() > 0 {
+        let _ = writeln!(said, "and {} more", ledger.dropped());
+    }
+    said
+}
+
+/// What to write into the plugin's `allow` table.
+fn cures_text<'c>(cures: impl Iterator<Item = &'c str>, plugin: &PluginConfig) -> String {
+    let id = &plugin.id;
+    let mut said = String::new();
+    let (of_dirs, added): (Vec<&str>, Vec<&str>) = cures.partition(|cure| cure.starts_with("dirs = "));
+    let mut added = merged(added.into_iter());
+    let replaced = if of_dirs.is_empty() {
+        None
+    } else if plugin.allow.dirs.is_empty() {
+        added.push(dirs(&of_dirs, plugin));
+        None
+    } else {
+        Some(dirs(&of_dirs, plugin))
+    };
     if !added.is_empty() {
         let _ = write!(
             said,
@@ -36,18 +54,29 @@ pub(super) fn text(ledger: &Ledger, plugin: &PluginConfig) -> String {
             let _ = writeln!(said, "  {cure}");
         }
     }
-    if !of_dirs.is_empty() {
+    if let Some(cure) = replaced {
+        let what = if is_of_change(&of_dirs) { "changes" } else { "it" };
         let _ = write!(
             said,
-            "to allow changes, in gateway.toml, in place of the `dirs` that are there:\n  [plugins.{id}.allow]\n  {}\n",
-            dirs(&of_dirs, plugin)
+            "to allow {what}, in gateway.toml, in place of the `dirs` that are there:\n  [plugins.{id}.allow]\n  {cure}\n"
         );
     }
-    said.push_str(&held_back_text(&entries, plugin));
-    if ledger.dropped() > 0 {
-        let _ = writeln!(said, "and {} more", ledger.dropped());
+    if of_dirs.iter().any(|cure| cure.contains("guest = \"…\"")) {
+        said.push_str(
+            "with a directory of this machine and the plugin's own name for it in place of each `…`\n",
+        );
+    } else if !is_of_change(&of_dirs) {
+        said.push_str("with a directory of this machine in place of `…`\n");
     }
     said
+}
+
+/// What stands in a line where only the operator knows what belongs there.
+const OPEN: &str = "\"…\"";
+
+/// Are they all about directories that may be read already?
+fn is_of_change(cures: &[&str]) -> bool {
+    cures.iter().all(|cure| !cure.contains(OPEN))
 }
 
 /// What limits kept the call from, and the lines with the values that hold.
@@ -75,20 +104,27 @@ fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     said
 }
 
-/// All directories of the plugin in one line, those of these cures with the mode that is lacking: one that was added
-/// would have the path of another.
+/// All directories of the plugin in one line, those of these cures with the mode that is lacking, because one that was
+/// added would have the path of another; and those that it lacks.
 fn dirs(cures: &[&str], plugin: &PluginConfig) -> String {
     let item = |grant: &DirGrant, mode: DirMode| {
         // A text of JSON is one of TOML, too, whatever is in it.
         let [host, path] = [&*grant.named.to_string_lossy(), grant.guest.as_str()].map(Value::from);
         format!("{{ host = {host}, guest = {path}, mode = \"{}\" }}", mode.as_str())
     };
-    let items = plugin.allow.dirs.iter().map(|grant| {
+    let there = plugin.allow.dirs.iter().map(|grant| {
         let changeable = item(grant, DirMode::ReadWrite);
         let is_lacking = cures.contains(&format!("dirs = [{changeable}]").as_str());
         if is_lacking { changeable } else { item(grant, grant.mode) }
     });
-    format!("dirs = [{}]", items.collect::<Vec<_>>().join(", "))
+    let mut items: Vec<String> = there.collect();
+    for cure in cures {
+        let new = cure.strip_prefix("dirs = [").and_then(|cure| cure.strip_suffix(']')).unwrap_or(cure);
+        if !items.iter().any(|its| its == new) {
+            items.push(new.to_owned());
+        }
+    }
+    format!("dirs = [{}]", items.join(", "))
 }
 
 /// One line for each key, because none may stand twice: `key = [a]` and `key = [b]` become `key = [a, b]`.
@@ -119,7 +155,8 @@ pub(super) fn document(ledger: &Ledger, plugin: &PluginConfig) -> Value {
     let entries = ledger.entries();
     let lacked = entries.iter().filter_map(lacked).map(|(wanted, cure)| match cure.as_deref() {
         Some(cure) if cure.starts_with("dirs = ") => {
-            json!({ "wanted": wanted, "cure": dirs(&[cure], plugin), "replaces": true })
+            let replaces = !plugin.allow.dirs.is_empty();
+            json!({ "wanted": wanted, "cure": dirs(&[cure], plugin), "replaces": replaces })
         }
         Some(_) | None => json!({ "wanted": wanted, "cure": cure, "replaces": false }),
     });

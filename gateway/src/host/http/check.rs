@@ -31,8 +31,8 @@ pub(super) struct Permit<'g> {
 pub(super) enum Refusal {
     /// It can't be read, or nobody may send it.
     Never(Error),
-    /// It isn't granted.
-    Lacks(Lack),
+    /// It isn't granted. `shown`: the line that grants it, where it tells nothing of other grants.
+    Lacks { lack: Lack, shown: Option<String> },
     /// It is, but not to the addresses that its host has.
     NotPublic(Lack),
     /// It would come back to the gateway.
@@ -44,7 +44,10 @@ impl Refusal {
     pub(super) fn told(self, uses: &Uses) -> Error {
         let (lack, error) = match self {
             Self::Never(error) => return error,
-            Self::Lacks(lack) => (lack, Error::HttpRequestDenied),
+            Self::Lacks { lack, shown } => {
+                uses.lacked_openly(lack, shown.as_deref());
+                return Error::HttpRequestDenied;
+            }
             Self::NotPublic(lack) => (lack, Error::DestinationIpProhibited),
             Self::Own(lack) => (lack, Error::LoopDetected),
         };
@@ -104,7 +107,7 @@ pub(super) fn check_destination(
             if written.starts_with('/') { format!("{}{written}", permit.origin) } else { written.to_owned() };
         let to = Target::new(method, &whole).map_err(|_| invalid())?;
         if !grants.http.iter().any(|grant| grant.covers(&to)) {
-            return Err(Refusal::Lacks(Lack { wanted: to.to_string(), cure: Some(grants.cure(&to)) }));
+            return Err(lacks(grants, &to, to.to_string()));
         }
         let url = Url::parse(&whole).map_err(|_| invalid())?;
         let compared = format!("{}{}", to.origin(), &url[Position::BeforePath..Position::AfterQuery]);
@@ -128,7 +131,16 @@ fn not_granted(grants: &Grants, own: &Own, target: &Target, origin: &HttpOrigin)
     if is_inner {
         wanted.push_str(", an address that isn't public");
     }
-    Refusal::Lacks(Lack { wanted, cure: Some(grants.cure(target)) })
+    lacks(grants, target, wanted)
+}
+
+fn lacks(grants: &Grants, target: &Target, wanted: String) -> Refusal {
+    let cure = grants.cure(target);
+    let origin = target.origin();
+    // The line has the networks that are granted for the origin already, which are the operator's.
+    let tells_networks =
+        grants.http.iter().any(|grant| grant.covers_origin(&origin) && !grant.networks.is_empty());
+    Refusal::Lacks { shown: (!tells_networks).then(|| cure.clone()), lack: Lack { wanted, cure: Some(cure) } }
 }
 
 fn of_the_gateway(target: &Target, origin: &HttpOrigin) -> Lack {

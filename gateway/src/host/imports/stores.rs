@@ -109,8 +109,9 @@ impl kv_store::Host for State {
         let kept = match &self.memory.access {
             Access::Granted(kept) => Arc::clone(kept),
             Access::Refused => {
-                let cure = Some("state = true".to_owned());
-                self.uses.lacked(Lack { wanted: "to keep state".to_owned(), cure });
+                let cure = "state = true";
+                let lack = Lack { wanted: "to keep state".to_owned(), cure: Some(cure.to_owned()) };
+                self.uses.lacked_openly(lack, Some(cure));
                 return Ok(Err(kv_store::Error::AccessDenied));
             }
         };

@@ -23,6 +23,7 @@ use crate::host::store::State;
 
 mod changes;
 mod listing;
+mod missed;
 mod open;
 mod permissions;
 mod quota;
@@ -77,6 +78,7 @@ async fn open(
     (dir, links, path, open, flags): Question,
 ) -> Result<Answer<Resource<Descriptor>>> {
     let (state, home) = (store.data_mut(), dir.rep());
+    state.homes.looked(home);
     let changes =
         flags.contains(DescriptorFlags::WRITE) || open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
     let opened = opened(state, &dir, Wanted { path, links, open, flags }).await;

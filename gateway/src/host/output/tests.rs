@@ -28,7 +28,7 @@ fn what_is_held_is_counted_and_another_call_begins_anew() {
     held.0.write(bytes::Bytes::from_static(b"panicked at here:\nno")).unwrap();
     output.finish();
     output.renew(20);
-    assert_eq!((output.held(), output.panic_message()), (1, None));
+    assert_eq!((output.held(), output.last_words()), (1, None));
     output.with(|state| assert_eq!((state.left, state.dropped), (20, 0)));
 }
 
@@ -44,11 +44,11 @@ fn a_line_without_an_end_takes_no_more_room_than_a_line() {
 #[test]
 fn the_reason_of_a_panic_is_the_last_that_stderr_says_even_beyond_the_limit() {
     let output = output(0);
-    assert_eq!(output.panic_message(), None);
+    assert_eq!(output.last_words(), None);
     output.write(Stream::Stderr, &[b'x'; 100_000]);
     output.write(Stream::Stderr, b"\nthread 'main' (1) panicked at src/lib.rs:3:9:\nno such ");
     output.write(Stream::Stderr, b"city\nnote: run with `RUST_BACKTRACE=1`\n");
-    assert_eq!(output.panic_message().unwrap(), "panicked at src/lib.rs:3:9: no such city");
+    assert_eq!(output.last_words().unwrap().to_string(), "panicked at src/lib.rs:3:9: no such city");
     output.with(|state| assert!(state.tail.len() <= 2 * TAIL));
 }
 

@@ -13,8 +13,8 @@ fn said(code: &ErrorCode) -> String {
 fn what_the_operator_can_change_is_named() {
     assert_eq!(
         said(&ErrorCode::HttpRequestDenied),
-        "the plugin may send no GET request to `https://a.example`; `http = [\"https://a.example\"]` below \
-         `[plugins.<name>.allow]` in `gateway.toml` grants it"
+        "this GET request to `https://a.example` isn't granted; `http = [\"https://a.example\"]` below \
+         `[plugins.<name>.allow]` in `gateway.toml` grants every request there"
     );
     assert!(said(&ErrorCode::DestinationIpProhibited).contains("networks = "));
     assert!(said(&ErrorCode::ConnectionLimitReached).contains("`requests_at_once`"));

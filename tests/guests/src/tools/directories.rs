@@ -29,6 +29,15 @@ impl Directories {
         reach::told(std::fs::read_to_string(path))
     }
 
+    /// Reads a file, and fails where it can't. For paths that nothing is granted for.
+    #[tool]
+    fn need_file(&self, path: &str, named: bool) -> Result<String, ToolError> {
+        std::fs::read_to_string(path).map_err(|error| {
+            let named = if named { format!(" `{path}`") } else { String::new() };
+            ToolError::failed(format!("the file{named} can't be read: {error}"))
+        })
+    }
+
     /// Writes a file. For grants, and for folders that may only be read.
     #[tool]
     fn write_file(&self, path: &str, text: &str) -> String {

@@ -42,9 +42,74 @@ fn each_wrong_member_is_named() {
     }
     assert!(misfit.message.ends_with("; and 1 more"), "{}", misfit.message);
     let misfit = compiled.check(&json!({ "city": 1, "town": 2, "a/b": 1 })).unwrap_err();
-    assert_eq!(misfit.message, "the value has unknown members: `town`");
+    assert_eq!(misfit.message, "`town` is unknown; known are `city`, `a/b`, `days`, `unit`, `at`");
+    assert_eq!(misfit.at.as_deref(), Some("/town"));
     let misfit = compiled.check(&json!({ "city": 1 })).unwrap_err();
     assert_eq!((misfit.message.as_str(), misfit.at.as_deref()), ("`a/b` is missing", Some("/a~1b")));
+}
+
+#[test]
+fn a_misspelt_member_or_option_is_told_with_the_right_one() {
+    let inner = json!({ "properties": { "width": {}, "height": {} }, "additionalProperties": false });
+    let strict = json!({
+        "properties": {
+            "name": {},
+            "size": { "$ref": "#/$defs/size" },
+            "style": { "enum": ["camel", "snake", "kebab"] },
+        },
+        "required": ["name"],
+        "additionalProperties": false,
+        "$defs": { "size": inner },
+    });
+    let open = json!({ "properties": { "name": {}, "nick": {} }, "required": ["name"] });
+    for (schema, value, message, at) in [
+        (&strict, json!({ "name": 1, "stile": 2 }), "`stile` is unknown (did you mean `style`?)", "/stile"),
+        (
+            &strict,
+            json!({ "name": 1, "size": { "widht": 1 } }),
+            "`/size/widht` is unknown (did you mean `width`?)",
+            "/size/widht",
+        ),
+        (
+            &strict,
+            json!({ "nmae": 1 }),
+            "`nmae` is unknown (did you mean `name`?); `name` is missing",
+            "/nmae",
+        ),
+        (
+            &strict,
+            json!({ "name": 1, "style": "snaek" }),
+            "`style` must be one of \"camel\", \"snake\", \"kebab\" (did you mean \"snake\"?)",
+            "/style",
+        ),
+        (&open, json!({ "nmae": 1 }), "`name` is missing (did you write `nmae` for it?)", "/name"),
+        (&open, json!({ "nick": 1 }), "`name` is missing", "/name"),
+    ] {
+        let found = misfit(schema, &value);
+        assert_eq!((found.message.as_str(), found.at.as_deref()), (message, Some(at)));
+    }
+}
+
+#[test]
+fn of_several_forms_it_is_told_what_each_wants() {
+    let style = json!({ "enum": ["camel", "snake"] });
+    let schema = json!({ "properties": {
+        "style": { "anyOf": [style, { "type": "null" }] },
+        "id": { "oneOf": [{ "type": "integer" }, { "type": "string", "minLength": 3 }] },
+        "deep": { "anyOf": [{ "anyOf": [{ "anyOf": [{ "anyOf": [{ "anyOf": [false, false] }, false] }, false] }, false] }, false] },
+    } });
+    for (value, message) in [
+        (json!({ "style": "x" }), "`style` must be one of \"camel\", \"snake\""),
+        (
+            json!({ "id": "x" }),
+            "`id` fits none of the forms that the schema allows (`id` must be of type integer, not string, or `id` must \
+             have at least 3 characters)",
+        ),
+    ] {
+        assert_eq!(misfit(&schema, &value).message, message);
+    }
+    let deep = misfit(&schema, &json!({ "deep": 1 })).message;
+    assert!(deep.starts_with("`deep` fits none of the forms") && deep.len() < 500, "{deep}");
 }
 
 #[test]

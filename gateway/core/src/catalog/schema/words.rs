@@ -1,13 +1,20 @@
 //! What a validator found, in words that a person or a model can act on.
 
-use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
-use crate::json::pointer_step;
+use crate::json::{pointer_step, type_of};
+use crate::names::alike;
 
 /// The longest text taken over from a value or a schema, in characters: a message is read, a value isn't.
 const MAX_SHOWN: usize = 80;
+
+/// How many members a message names at once.
+const MAX_NAMED: usize = 10;
+
+/// How many forms of a value are told apart, and how many lie in one another.
+const MAX_FORMS: usize = 4;
 
 /// One wrong member.
 pub(super) struct Flaw {
@@ -17,20 +24,24 @@ pub(super) struct Flaw {
     pub(super) message: String,
 }
 
-/// Says what is wrong with a value.
-pub(super) fn flaw(error: &ValidationError<'_>) -> Flaw {
+/// Says what is wrong with a value; `schema` is the whole schema.
+pub(super) fn flaw(error: &ValidationError<'_>, schema: &Value) -> Flaw {
+    flaw_within(error, schema, 0)
+}
+
+fn flaw_within(error: &ValidationError<'_>, schema: &Value, level: usize) -> Flaw {
     let at = error.instance_path().to_string();
     let it = named(&at);
     let message = match error.kind() {
         ValidationErrorKind::Required { property } => {
-            let at = format!("{at}/{}", pointer_step(property.as_str().unwrap_or_default()));
-            return Flaw { message: format!("{} is missing", named(&at)), at };
+            return missing(&at, property.as_str().unwrap_or_default(), error, schema);
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            let names: Vec<_> =
-                unexpected.iter().take(MAX_SHOWN / 8).map(|name| format!("`{}`", cut(name))).collect();
-            format!("{it} has unknown members: {}", names.join(", "))
+            return unknown(&at, unexpected, error, schema);
+        }
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            return no_form(at, context, schema, level);
         }
         ValidationErrorKind::Type { kind } => {
             let expected = match kind {
@@ -39,9 +50,11 @@ pub(super) fn flaw(error: &ValidationError<'_>) -> Flaw {
                     several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
                 }
             };
-            format!("{it} must be of type {expected}, not {}", type_of(error.instance()))
+            format!("{it} must be of type {expected}, not {}", type_of(error.instance().as_ref()))
         }
-        ValidationErrorKind::Enum { options } => format!("{it} must be one of {}", cut(&listed(options))),
+        ValidationErrorKind::Enum { options } => {
+            format!("{it} must be one of {}{}", sentence(&listed(options)), option(options, error.instance()))
+        }
         ValidationErrorKind::Constant { expected_value } => {
             format!("{it} must be {}", cut(&expected_value.to_string()))
         }
@@ -62,9 +75,6 @@ pub(super) fn flaw(error: &ValidationError<'_>) -> Flaw {
         ValidationErrorKind::MaxProperties { limit } => format!("{it} must have at most {limit} members"),
         ValidationErrorKind::UniqueItems => format!("{it} must not have equal items"),
         ValidationErrorKind::FalseSchema => format!("{it} must not be there"),
-        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
-            format!("{it} fits none of the forms that the schema allows")
-        }
         ValidationErrorKind::OneOfMultipleValid { .. } => {
             format!("{it} fits several of the forms of which the schema allows one")
         }
@@ -72,6 +82,84 @@ pub(super) fn flaw(error: &ValidationError<'_>) -> Flaw {
         _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
     };
     Flaw { at, message }
+}
+
+/// A member that isn't there; perhaps it is there under a name that nothing forbids.
+fn missing(at: &str, name: &str, error: &ValidationError<'_>, schema: &Value) -> Flaw {
+    let at = format!("{at}/{}", pointer_step(name));
+    let mut message = format!("{} is missing", named(&at));
+    let around = around(error, schema);
+    let declared = &around["properties"];
+    let strays = error.instance().as_object().into_iter().flatten().map(|(given, _)| given.as_str());
+    let strays = strays.filter(|given| declared.get(given).is_none());
+    if around["additionalProperties"] != false
+        && let Some(stray) = alike(name, strays)
+    {
+        message.push_str(&format!(" (did you write `{}` for it?)", cut(stray)));
+    }
+    Flaw { at, message }
+}
+
+/// Members that aren't allowed, each with what was probably meant.
+fn unknown(at: &str, names: &[String], error: &ValidationError<'_>, schema: &Value) -> Flaw {
+    let pointer = |name: &str| format!("{at}/{}", pointer_step(name));
+    let around = around(error, schema);
+    let declared: Vec<&str> =
+        around["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let said = |name: &String| {
+        let it = format!("{} is unknown", named(&pointer(name)));
+        match alike(name, declared.iter().copied()) {
+            Some(meant) => format!("{it} (did you mean `{}`?)", cut(meant)),
+            None => it,
+        }
+    };
+    let mut message = names.iter().take(MAX_NAMED).map(said).collect::<Vec<_>>().join("; ");
+    if !message.ends_with("?)") && !declared.is_empty() {
+        let listed: Vec<_> = declared.iter().take(MAX_NAMED).map(|name| format!("`{}`", cut(name))).collect();
+        message.push_str(&format!("; known are {}", listed.join(", ")));
+    }
+    Flaw { at: names.first().map_or_else(|| at.to_owned(), |name| pointer(name)), message }
+}
+
+/// A value that fits none of several forms: what is wrong by the only one that is no mere `null`, or by each.
+fn no_form(at: String, context: &[Vec<ValidationError<'_>>], schema: &Value, level: usize) -> Flaw {
+    let is_null = |error: &ValidationError<'_>| {
+        matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
+    };
+    let mut message = format!("{} fits none of the forms that the schema allows", named(&at));
+    let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
+    if level == MAX_FORMS || forms.len() > MAX_FORMS {
+        return Flaw { at, message };
+    }
+    let wanted = forms.into_iter().filter(|error| !is_null(error));
+    let mut wanted: Vec<Flaw> = wanted.map(|error| flaw_within(error, schema, level + 1)).collect();
+    if wanted.len() == 1 {
+        return wanted.remove(0);
+    }
+    let mut reasons: Vec<String> = Vec::new();
+    for flaw in wanted {
+        if !reasons.contains(&flaw.message) {
+            reasons.push(flaw.message);
+        }
+    }
+    if !reasons.is_empty() {
+        message.push_str(&format!(" ({})", sentence(&reasons.join(", or "))));
+    }
+    Flaw { at, message }
+}
+
+/// The schema that a keyword stands in.
+fn around<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
+    let keyword = error.schema_path().to_string();
+    let (around, _) = keyword.rsplit_once('/').unwrap_or_default();
+    schema.pointer(around).unwrap_or(&Value::Null)
+}
+
+/// The option that was probably meant.
+fn option(options: &Value, given: &Value) -> String {
+    let texts = options.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let meant = given.as_str().and_then(|given| alike(given, texts));
+    meant.map(|meant| format!(" (did you mean \"{}\"?)", cut(meant))).unwrap_or_default()
 }
 
 /// Says what is wrong with a schema.
@@ -103,17 +191,6 @@ fn listed(options: &Value) -> String {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
             options.to_string()
         }
-    }
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -7,10 +7,11 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde_json::Value;
 use url::Host;
 
 use super::outgoing::{HttpGrant, HttpOrigin, Target};
-use super::{Grants, is_public, pattern};
+use super::{ClientFeature, Grants, is_public, pattern};
 
 /// A line that is longer, in bytes, is written without the networks that it needn't name.
 const LONGEST: usize = 360;
@@ -57,6 +58,22 @@ impl HttpGrant {
         let methods: Vec<&str> = self.methods.iter().flatten().map(String::as_str).collect();
         of_networks(&format!("{origin}{}", self.path), &methods, &networks, &[address.into()])
     }
+}
+
+impl ClientFeature {
+    /// The line that lets a plugin ask the client for this.
+    #[must_use]
+    pub fn cure(self) -> String {
+        format!("client = [\"{}\"]", self.as_str())
+    }
+}
+
+/// The line that grants a directory for reading, once `host` says which one of the machine it is.
+#[must_use]
+pub fn directory_cure(guest: &str) -> String {
+    // A text of JSON is one of TOML, too, whatever is in it.
+    let guest = Value::from(guest);
+    format!("dirs = [{{ host = \"…\", guest = {guest}, mode = \"ro\" }}]")
 }
 
 /// The line with all networks, or only with those that it can't do without.

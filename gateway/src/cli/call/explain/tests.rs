@@ -68,6 +68,30 @@ fn a_directory_that_may_be_changed_takes_the_place_of_the_one_that_may_not() {
 }
 
 #[test]
+fn a_directory_that_is_lacking_is_added_to_those_that_are_there() {
+    let mut plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let ledger = Ledger::default();
+    let new = "{ host = \"…\", guest = \"/data\", mode = \"ro\" }";
+    ledger.note(Entry::Lacked {
+        wanted: "the path `/data/x`".to_owned(),
+        cure: Some(format!("dirs = [{new}]")),
+    });
+    let said = text(&ledger, &plugin);
+    let lines =
+        format!("add to it):\n  [plugins.notes.allow]\n  dirs = [{new}]\nwith a directory of this machine");
+    assert!(said.contains(&lines) && !said.contains("in place of the `dirs`"), "{said}");
+    assert_eq!(document(&ledger, &plugin)["lacked"][0]["replaces"], false);
+    let (host, named) = ("/a".into(), "/a".into());
+    plugin.allow.dirs =
+        vec![DirGrant { place: 0..0, host, named, guest: "/a".to_owned(), mode: DirMode::ReadOnly }];
+    let all = format!("dirs = [{{ host = \"/a\", guest = \"/a\", mode = \"ro\" }}, {new}]");
+    let said = text(&ledger, &plugin);
+    assert!(said.contains(&format!("to allow it, in gateway.toml, in place of the `dirs` that are there:\n  [plugins.notes.allow]\n  {all}\n")), "{said}");
+    let lacked = &document(&ledger, &plugin)["lacked"][0];
+    assert_eq!((&lacked["cure"], &lacked["replaces"]), (&json!(all), &json!(true)));
+}
+
+#[test]
 fn a_share_without_a_key_is_told_and_nothing_is_to_be_raised() {
     let ledger = Ledger::default();
     ledger.note(Entry::HeldBack { key: None, what: "wanted too many files".to_owned() });

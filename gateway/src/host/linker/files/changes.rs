@@ -15,9 +15,10 @@ use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    ErrorCode, HostDescriptor as _, NewTimestamp, PathFlags,
+    DescriptorStat, ErrorCode, HostDescriptor as _, NewTimestamp, PathFlags,
 };
 
+use super::missed::Looks;
 use super::quota::Open;
 use super::{Answer, MADE, answer, open, permissions, quota};
 use crate::host::store::State;
@@ -34,12 +35,24 @@ pub(in crate::host) struct Homes {
     granted: HashSet<u32>,
     /// What counts the others as open.
     open: HashMap<u32, Open>,
+    /// What the call that runs has to do with them.
+    pub(super) looks: Looks,
 }
 
 impl Homes {
     /// How many handles of the granted directories themselves the guest holds.
     pub(in crate::host) fn granted(&self) -> usize {
         self.granted.len()
+    }
+
+    /// The same for another call of the same instance.
+    pub(in crate::host) fn again(self) -> Self {
+        Self { looks: Looks::default(), ..self }
+    }
+
+    /// Notes that the guest looked for something in a directory, there or not.
+    pub(super) fn looked(&mut self, directory: u32) {
+        self.looks.inside |= self.of.contains_key(&directory);
     }
 
     /// Keeps what counts a descriptor as open for as long as the guest holds it.
@@ -58,6 +71,10 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap("get-directories", get_directories)?;
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
     types.resource("descriptor", ResourceType::host::<Descriptor>(), dropped)?;
+    types.func_wrap_async("[method]descriptor.stat-at", |store, question| Box::new(stat(store, question)))?;
+    types.func_wrap_async("[method]descriptor.readlink-at", |store, question| {
+        Box::new(read_link(store, question))
+    })?;
     types.func_wrap_async("[method]descriptor.create-directory-at", |store, question| {
         Box::new(create_directory(store, question))
     })?;
@@ -101,8 +118,9 @@ impl State {
     }
 
     /// Tells the operator where a change was refused because a directory is granted only for reading.
-    pub(super) fn changed<T>(&self, files: &[u32], result: FsResult<T>) -> Result<Answer<T>> {
+    pub(super) fn changed<T>(&mut self, files: &[u32], result: FsResult<T>) -> Result<Answer<T>> {
         let (answer,) = answer(result)?;
+        files.iter().for_each(|file| self.homes.looked(*file));
         if answer.is_ok() {
             files.iter().for_each(|file| self.used(*file));
         }
@@ -125,6 +143,7 @@ impl State {
 fn get_directories(mut store: Store<'_>, (): ()) -> Result<(Vec<(File, String)>,)> {
     let state = store.data_mut();
     let directories = state.filesystem().get_directories()?;
+    state.homes.looks.asked = true;
     state.homes.granted.extend(directories.iter().map(|(directory, _)| directory.rep()));
     for (directory, guest) in &directories {
         let home = state.config.allow.dirs.iter().position(|grant| grant.guest == *guest);
@@ -141,6 +160,21 @@ fn dropped(mut store: Store<'_>, descriptor: u32) -> Result<()> {
     state.table.delete(File::new_own(descriptor))?;
     state.homes.open.remove(&descriptor);
     Ok(())
+}
+
+async fn stat(
+    mut store: Store<'_>,
+    (dir, flags, path): (File, PathFlags, String),
+) -> Result<Answer<DescriptorStat>> {
+    let state = store.data_mut();
+    state.homes.looked(dir.rep());
+    answer(state.filesystem().stat_at(dir, flags, path).await)
+}
+
+async fn read_link(mut store: Store<'_>, (dir, path): (File, String)) -> Result<Answer<String>> {
+    let state = store.data_mut();
+    state.homes.looked(dir.rep());
+    answer(state.filesystem().readlink_at(dir, path).await)
 }
 
 async fn create_directory(mut store: Store<'_>, (dir, path): (File, String)) -> Result<Answer<()>> {

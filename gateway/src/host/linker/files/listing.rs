@@ -114,6 +114,7 @@ async fn read_directory(
     (dir,): (Resource<Descriptor>,),
 ) -> Result<Answer<Resource<Held>>> {
     let state = store.data_mut();
+    state.homes.looked(dir.rep());
     answer(open(state, &dir).await)
 }
 

@@ -1,0 +1,76 @@
+//! What is suggested for a name that nothing has.
+
+use super::*;
+
+const TOOLS: [(&str, &str); 6] = [
+    ("hello_greet", "greet"),
+    ("time_get_current_time", "get_current_time"),
+    ("time_convert_time", "convert_time"),
+    ("a_run", "run"),
+    ("b_run", "run"),
+    ("greet", "greet"),
+];
+
+fn tool(asked: &str) -> String {
+    let tools = TOOLS.into_iter().filter(|(public, _)| *public != "greet");
+    Unknown::name(asked, tools).to_string()
+}
+
+#[test]
+fn a_name_in_any_spelling_leads_to_the_public_one() {
+    for asked in [
+        "greet",
+        "Greet",
+        "hello.greet",
+        "hello-greet",
+        "hello/greet",
+        "hello:greet",
+        "hello__greet",
+        "Hello_Greet",
+        "mcp__moongate__hello_greet",
+        "moongate.hello_greet",
+        "moongate/hello/greet",
+        "helo_greet",
+        "hello_gret",
+        "mcp__hello__greet",
+        "other_greet",
+    ] {
+        assert_eq!(tool(asked), format!("`{asked}`; did you mean `hello_greet`?"));
+    }
+    assert_eq!(tool("getCurrentTime"), "`getCurrentTime`; did you mean `time_get_current_time`?");
+    assert_eq!(tool("current_time"), "`current_time`; did you mean `time_get_current_time`?");
+    assert_eq!(tool("run"), "`run`; did you mean `a_run` or `b_run`?");
+}
+
+#[test]
+fn what_is_like_nothing_leads_nowhere() {
+    for asked in ["", "_", "weather", "gr", "x".repeat(200).as_str()] {
+        assert!(Unknown::name(asked, TOOLS.into_iter()).nearest.is_empty(), "{asked}");
+    }
+}
+
+#[test]
+fn the_longest_of_those_that_a_name_ends_with_is_meant() {
+    let found = Unknown::name("mcp__moongate__hello_greet", TOOLS.into_iter());
+    assert_eq!(found.nearest, ["hello_greet"]);
+    assert_eq!(Unknown::name("moongate_greet", TOOLS.into_iter()).nearest, ["greet"]);
+}
+
+#[test]
+fn no_more_than_three_are_suggested() {
+    let all = ["a_x", "b_x", "c_x", "d_x"].map(|public| (public, "x"));
+    assert_eq!(Unknown::name("x", all.into_iter()).to_string(), "`x`; did you mean `a_x`, `b_x` or `c_x`?");
+}
+
+#[test]
+fn a_uri_leads_to_the_one_that_is_most_like_it() {
+    let all = ["statistics://formulas", "notes://a/b", "notes://a/c"];
+    let meant = |asked: &str| Unknown::uri(asked, all.into_iter()).to_string();
+    for asked in ["formulas", "statistics://formula", "statistic://formulas", "statistics:/formulas"] {
+        assert_eq!(meant(asked), format!("`{asked}`; did you mean `statistics://formulas`?"));
+    }
+    assert_eq!(meant("notes://a/d"), "`notes://a/d`; did you mean `notes://a/b`?");
+    for asked in ["", "other://x", "https://example.com/notes"] {
+        assert_eq!(meant(asked), format!("`{asked}`"));
+    }
+}

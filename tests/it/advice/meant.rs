@@ -1,0 +1,82 @@
+//! A name, a URI or an argument that nobody has leads to the one that was meant.
+
+use super::*;
+
+#[test]
+fn a_tool_under_another_name_leads_to_its_own_for_clients_and_for_call() {
+    let workspace = Workspace::with_plugin("zoo");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for asked in ["echo", "zoo.echo", "zoo-echo", "zoo/echo", "mcp__moongate__zoo_echo", "Zoo_Echoo"] {
+        let message = format!("unknown tool: `{asked}`; did you mean `zoo_echo`?");
+        let answer = stdio.ask("tools/call", json!({ "name": asked, "arguments": { "text": "x" } }));
+        assert_eq!(refused(&answer), (-32602, message.clone()));
+        let told = said(&workspace, &["call", asked, "text=x"]);
+        assert!(told.contains(&message), "{told}");
+    }
+    let answer = stdio.ask("tools/call", json!({ "name": "weather" }));
+    assert_eq!(refused(&answer), (-32602, "unknown tool: `weather`".to_owned()));
+}
+
+#[test]
+fn a_prompt_or_resource_under_another_name_leads_to_its_own() {
+    let workspace = Workspace::with_plugin("zoo");
+    for (revision, code) in [("2025-11-25", -32002), ("2025-06-18", -32002)] {
+        let mut stdio = Stdio::greeted(&workspace, revision);
+        let answer = stdio.ask("prompts/get", json!({ "name": "repeat", "arguments": { "text": "x" } }));
+        assert_eq!(
+            refused(&answer),
+            (-32602, "unknown prompt: `repeat`; did you mean `zoo_repeat`?".to_owned())
+        );
+        for asked in ["zoo://txt", "text"] {
+            let answer = stdio.ask("resources/read", json!({ "uri": asked }));
+            let message = format!("resource not found: `{asked}`; did you mean `zoo://text`?");
+            assert_eq!(refused(&answer), (code, message));
+            assert_eq!(answer["error"]["data"]["uri"], asked, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_argument_of_a_prompt_is_named_with_the_prompt() {
+    let workspace = Workspace::with_plugin("zoo");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for (arguments, message, at) in [
+        (json!({}), "prompt `zoo_repeat` needs the argument `text`", "/arguments/text"),
+        (
+            json!({ "txt": "x" }),
+            "invalid arguments: prompt `zoo_repeat` takes no argument `txt`; did you mean `text`?",
+            "/arguments/txt",
+        ),
+        (
+            json!({ "text": "x", "loud": "yes" }),
+            "invalid arguments: prompt `zoo_repeat` takes no argument `loud`; it takes `text`",
+            "/arguments/loud",
+        ),
+        (json!({ "text": 3 }), "prompt `zoo_repeat`: `text` must be a string, not number", "/arguments/text"),
+    ] {
+        let answer = stdio.ask("prompts/get", json!({ "name": "zoo_repeat", "arguments": arguments }));
+        assert_eq!(refused(&answer), (-32602, message.to_owned()));
+        assert_eq!(answer["error"]["data"]["at"], at, "{answer}");
+    }
+}
+
+#[test]
+fn a_wrong_argument_of_a_tool_is_named_with_what_is_wanted() {
+    let workspace = Workspace::with_plugin("zoo");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for (tool, arguments, message) in [
+        ("zoo_echo", json!({}), "`text` is missing"),
+        ("zoo_echo", json!({ "txt": "x" }), "`txt` is unknown (did you mean `text`?)"),
+        ("zoo_echo", json!({ "text": 3 }), "`text` must be of type string, not number"),
+        ("zoo_echo", json!({ "text": "x", "y": 1 }), "`y` is unknown; known are `text`"),
+        ("zoo_sleep", json!({ "milliseconds": -1 }), "`milliseconds` must be at least 0"),
+        ("zoo_sleep", json!({ "milliseconds": "1" }), "`milliseconds` must be of type integer, not string"),
+    ] {
+        let answer = stdio.call(tool, arguments.clone());
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let heard = text(&answer);
+        assert!(heard.starts_with("invalid arguments: ") && heard.contains(message), "{heard}");
+        let told = said(&workspace, &["call", tool, "--json", &arguments.to_string()]);
+        assert!(told.contains(message), "{told}");
+    }
+}

@@ -1,0 +1,170 @@
+//! A grant that is missing is told to the operator with the line that grants it, and as much of it as they may know to
+//! callers.
+
+use super::*;
+
+/// The zoo with these lines in its `allow` table.
+fn zoo(allow: &str) -> Workspace {
+    Workspace::new(&format!("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"))
+}
+
+/// What `call --explain` says of a call.
+fn explained(workspace: &Workspace, tool: &str, arguments: &Value) -> String {
+    said(workspace, &["call", tool, "--json", &arguments.to_string(), "--explain"])
+}
+
+const NOTES: &str = "dirs = [{ host = \"notes\", guest = \"/notes\" }]";
+
+#[test]
+fn a_path_without_a_granted_directory_is_told_with_the_line_that_grants_one() {
+    let (nothing, notes) = (zoo(""), zoo(NOTES));
+    notes.write("notes/a.txt", "hello");
+    let data = "{ host = \"…\", guest = \"/data\", mode = \"ro\" }";
+    let open = "{ host = \"…\", guest = \"…\", mode = \"ro\" }";
+    let host = notes.path().join("notes").display().to_string();
+    let there = format!("{{ host = {host:?}, guest = \"/notes\", mode = \"ro\" }}");
+    let needed = |named: bool| json!({ "path": "/data/x.txt", "named": named });
+    for (workspace, tool, arguments, wanted, line) in [
+        // One that goes on as if all were well, and one that fails.
+        (
+            &nothing,
+            "zoo_read_file",
+            json!({ "path": "/data/x.txt" }),
+            "to look for a file or a directory",
+            format!("dirs = [{open}]"),
+        ),
+        (&nothing, "zoo_need_file", needed(true), "the path `/data/x.txt`", format!("dirs = [{data}]")),
+        (
+            &notes,
+            "zoo_need_file",
+            needed(true),
+            "the path `/data/x.txt`",
+            format!("dirs = [{there}, {data}]"),
+        ),
+        (
+            &notes,
+            "zoo_need_file",
+            needed(false),
+            "a path outside of `/notes`",
+            format!("dirs = [{there}, {open}]"),
+        ),
+    ] {
+        let told = explained(workspace, tool, &arguments);
+        let lacked = format!("lacked\n  {wanted}\n");
+        let pasted = format!("  [plugins.zoo.allow]\n  {line}\nwith a directory of this machine");
+        assert!(told.contains(&lacked) && told.contains(&pasted), "{tool}: {told}");
+    }
+}
+
+#[test]
+fn nothing_is_told_of_paths_where_none_was_looked_for_or_it_is_granted() {
+    let (nothing, notes) = (zoo(""), zoo(NOTES));
+    notes.write("notes/a.txt", "hello");
+    for (workspace, tool, arguments) in [
+        (&nothing, "zoo_echo", json!({ "text": "/data/x" })),
+        (&nothing, "zoo_error_result", json!({ "message": "`/data/x` isn't there" })),
+        (&nothing, "zoo_panic", json!({})),
+        // Python looks for its sources when it shows a traceback; this is what it shows.
+        (
+            &nothing,
+            "zoo_last_words",
+            json!({ "text": "  File \"/0/app.py\", line 1, in a\nKeyError: 'a'\n", "look": "/0/app.py" }),
+        ),
+        (&notes, "zoo_need_file", json!({ "path": "/notes/a.txt", "named": true })),
+        (&notes, "zoo_need_file", json!({ "path": "/notes/b.txt", "named": true })),
+        (&notes, "zoo_need_file", json!({ "path": "/notes/b.txt", "named": false })),
+        (&notes, "zoo_list_dirs", json!({})),
+    ] {
+        let told = explained(workspace, tool, &arguments);
+        assert!(!told.contains("lacked") && !told.contains("isn't granted"), "{tool}: {told}");
+    }
+}
+
+#[test]
+fn a_path_without_a_grant_is_logged_once_and_no_caller_hears_of_it() {
+    let workspace = zoo("");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for _ in 0..2 {
+        let answer = stdio.call("zoo_need_file", json!({ "path": "/data/x", "named": true }));
+        assert_eq!(answer["result"]["content"].as_array().unwrap().len(), 1, "{answer}");
+    }
+    let (_, _, log) = stdio.finish();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("isn't granted")).collect();
+    let [line] = lines.as_slice() else { panic!("{log}") };
+    let told = "it wanted the path `/data/x`, which isn't granted; `dirs = [{ host = \"…\", guest = \"/data\", mode = \"ro\" }]` \
+                in `[plugins.zoo.allow]` grants it";
+    assert!(line.contains("WARN") && line.contains(told), "{line}");
+}
+
+#[test]
+fn a_caller_hears_of_a_refused_request_what_the_operator_hears() {
+    let fetch = |http: &str| {
+        Workspace::new(&format!(
+            "[plugins.fetch]\nsource = \"@fetch@\"\n[plugins.fetch.allow]\nhttp = [{http}]\n"
+        ))
+    };
+    for (granted, wanted, line) in [
+        (
+            "\"https://moongate.example/a\"",
+            "GET https://moongate.example/robots.txt",
+            "http = [{ url = \"https://moongate.example/robots.txt\", methods = [\"GET\"] }]",
+        ),
+        ("", "GET https://moongate.example", "http = [\"https://moongate.example\"]"),
+    ] {
+        let workspace = fetch(granted);
+        let arguments = json!({ "url": "https://moongate.example/a/b" });
+        let told = explained(&workspace, "fetch_fetch", &arguments);
+        assert!(told.contains(&format!("lacked\n  {wanted}\n")) && told.contains(line), "{told}");
+        let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let answer = stdio.call("fetch_fetch", arguments);
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let content = answer["result"]["content"].as_array().unwrap();
+        let heard: Vec<_> = content.iter().filter_map(|block| block["text"].as_str()).collect();
+        assert_eq!(heard.join("\n").matches(&format!("`{line}`")).count(), 1, "{answer}");
+        if !granted.is_empty() {
+            let sentence = format!(
+                "moongate: it wanted {wanted}, which isn't granted; `{line}` in `[plugins.fetch.allow]` of `gateway.toml` grants it"
+            );
+            assert_eq!(heard.last(), Some(&&*sentence), "{answer}");
+        }
+        let (_, _, log) = stdio.finish();
+        let logged =
+            format!("it wanted {wanted}, which isn't granted; `{line}` in `[plugins.fetch.allow]` grants it");
+        assert!(log.contains(&logged), "{log}");
+    }
+}
+
+#[test]
+fn the_networks_of_other_grants_are_the_operators_alone() {
+    let workspace = Workspace::new(
+        "[plugins.fetch]\nsource = \"@fetch@\"\n[plugins.fetch.allow]\n\
+         http = [{ url = \"https://inner.example/a\", networks = [\"10.1.2.0/24\"] }]\n",
+    );
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let answer = stdio.call("fetch_fetch", json!({ "url": "https://inner.example/a/b" }));
+    let heard = answer["result"]["content"].to_string();
+    let sentence = "GET https://inner.example/robots.txt, which isn't granted; the gateway's log has the line that grants it";
+    assert!(heard.contains(sentence) && !heard.contains("10.1.2"), "{heard}");
+    let (_, _, log) = stdio.finish();
+    assert!(
+        log.contains("networks = [\\\"10.1.2.0/24\\\"]") || log.contains("networks = [\"10.1.2.0/24\"]"),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_question_without_a_grant_names_the_grant_and_what_the_client_lacks() {
+    let workspace = zoo("");
+    let why = "it asks the client for elicitation, which isn't granted; `client = [\"elicitation\"]` in `[plugins.zoo.allow]` \
+               grants it";
+    let told = explained(&workspace, "zoo_ask_name", &json!({}));
+    assert!(told.contains(&format!("error: plugin `zoo`: {why}\n")), "{told}");
+    let lacked = "lacked\n  to ask the client for elicitation\nto allow it, in gateway.toml (where a list is there already, add \
+                  to it):\n  [plugins.zoo.allow]\n  client = [\"elicitation\"]\n";
+    assert!(told.contains(lacked), "{told}");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let answer = stdio.call("zoo_ask_name", json!({}));
+    assert_eq!(text(&answer), format!("plugin `zoo`: {why}, but this client doesn't offer elicitation"));
+    let (_, _, log) = stdio.finish();
+    assert!(log.contains(why), "{log}");
+}
