@@ -4,6 +4,8 @@
 
 /// The operator's listener, and the verbs that ask it.
 mod admin;
+/// Tools that ask, called from the command line.
+mod answers;
 /// Bad input to the binary.
 mod bad_input;
 /// Calls that nobody waits for any more.

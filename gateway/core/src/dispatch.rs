@@ -105,7 +105,7 @@ impl Dispatcher {
         let mut watched = self.watched(member, CallKind::Tool, Some(entry.public()));
         let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
         let answer = match self.invoke(&mut watched, context, call).await {
-            Ok(outcome) => output::tool(entry, outcome).await,
+            Ok(outcome) => output::tool(context, entry, outcome).await,
             Err(error) => Err(error),
         };
         let outcome = watched.over(answer)?;
@@ -129,7 +129,8 @@ impl Dispatcher {
         let mut watched = self.watched(member, CallKind::Resource, None);
         let call = || member.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.invoke(&mut watched, context, call).await;
-        let outcome = watched.over(answer.and_then(|outcome| output::read(view, member, &uri, outcome)))?;
+        let outcome =
+            watched.over(answer.and_then(|outcome| output::read(context, (view, member), &uri, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -152,7 +153,7 @@ impl Dispatcher {
         let mut watched = self.watched(member, CallKind::Prompt, Some(entry.public()));
         let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.invoke(&mut watched, context, call).await;
-        let outcome = watched.over(answer.and_then(|outcome| output::prompt(member, outcome)))?;
+        let outcome = watched.over(answer.and_then(|outcome| output::prompt(context, member, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 

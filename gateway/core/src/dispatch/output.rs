@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::call::{CallError, Completion, Content, NeedInput, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::call::{
+    CallContext, CallError, Completion, Content, Entry, NeedInput, Outcome, PromptResult, ReadResult,
+    ToolResult,
+};
 use crate::catalog::{Catalog, Member, ToolEntry};
 use crate::config::ClientFeature;
 use crate::names::ResourceUri;
@@ -21,12 +24,13 @@ const MAX_QUESTIONS: usize = 16;
 /// result without any content gets its structured part as text, for the clients and models that only read that; one
 /// with an image keeps what it has, because its structured part may well be the image again.
 pub(super) async fn tool(
+    context: &CallContext,
     entry: &ToolEntry,
     outcome: Outcome<ToolResult>,
 ) -> Result<Outcome<ToolResult>, CallError> {
     let mut result = match outcome {
         Outcome::Done(result) => result,
-        Outcome::NeedInput(need) => return need_input(entry.member(), need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => return need_input(context, entry.member(), need).map(Outcome::NeedInput),
     };
     if let Some(schema) = entry.output().filter(|_| !result.is_error) {
         let Some(structured) = &result.structured else {
@@ -49,14 +53,14 @@ pub(super) async fn tool(
 
 /// Drops what lies outside the plugin's own space: it would be taken for another plugin's word.
 pub(super) fn read(
-    catalog: &Catalog,
-    member: &Member,
+    context: &CallContext,
+    (catalog, member): (&Catalog, &Member),
     asked: &ResourceUri,
     outcome: Outcome<ReadResult>,
 ) -> Result<Outcome<ReadResult>, CallError> {
     let mut result = match outcome {
         Outcome::Done(result) => result,
-        Outcome::NeedInput(need) => return need_input(member, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => return need_input(context, member, need).map(Outcome::NeedInput),
     };
     let before = result.contents.len();
     result.contents.retain(|part| {
@@ -75,17 +79,18 @@ pub(super) fn read(
 
 /// Checks the questions; a filled-in prompt is free.
 pub(super) fn prompt(
+    context: &CallContext,
     member: &Member,
     outcome: Outcome<PromptResult>,
 ) -> Result<Outcome<PromptResult>, CallError> {
     match outcome {
         Outcome::Done(result) => Ok(Outcome::Done(result)),
-        Outcome::NeedInput(need) => need_input(member, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => need_input(context, member, need).map(Outcome::NeedInput),
     }
 }
 
 /// Checks that questions are such as the configuration lets this plugin ask, and can be told apart.
-fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> {
+fn need_input(context: &CallContext, member: &Member, need: NeedInput) -> Result<NeedInput, CallError> {
     let bad = |why: String| Err(CallError::BadOutput(why));
     let count = need.requests.len();
     if count > MAX_QUESTIONS {
@@ -104,6 +109,10 @@ fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> 
         };
         if !member.config().allow.client.contains(&feature) {
             let (id, feature) = (member.id(), feature.as_str());
+            if let Some(ledger) = &context.ledger {
+                let cure = Some(format!("client = [\"{feature}\"]"));
+                ledger.note(Entry::Lacked { wanted: format!("to ask the client for {feature}"), cure });
+            }
             let why = format!(
                 "it asks the client for {feature}, which isn't granted; `client = [\"{feature}\"]` in `[plugins.{id}.allow]` grants it"
             );
@@ -111,6 +120,9 @@ fn need_input(member: &Member, need: NeedInput) -> Result<NeedInput, CallError> 
                 tracing::warn!(plugin = %id, "{why}");
             }
             return bad(why);
+        }
+        if let Some(ledger) = &context.ledger {
+            ledger.note(Entry::Used(format!("client {}", feature.as_str())));
         }
         if !keys.insert(&request.key) {
             return bad(format!("it asks two questions under the key `{}`", request.key.escape_debug()));
