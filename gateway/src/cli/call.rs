@@ -47,8 +47,8 @@ Examples:
   moongate call --url http://127.0.0.1:8931/mcp time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
 
-Without TOOL it says which tools there are. A tool that asks for something ends the call with its questions
-and the options that answer them; the call is made anew with those.
+Without TOOL it says which tools there are. A tool that asks ends the call with its questions and
+with the options that answer them; add those to the same call.
 
 The explanation goes to stderr. With `--format json` it is part of the document, as `grants`.
 A gateway that wants a bearer token gets the one in the variable MOONGATE_TOKEN.")]

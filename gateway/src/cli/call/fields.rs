@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use crate::cli::print;
 
 /// References lead no further than this.
-const DEPTH: usize = 8;
+const REFERENCES: usize = 8;
+
+/// Lists and objects are told and shown no deeper than this: a schema may hold itself.
+const DEPTH: usize = 3;
 
 /// The values of a choice that are told.
 const TOLD: usize = 16;
@@ -40,7 +43,7 @@ pub(super) fn fields(root: &Value) -> Vec<Field<'_>> {
 
 /// The schema that is meant, where another one is referred to, or nothing but `null` is beside it.
 fn followed<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
-    for _ in 0..DEPTH {
+    for _ in 0..REFERENCES {
         let reference = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
         let several = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array());
         let there: Vec<&Value> = several
@@ -71,7 +74,7 @@ impl Field<'_> {
     /// Its line: name, what it takes, and what it is for.
     pub(super) fn line(&self) -> String {
         let Self { name, required, schema, root } = self;
-        let mut line = format!("{}: {}", print::said(name), takes(schema, root));
+        let mut line = format!("{}: {}", print::said(name), takes(schema, root, DEPTH));
         match schema.get("default").filter(|default| !default.is_null()) {
             Some(default) => line.push_str(&format!(" (default {})", shown(default))),
             None if *required => line.push_str(" (required)"),
@@ -128,7 +131,7 @@ fn choices(schema: &Value) -> Vec<(&Value, Option<&str>)> {
 }
 
 /// What a schema takes, in words.
-fn takes(schema: &Value, root: &Value) -> String {
+fn takes(schema: &Value, root: &Value, depth: usize) -> String {
     let choices = choices(schema);
     if !choices.is_empty() {
         let titled = |title: &str| format!(" ({})", print::said(title));
@@ -139,11 +142,12 @@ fn takes(schema: &Value, root: &Value) -> String {
         let more = if choices.len() > TOLD { ", …" } else { "" };
         return format!("one of {}{more}", each.collect::<Vec<_>>().join(", "));
     }
-    let words: Vec<String> = types(schema).into_iter().map(|name| of_type(name, schema, root)).collect();
+    let words: Vec<String> =
+        types(schema).into_iter().map(|name| of_type(name, schema, root, depth)).collect();
     if words.is_empty() { "any JSON".to_owned() } else { words.join(" or ") }
 }
 
-fn of_type(name: &str, schema: &Value, root: &Value) -> String {
+fn of_type(name: &str, schema: &Value, root: &Value, depth: usize) -> String {
     match name {
         "string" => {
             let word = match schema["format"].as_str() {
@@ -159,7 +163,10 @@ fn of_type(name: &str, schema: &Value, root: &Value) -> String {
         "boolean" => "true or false".to_owned(),
         "array" => {
             let items = followed(&schema["items"], root);
-            let of = if items.is_null() { String::new() } else { format!(" of: {}", takes(items, root)) };
+            let of = match depth.checked_sub(1) {
+                Some(depth) if !items.is_null() => format!(" of: {}", takes(items, root, depth)),
+                Some(_) | None => String::new(),
+            };
             format!("list{}{of}", between(schema, "minItems", "maxItems", " values"))
         }
         "object" => "JSON object".to_owned(),
