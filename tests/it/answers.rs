@@ -60,25 +60,33 @@ fn a_question_is_shown_with_all_that_is_needed_to_answer_it_and_the_hint_cures_i
     }
 }
 
-#[test]
-fn every_kind_of_question_is_answered_here_and_elsewhere() {
+/// Calls with these answers, here and elsewhere, come to a result that says so, and nothing is said beside.
+fn come_to(calls: &[(&[&str], &str)]) {
     let workspace = Workspace::new(ALL);
     let http = Http::start(&workspace);
-    let questions = three_questions().to_string();
-    for (words, text) in [
+    for (words, text) in calls {
+        for output in both(&workspace, &http, words) {
+            assert_eq!(output.status.code(), Some(0), "{words:?}: {}", said(&output.stderr));
+            assert!(said(&output.stdout).contains(text), "{words:?}: {}", said(&output.stdout));
+            assert!(output.stderr.is_empty(), "{words:?}: {}", said(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn a_form_is_answered_field_by_field_as_a_whole_and_with_a_no() {
+    let ask = ["test_elicitation", "message=x", "--answer"];
+    let (defaults, whole) = ("test_elicitation_sep1034_defaults", r#"user={"username": "1", "email": "2"}"#);
+    come_to(&[
         (
-            &["test_elicitation", "message=x", "--answer", "user.username=Ada", "--answer", "user.email=a@b"]
-                [..],
-            "action=accept, content={\"username\":\"Ada\",\"email\":\"a@b\"}",
+            &[&ask[..], &["user.username=Ada", "--answer", "user.email=a@b"]].concat(),
+            r#"action=accept, content={"username":"Ada","email":"a@b"}"#,
         ),
+        (&[&ask[..], &[whole]].concat(), r#"content={"username":"1","email":"2"}"#),
+        (&[&ask[..], &["user=decline"]].concat(), "action=decline"),
+        (&[&ask[..], &["user=cancel"]].concat(), "action=cancel"),
         (
-            &["test_elicitation", "message=x", "--answer", r#"user={"username": "1", "email": "2"}"#],
-            "content={\"username\":\"1\",\"email\":\"2\"}",
-        ),
-        (&["test_elicitation", "message=x", "--answer", "user=decline"], "action=decline"),
-        (&["test_elicitation", "message=x", "--answer", "user=cancel"], "action=cancel"),
-        (
-            &["test_elicitation_sep1034_defaults", "--answer", "defaults.age=31"],
+            &[defaults, "--answer", "defaults.age=31"],
             r#"{"name":"John Doe","age":31,"score":95.5,"status":"active","verified":true}"#,
         ),
         (
@@ -91,19 +99,18 @@ fn every_kind_of_question_is_answered_here_and_elsewhere() {
             ],
             r#"{"titledSingle":"value2","titledMulti":["value1","value3"]}"#,
         ),
+    ]);
+}
+
+#[test]
+fn a_model_and_folders_are_answered_alone_and_with_all_else() {
+    let roots = "test_input_required_result_list_roots";
+    let questions = three_questions().to_string();
+    come_to(&[
         (&["test_sampling", "prompt=x", "--answer", "answer=Well, no."], "LLM response: Well, no."),
+        (&[roots, "--answer", "client_roots=/tmp/a b"], "Roots: file:///tmp/a%20b"),
         (
-            &["test_input_required_result_list_roots", "--answer", "client_roots=/tmp/a b"],
-            "Roots: file:///tmp/a%20b",
-        ),
-        (
-            &[
-                "test_input_required_result_list_roots",
-                "--answer",
-                "client_roots=file:///x",
-                "--answer",
-                "client_roots=/y",
-            ],
+            &[roots, "--answer", "client_roots=file:///x", "--answer", "client_roots=/y"],
             "Roots: file:///x, file:///y",
         ),
         (
@@ -124,13 +131,7 @@ fn every_kind_of_question_is_answered_here_and_elsewhere() {
             ],
             r#""content":{"ok":true}"#,
         ),
-    ] {
-        for output in both(&workspace, &http, words) {
-            assert_eq!(output.status.code(), Some(0), "{words:?}: {}", said(&output.stderr));
-            assert!(said(&output.stdout).contains(text), "{words:?}: {}", said(&output.stdout));
-            assert!(output.stderr.is_empty(), "{words:?}: {}", said(&output.stderr));
-        }
-    }
+    ]);
 }
 
 #[test]

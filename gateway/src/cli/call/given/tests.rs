@@ -8,7 +8,7 @@ fn question(key: &str, method: &str, params: Value) -> Question {
     Question { key: key.to_owned(), request }
 }
 
-fn form(key: &str, properties: Value) -> Question {
+fn form(key: &str, properties: &Value) -> Question {
     question(
         key,
         "elicitation/create",
@@ -19,7 +19,7 @@ fn form(key: &str, properties: Value) -> Question {
 fn pet() -> Question {
     form(
         "pet",
-        json!({
+        &json!({
             "name": { "type": "string" }, "age": { "type": "integer", "default": 3 },
             "colors": { "type": "array", "items": { "type": "string" } }, "a=b": { "type": "string" },
         }),
@@ -45,7 +45,7 @@ fn a_form_is_filled_in_by_fields_as_a_whole_and_by_defaults() {
     assert_eq!(answer(&pet(), &["pet.colors=red", "pet.colors=blue"]), accepted(colors.clone()));
     assert_eq!(answer(&pet(), &["pet={\"colors\": [\"red\", \"blue\"]}"]), accepted(colors));
     assert_eq!(answer(&pet(), &["pet=accept"]), accepted(json!({ "age": 3 })));
-    let sure = form("sure", json!({ "sure": { "type": "boolean" } }));
+    let sure = form("sure", &json!({ "sure": { "type": "boolean" } }));
     assert_eq!(answer(&sure, &["sure=true"]), accepted(json!({ "sure": true })));
 }
 

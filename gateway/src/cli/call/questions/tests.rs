@@ -4,14 +4,14 @@ use serde_json::json;
 
 use super::*;
 
-fn only(request: Value) -> Question {
+fn only(request: &Value) -> Question {
     let [question] = &Question::all(&json!({ "inputRequests": { "q": request } }))[..] else { panic!() };
     question.clone()
 }
 
 #[test]
 fn a_form_is_shown_with_its_fields_and_the_options_that_fill_it_in() {
-    let question = only(json!({ "method": "elicitation/create", "params": {
+    let question = only(&json!({ "method": "elicitation/create", "params": {
         "message": "[plugin: p] Who\u{1b}[2J?", "requestedSchema": { "required": ["name", "age"], "properties": {
             "name": { "type": "string", "description": "Yours." },
             "age": { "type": "integer", "default": 30 },
@@ -28,7 +28,7 @@ fn a_form_is_shown_with_its_fields_and_the_options_that_fill_it_in() {
 
 #[test]
 fn a_model_a_page_and_folders_are_shown_as_what_they_are() {
-    let model = only(json!({ "method": "sampling/createMessage", "params": {
+    let model = only(&json!({ "method": "sampling/createMessage", "params": {
         "systemPrompt": "Be brief.",
         "messages": [{ "role": "user", "content": { "type": "text", "text": "Hi" } },
             { "role": "user", "content": [{ "type": "image", "data": "AAA=" }] }],
@@ -37,11 +37,11 @@ fn a_model_a_page_and_folders_are_shown_as_what_they_are() {
         model.text().contains("asks the model\n    system: Be brief.\n    user: Hi\n    user: [image]\n")
     );
     assert!(model.text().ends_with("    --answer 'q=what the model says'\n"));
-    let page = only(json!({ "method": "elicitation/create", "params": {
+    let page = only(&json!({ "method": "elicitation/create", "params": {
         "mode": "url", "message": "Log in", "url": "https://example.org/x" } }));
     assert!(
         page.text().contains("the page: https://example.org/x\n    --answer q=accept, or --answer q=decline")
     );
-    let folders = only(json!({ "method": "roots/list" }));
+    let folders = only(&json!({ "method": "roots/list" }));
     assert!(folders.text().contains("folders that the client works in\n    --answer q=.\n"));
 }
