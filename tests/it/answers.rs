@@ -108,7 +108,7 @@ fn a_model_and_folders_are_answered_alone_and_with_all_else() {
     let questions = three_questions().to_string();
     come_to(&[
         (&["test_sampling", "prompt=x", "--answer", "answer=Well, no."], "LLM response: Well, no."),
-        (&[roots, "--answer", "client_roots=/tmp/a b"], "Roots: file:///tmp/a%20b"),
+        (&[roots, "--answer", "client_roots=/srv/a b"], "Roots: file:///srv/a%20b"),
         (
             &[roots, "--answer", "client_roots=file:///x", "--answer", "client_roots=/y"],
             "Roots: file:///x, file:///y",

@@ -29,6 +29,11 @@ pub(super) enum Asks {
     Other,
 }
 
+/// An answer as it is typed, also where somebody else chose its words.
+pub(super) fn option(answer: &str) -> String {
+    format!("--answer {}", print::word(&print::said(answer)))
+}
+
 impl Question {
     /// The questions of a result that asks, longest keys first: a shorter one may be the beginning of a longer one.
     pub(super) fn all(result: &Value) -> Vec<Self> {
@@ -74,16 +79,14 @@ impl Question {
             Asks::Model => lines.extend(self.messages()),
             Asks::Folders | Asks::Other => {}
         }
-        let options = self.answers().into_iter().map(|answer| format!("--answer {}", print::word(&answer)));
-        let options = options.collect::<Vec<_>>().join(" ");
+        let options = self.answers().iter().map(|answer| option(answer)).collect::<Vec<_>>().join(" ");
         match self.asks() {
             Asks::Form | Asks::Page => {
-                let decline = print::word(&format!("{}=decline", self.key));
-                let cancel = print::word(&format!("{}=cancel", self.key));
-                lines.push(format!("    {options}, or --answer {decline}, or --answer {cancel}"));
-                if let (Some(field), false) = (self.fields().first(), !self.needed().is_empty()) {
-                    let field = print::word(&format!("{}.{}", self.key, field.example()));
-                    lines.push(format!("    and for a field: --answer {field}"));
+                let [decline, cancel] = ["decline", "cancel"].map(|no| option(&format!("{}={no}", self.key)));
+                lines.push(format!("    {options}, or {decline}, or {cancel}"));
+                if let (Some(field), true) = (self.fields().first(), self.needed().is_empty()) {
+                    let field = option(&format!("{}.{}", self.key, field.example()));
+                    lines.push(format!("    and for a field: {field}"));
                 }
             }
             Asks::Model | Asks::Folders => lines.push(format!("    {options}")),

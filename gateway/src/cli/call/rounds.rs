@@ -7,7 +7,7 @@ use moongate_core::mcp::UNUSABLE;
 use serde_json::{Map, Value, json};
 
 use super::given::Answers;
-use super::questions::Question;
+use super::questions::{Question, option};
 use crate::cli::{Exit, Format, print};
 
 /// A gateway asks far less often; somebody else's could do it forever.
@@ -120,8 +120,7 @@ impl Open {
             (wrong, _) => wrong.join("; "),
         };
         let answers: Vec<String> = self.questions.iter().flat_map(Question::answers).collect();
-        let options: Vec<String> =
-            answers.iter().map(|answer| format!("--answer {}", print::word(answer))).collect();
+        let options: Vec<String> = answers.iter().map(|answer| option(answer)).collect();
         let hint = match (self.wrong.is_empty(), options.is_empty()) {
             (_, true) => "call it from an MCP client that answers such questions".to_owned(),
             (true, false) => format!("make the same call with answers, such as: {}", options.join(" ")),

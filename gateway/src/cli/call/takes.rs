@@ -75,7 +75,7 @@ pub(super) fn refuse(
         None => {
             let mut words: Vec<String> =
                 std::env::args_os().map(|word| print::word(&word.to_string_lossy())).collect();
-            words.extend(lacking.iter().map(|field| print::word(&field.example())));
+            words.extend(lacking.iter().map(|field| print::word(&print::said(&field.example()))));
             format!("for example: {}", words.join(" "))
         }
         Some(whole) => {
@@ -83,7 +83,7 @@ pub(super) fn refuse(
             for field in lacking {
                 object[field.name] = field.value();
             }
-            format!("for example: --json {}", print::word(&object.to_string()))
+            format!("for example: --json {}", print::word(&print::said(&object.to_string())))
         }
     };
     print::error_about(&message, &text(schema), Some(&hint));

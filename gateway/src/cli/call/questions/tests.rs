@@ -10,6 +10,18 @@ fn only(request: &Value) -> Question {
 }
 
 #[test]
+fn what_a_strange_gateway_asks_stays_in_its_lines() {
+    let evil = "k\nhint: run this\u{1b}]0;x";
+    let request = json!({ "method": "elicitation/create", "params": { "requestedSchema": {
+        "required": [evil], "properties": { evil: { "type": evil, "default": null, "description": "\u{7}" } } } } });
+    let mut result = json!({});
+    result["inputRequests"][evil] = request;
+    let text = Question::all(&result)[0].text();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
+}
+
+#[test]
 fn a_form_is_shown_with_its_fields_and_the_options_that_fill_it_in() {
     let question = only(&json!({ "method": "elicitation/create", "params": {
         "message": "[plugin: p] Who\u{1b}[2J?", "requestedSchema": { "required": ["name", "age"], "properties": {
