@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::telemetry::{LogFormat, Verbosity};
 
@@ -24,6 +24,7 @@ mod print;
 mod reload;
 mod schema;
 mod serve;
+mod usage;
 mod version;
 
 /// What the process says at its end, for scripts and service managers.
@@ -95,6 +96,9 @@ pub struct Cli {
     common: Common,
     #[command(subcommand)]
     verb: Verb,
+    /// Is the answer to be one JSON document?
+    #[arg(skip)]
+    is_document: bool,
 }
 
 /// What every verb takes.
@@ -146,10 +150,18 @@ enum Verb {
 }
 
 impl Cli {
-    /// Reads the process's arguments. Ends the process where they ask for help or don't read.
-    #[must_use]
-    pub fn read() -> Self {
-        Self::parse()
+    /// Reads the process's arguments.
+    ///
+    /// # Errors
+    /// They ask for help or don't read. What there is to say was said, and the process ends.
+    pub fn read() -> Result<Self, Exit> {
+        let read = Self::command().try_get_matches().and_then(|matches| {
+            let of_verb = matches.subcommand().map(|(_, matches)| matches);
+            let format = of_verb.and_then(|matches| matches.try_get_one::<Format>("format").ok().flatten());
+            let is_document = format == Some(&Format::Json);
+            Ok(Self { is_document, ..Self::from_arg_matches(&matches)? })
+        });
+        read.map_err(|error| usage::say(&error))
     }
 
     /// How log lines should look.
@@ -202,7 +214,7 @@ impl Cli {
 
     /// Does what was asked for, and says what went wrong.
     pub async fn run(self) -> Exit {
-        let Self { common, verb } = self;
+        let Self { common, verb, is_document } = self;
         let done = match verb {
             Verb::Serve(serve) => serve.run(&common).await,
             Verb::Check(check) => check.run(&common).await,
@@ -216,10 +228,14 @@ impl Cli {
             Verb::Schema(schema) => schema.run(),
             Verb::Completions(completions) => completions.run(),
         };
-        done.unwrap_or_else(|error| {
+        let exit = done.unwrap_or_else(|error| {
             fail(&error);
             Exit::Failure
-        })
+        });
+        if is_document && exit != Exit::Success {
+            let _ = print::failure(); // nobody reads it
+        }
+        exit
     }
 }
 

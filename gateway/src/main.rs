@@ -14,7 +14,10 @@ fn main() -> ExitCode {
     if let Some(exit) = compile_if_asked() {
         return exit;
     }
-    let cli = Cli::read();
+    let cli = match Cli::read() {
+        Ok(cli) => cli,
+        Err(exit) => return exit.into(),
+    };
     let _telemetry = match Telemetry::start(cli.log_format(), cli.verbosity()) {
         Ok(telemetry) => telemetry,
         Err(error) => {

@@ -1,6 +1,6 @@
 //! The verbs that look and call: what they print, and how they end.
 
-use moongate_tests::Workspace;
+use moongate_tests::{Http, Workspace, component};
 use serde_json::Value;
 
 fn said(bytes: &[u8]) -> String {
@@ -119,4 +119,159 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
     std::fs::write(&bash, workspace.run(&["completions", "bash"]).stdout).unwrap();
     let read = std::process::Command::new("bash").arg("-n").arg(&bash).status();
     assert!(read.is_ok_and(|status| status.success()), "bash can't read it");
+}
+
+/// Runs it with `--format json`, and reads the one document that is there, however it ended.
+fn document(workspace: &Workspace, words: &[&str], code: i32) -> Value {
+    let output = workspace.run(&[words, &["--format", "json"]].concat());
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{words:?}: {error}: {output:?}"))
+}
+
+#[test]
+fn every_verb_that_reads_gives_one_document_when_it_succeeds_and_when_it_fails() {
+    let workspace = Workspace::new(
+        "[plugins.everything]\nsource = \"@everything@\"\nallow.client = [\"elicitation\"]\n\
+         [http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n",
+    );
+    let http = Http::start(&workspace);
+    let (admin, url) = (http.admin().address().to_string(), format!("http://{}/mcp", http.address()));
+    let everything = component("everything");
+    let everything = everything.to_str().unwrap();
+    for words in [
+        &["check"][..],
+        &["list"],
+        &["list", "plugins", "--admin", &admin],
+        &["inspect", "everything"],
+        &["inspect", everything],
+        &["call", "everything_test_simple_text"],
+        &["call", "--plugin", everything, "test_simple_text"],
+        &["call", "--url", &url, "everything_test_simple_text"],
+        &["client", "cursor"],
+        &["health", "--admin", &admin],
+        &["reload", "--admin", &admin],
+    ] {
+        assert!(document(&workspace, words, 0).get("errors").is_none(), "{words:?}");
+    }
+    assert!(serde_json::from_slice::<Value>(&workspace.run(&["schema"]).stdout).is_ok());
+
+    workspace.write("bad.wasm", "no component");
+    for (words, code) in [
+        (&["call", "everything_test_simple_tex"][..], 5),
+        (&["call", "everything_test_elicitation"], 5),
+        (&["call", "everything_test_elicitation", "message=x"], 5),
+        (&["call", "everything_test_elicitation", "message=x", "--answer", "user.x=1"], 2),
+        (&["call", "everything_test_elicitation", "message"], 2),
+        (&["call", "everything_test_elicitation", "message=x", "--answer", "x"], 2),
+        (&["call"], 2),
+        (&["call", "--plugin", "bad.wasm", "x"], 78),
+        (&["call", "--url", &url, "nothing"], 5),
+        (&["call", "--url", &url], 2),
+        (&["call", "--url", "http://127.0.0.1:1/mcp", "x"], 4),
+        (&["list", "tools", "--admin", &admin], 2),
+        (&["list", "plugins", "--admin", "127.0.0.1:1"], 4),
+        (&["inspect", "nobody"], 2),
+        (&["inspect", "bad.wasm"], 78),
+        (&["client", "claude-desktop", "--url", &url], 2),
+        (&["health", "--admin", "127.0.0.1:1"], 4),
+        (&["reload", "--admin", "127.0.0.1:1"], 4),
+    ] {
+        assert_wrong(&document(&workspace, words, code), words);
+    }
+    // A tool that reports an error has answered.
+    assert_eq!(document(&workspace, &["call", "everything_test_error_handling"], 5)["isError"], true);
+
+    let broken = Workspace::new("[plugins.time]\nsorce = \"time.wasm\"\n");
+    for words in [&["list"][..], &["inspect", "time"], &["call", "x"], &["client", "cursor"], &["health"]] {
+        assert_wrong(&document(&broken, words, 78), words);
+    }
+    let problems = document(&broken, &["check"], 78);
+    assert_eq!(
+        (&problems["ok"], problems["problems"].as_array().unwrap().is_empty()),
+        (&false.into(), false)
+    );
+}
+
+#[track_caller]
+fn assert_wrong(document: &Value, words: &[&str]) {
+    let first = &document["errors"][0];
+    assert!(first["message"].as_str().is_some_and(|text| !text.contains('\n')), "{words:?}: {document:#}");
+    assert!(first.get("hint").is_some(), "{words:?}: {document:#}");
+}
+
+#[test]
+fn call_without_a_tool_says_which_there_are() {
+    let workspace = Workspace::with_plugin("time");
+    let output = workspace.run(&["call"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let own = workspace.run(&["call", "--plugin", component("time").to_str().unwrap()]);
+    let http = Http::start(&workspace);
+    let url = format!("http://{}/mcp", http.address());
+    let remote = Workspace::new("").run(&["call", "--url", &url]);
+    for (output, name) in
+        [(output, "time_get_current_time"), (own, "get_current_time"), (remote, "time_get_current_time")]
+    {
+        let said = said(&output.stderr);
+        assert!(said.starts_with("error: no tool is named\n"), "{said}");
+        assert!(said.contains(&format!("\n  {name}  Get the current time in a time zone.\n")), "{said}");
+    }
+}
+
+#[test]
+fn call_says_what_a_tool_takes_and_shows_a_call_that_works() {
+    let workspace = Workspace::with_plugin("everything");
+    let http = Http::start(&workspace);
+    let url = format!("http://{}/mcp", http.address());
+    for start in [&["call"][..], &["call", "--url", &url]] {
+        let output = workspace.run(&[start, &["everything_test_x_mcp_header"]].concat());
+        let err = said(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{err}");
+        assert!(err.contains("error: `everything_test_x_mcp_header` needs `region`\n"), "{err}");
+        assert!(err.contains("\n  region: text (required)"), "{err}");
+        let example = err.lines().find_map(|line| line.strip_prefix("hint: for example: ")).unwrap();
+        let words: Vec<&str> = example.split(' ').skip(1).collect();
+        let followed = workspace.run(&words);
+        assert_eq!(followed.status.code(), Some(0), "{example}: {followed:?}");
+    }
+    let time = Workspace::with_plugin("time");
+    let whole = said(&time.run(&["call", "time_get_current_time", "--json", "{}"]).stderr);
+    assert!(whole.contains("hint: for example: --json '{\"timezone\":\"text\"}'\n"), "{whole}");
+    let wrong = said(&time.run(&["call", "time_get_current_time", "--json", "{\"timezone\": 5}"]).stderr);
+    assert!(
+        wrong.contains("`timezone` must be") && wrong.contains("\n  timezone: text (required)"),
+        "{wrong}"
+    );
+    let unknown = said(&time.run(&["call", "time_get_current_time", "timezone=UTC", "zone=x"]).stderr);
+    assert!(unknown.starts_with("note: the tool takes no `zone`; it takes\n  timezone: "), "{unknown}");
+}
+
+#[test]
+fn arguments_that_are_written_otherwise_are_shown_as_they_should_be() {
+    let workspace = Workspace::with_plugin("time");
+    for (words, cure) in [
+        (&["--timezone", "UTC"][..], "timezone=UTC"),
+        (&["--timezone=UTC"], "timezone=UTC"),
+        (&["timezone:UTC"], "`timezone=UTC`"),
+        (&["timezone", "UTC"], "`timezone=UTC`"),
+        (&["UTC"], "`timezone=UTC`"),
+        (&["timezone=UTC", "--formt", "json"], "'--format'"),
+    ] {
+        let output = workspace.run(&[&["call", "time_get_current_time"], words].concat());
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
+        assert!(said(&output.stderr).contains(cure), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_call_shows_what_the_plugin_says_where_that_is_wanted_and_a_panic_always() {
+    let workspace = Workspace::new(
+        "[plugins.everything]\nsource = \"@everything@\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
+    );
+    let err = |words: &[&str]| said(&workspace.run(words).stderr);
+    let tool = "everything_test_tool_with_logging";
+    assert!(!err(&["call", tool]).contains("Tool execution started"));
+    assert!(err(&["call", tool, "-v"]).contains("plugin: Tool execution started plugin=everything"));
+    let printed = err(&["call", "zoo_print_json_rpc", "-v"]);
+    assert!(printed.contains("jsonrpc") && printed.contains("plugin=zoo"), "{printed}");
+    assert!(err(&["call", "zoo_panic"]).contains("the plugin panicked at "));
 }

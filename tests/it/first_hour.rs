@@ -151,7 +151,7 @@ fn a_tool_of_a_running_gateway_is_called_by_its_address() {
     assert!(said(&unknown.stderr).contains("everything_test_simple_text"), "{unknown:?}");
     let asks = call(&["everything_test_elicitation", "message=x"]);
     assert_eq!(asks.status.code(), Some(5), "{asks:?}");
-    assert!(said(&asks.stderr).contains("elicitation"), "{asks:?}");
+    assert!(said(&asks.stderr).contains("`user` asks a person"), "{asks:?}");
 }
 
 #[test]

@@ -230,14 +230,6 @@ fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
     }
 }
 
-#[test]
-fn nothing_can_be_asked_from_the_command_line() {
-    let output = free().run(&["call", "zoo_ask_name"]);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(5), "{output:?}");
-    assert!(stderr.contains("the tool asks its client for input (`elicitation/create`)"), "{stderr}");
-}
-
 /// A session over HTTP: what belongs on each of its requests.
 fn session(http: &Http, revision: &str) -> Vec<(&'static str, String)> {
     let hello = request(1, "initialize", greeting(revision, everything(revision)));

@@ -6,6 +6,8 @@
 mod admin;
 /// What was probably meant, and what would help.
 mod advice;
+/// Tools that ask, called from the command line.
+mod answers;
 /// Bad input to the binary.
 mod bad_input;
 /// Calls that nobody waits for any more.

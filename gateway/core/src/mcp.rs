@@ -33,12 +33,12 @@ mod seal;
 mod structured;
 
 pub use changes::{Listening, session_news};
-pub use errors::ProtocolError;
+pub use errors::{ProtocolError, Trouble};
 #[doc(hidden)]
 pub use fuzz::{fuzz_cursor, fuzz_params};
 pub use greeting::Greeting;
 pub use identity::Identity;
-pub use input::{AskError, Asking, OPEN_QUESTIONS, PATIENCE, Peer};
+pub use input::{AskError, Asking, Conversed, OPEN_QUESTIONS, PATIENCE, Peer, UNUSABLE};
 #[doc(hidden)]
 pub use input::{fuzz_question, fuzz_state};
 pub use lists::CacheScope;

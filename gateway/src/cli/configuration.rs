@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use moongate_core::config::{
-    self, Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, Source,
+    self, ClientFeature, Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, Source,
 };
 use moongate_core::names::PluginId;
 
@@ -77,9 +77,14 @@ pub(super) fn bare(file: &Path) -> Result<Config> {
     Ok(config)
 }
 
-/// Loads a component that no configuration mentions, and says what is wrong with it: then there is nothing.
-pub(super) async fn load_bare(file: &Path) -> Result<Option<Supervisor>> {
-    let supervisor = Supervisor::start(bare(file)?, Options::once()).await?;
+/// Loads a component that no configuration mentions, which may ask its client for `asked` and nothing else, and says what
+/// is wrong with it: then there is nothing.
+pub(super) async fn load_bare(file: &Path, asked: &[ClientFeature]) -> Result<Option<Supervisor>> {
+    let mut config = bare(file)?;
+    for plugin in &mut config.plugins {
+        Arc::make_mut(plugin).allow.client.extend(asked);
+    }
+    let supervisor = Supervisor::start(config, Options::once()).await?;
     for problem in supervisor.problems() {
         print::error(&format!("`{}`: {}", file.display(), problem.message), problem.hint.as_deref());
     }

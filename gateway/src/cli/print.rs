@@ -2,16 +2,26 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use moongate_core::config::{Problem, Source, Style, render};
 use moongate_core::names::is_hidden;
+use serde_json::{Value, json};
 
 /// Nobody reads more of what somebody else says about a failure, in characters.
 const LONGEST_SAID: usize = 2000;
 
+/// What was said to go wrong, for programs, which read it as a document where there is no other.
+static WRONG: Mutex<Vec<Value>> = Mutex::new(Vec::new());
+
+/// Was anything printed that was asked for?
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
 /// Prints what was asked for. A reader that has seen enough and closed the pipe is no failure.
 pub(super) fn data(text: &str) -> Result<()> {
+    PRINTED.store(true, Ordering::Relaxed);
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -37,7 +47,7 @@ pub(super) fn foreign(text: &str) -> Result<()> {
 
 /// Prints a JSON document, indented. On a terminal, what would play tricks on it is escaped as JSON has it: the document
 /// says the same.
-pub(super) fn json(value: &serde_json::Value) -> Result<()> {
+pub(super) fn json(value: &Value) -> Result<()> {
     let text = format!("{value:#}\n");
     if io::stdout().is_terminal() { data(&harmless_json(&text)) } else { data(&text) }
 }
@@ -76,12 +86,37 @@ pub(super) fn said(text: &str) -> String {
 
 /// Says what went wrong, and what to do about it.
 pub(super) fn error(message: &str, hint: Option<&str>) {
+    error_about(message, "", hint);
+}
+
+/// The same, with what it is about between the two, on lines of its own.
+pub(super) fn error_about(message: &str, about: &str, hint: Option<&str>) {
+    wrong(message, hint);
+    let about = if about.is_empty() { String::new() } else { format!("{}\n", about.trim_end()) };
     let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-    note(&format!("error: {message}\n{hint}"));
+    note(&format!("error: {message}\n{about}{hint}"));
+}
+
+/// Keeps what went wrong.
+fn wrong(message: &str, hint: Option<&str>) {
+    let mut all = WRONG.lock().unwrap_or_else(PoisonError::into_inner);
+    all.push(json!({ "message": message, "hint": hint }));
+}
+
+/// Prints a document of what went wrong, unless one was printed: whoever reads documents gets one in any case.
+pub(super) fn failure() -> Result<()> {
+    if PRINTED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let all = std::mem::take(&mut *WRONG.lock().unwrap_or_else(PoisonError::into_inner));
+    json(&json!({ "errors": all }))
 }
 
 /// Shows what is wrong with the configuration.
 pub(super) fn problems(problems: &[Problem], source: &Source) {
+    for problem in problems.iter().filter(|problem| problem.is_error()) {
+        wrong(&problem.message, problem.hint.as_deref());
+    }
     if !problems.is_empty() {
         note(&render(problems, source, style()));
     }

@@ -111,6 +111,9 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
         if !member.config().allow.client.contains(&feature) {
             return Err(not_granted(member, context, feature));
         }
+        if let Some(ledger) = &context.ledger {
+            ledger.note(Entry::Used(format!("client {}", feature.as_str())));
+        }
         if !keys.insert(&request.key) {
             return bad(format!("it asks two questions under the key `{}`", request.key.escape_debug()));
         }

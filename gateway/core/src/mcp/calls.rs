@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call::{CallContext, CallError, Failure, PromptResult, ReadResult, ToolResult};
+use crate::call::{CallContext, CallError, Failure, Ledger, PromptResult, ReadResult, ToolResult};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatcher};
 use crate::names::{Principal, PublicName, shown};
 
-use super::errors::{ProtocolError, for_program};
+use super::errors::{ProtocolError, Trouble, for_program};
 use super::input::{Call, Conversed, Round, converse};
 use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
 use super::revision::{Feature, Revision};
@@ -28,7 +28,7 @@ pub(super) async fn call_tool(
 ) -> Result<Answer, ProtocolError> {
     let revision = exchange.revision;
     let name = params.string("name")?;
-    let call = ToolCall { name, arguments: arguments(&params)? };
+    let call = ToolCall { name, arguments: arguments(&params)?, ledger: None };
     let catalog = protocol.dispatcher.catalog();
     let (result, wrapping) = match converse(&protocol, &catalog, &exchange, &params, &call).await {
         Ok(Conversed::Done(result)) => {
@@ -50,6 +50,8 @@ pub(super) async fn call_tool(
 struct ToolCall<'a> {
     name: &'a str,
     arguments: Arguments<'a>,
+    /// Where it is noted what the call used and lacked.
+    ledger: Option<Arc<Ledger>>,
 }
 
 impl Call for ToolCall<'_> {
@@ -67,6 +69,10 @@ impl Call for ToolCall<'_> {
         catalog: &Catalog,
         context: &Arc<CallContext>,
     ) -> Result<Answered<ToolResult>, DispatchError> {
+        let noted = self.ledger.as_ref().map(|ledger| {
+            Arc::new(CallContext { ledger: Some(Arc::clone(ledger)), ..CallContext::clone(context) })
+        });
+        let context = noted.as_ref().unwrap_or(context);
         dispatcher.call_tool(catalog, context, self.name, &self.arguments).await
     }
 }
@@ -224,6 +230,23 @@ fn not_there(error: DispatchError, uri: &str, view: &Catalog) -> DispatchError {
 }
 
 impl Protocol {
+    /// A `tools/call` of somebody in this process, who gets the result as it is, and what went wrong likewise. `ledger`
+    /// notes what the call used and lacked.
+    ///
+    /// # Errors
+    /// The call came to no result.
+    pub async fn call_tool_here(
+        &self,
+        catalog: &Catalog,
+        exchange: &Exchange,
+        params: &Params,
+        ledger: Option<Arc<Ledger>>,
+    ) -> Result<Conversed<ToolResult>, Trouble> {
+        let name = params.string("name").map_err(Trouble::Refused)?;
+        let arguments = arguments(params).map_err(Trouble::Refused)?;
+        converse(self, catalog, exchange, params, &ToolCall { name, arguments, ledger }).await
+    }
+
     /// The public name of the tool that a `tools/call` names, if there is one.
     #[must_use]
     pub fn named_tool(&self, principal: &Principal, params: &Params) -> Option<PublicName> {

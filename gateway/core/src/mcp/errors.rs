@@ -124,7 +124,7 @@ impl ProtocolError {
 
 /// Why a request that may be asked back came to no result.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Trouble {
+pub enum Trouble {
     /// The call failed.
     Failed(DispatchError),
     /// What the plugin asked of the client stays without an answer: one sentence.

@@ -65,7 +65,7 @@ pub(super) trait Call: Sync {
 
 /// What a request comes to.
 #[derive(Debug)]
-pub(super) enum Conversed<T> {
+pub enum Conversed<T> {
     /// A result.
     Done(T),
     /// Questions to the client, as the text of a result.
@@ -162,7 +162,7 @@ fn read(member: &Member, requests: Vec<InputRequest>) -> Result<Asked, Trouble> 
 }
 
 /// The member of a result's `_meta` that says why an answer is asked for again.
-const UNUSABLE: &str = "moongate/unusable";
+pub const UNUSABLE: &str = "moongate/unusable";
 
 /// Tells the questions that are answered from those that aren't: there is no answer, or none that can be used. Why not
 /// is for `_meta`, since MCP has no place for it.

@@ -4,6 +4,9 @@ use anyhow::{Context as _, Result, bail};
 use moongate_core::json::{self, Json};
 use serde_json::{Map, Value};
 
+use super::fields::{fields, read};
+use crate::cli::print;
+
 /// The arguments as one JSON object: `whole`, or else one member for each `key=value`.
 ///
 /// A value that reads as JSON is taken as JSON, unless `schema` says that the tool wants a text there.
@@ -25,23 +28,36 @@ pub(super) fn object(whole: Option<&str>, pairs: &[String], schema: Option<&Valu
 
 fn from_pairs(pairs: &[String], schema: Option<&Value>) -> Result<Json> {
     let mut object = Map::new();
-    for pair in pairs {
+    for (at, pair) in pairs.iter().enumerate() {
         let Some((key, text)) = pair.split_once('=') else {
-            bail!("`{pair}` is no argument: write `name=value`, or all arguments as `--json '{{…}}'`");
+            let cure = meant(pair, pairs.get(at + 1).map(String::as_str), schema)
+                .unwrap_or_else(|| "`name=value`, or all arguments as `--json '{…}'`".to_owned());
+            bail!("`{}` is no argument: write {cure}", print::said(pair));
         };
-        let wanted = schema.and_then(|schema| schema["properties"].get(key));
-        if object.insert(key.to_owned(), value(text, wanted)).is_some() {
-            bail!("`{key}` is given twice");
+        let wanted = schema.and_then(|schema| fields(schema).into_iter().find(|field| field.name == key));
+        if object.insert(key.to_owned(), read(text, wanted.map(|field| field.schema))).is_some() {
+            bail!("`{}` is given twice", print::said(key));
         }
     }
     Ok(Json::from_value(&Value::Object(object)))
 }
 
-fn value(text: &str, wanted: Option<&Value>) -> Value {
-    if wanted.is_some_and(|wanted| wanted["type"] == "string") {
-        return Value::from(text);
-    }
-    json::parse_strict(text).unwrap_or_else(|_| Value::from(text))
+/// What was probably meant by a word without `=`: `name:value`, `name value`, or the value of the only argument.
+fn meant(word: &str, next: Option<&str>, schema: Option<&Value>) -> Option<String> {
+    let fields = schema.map(fields).unwrap_or_default();
+    let is_known = |name: &str| fields.iter().any(|field| field.name == name);
+    let pair = match (word.split_once(':'), next) {
+        (Some((name, value)), _) if is_known(name) => format!("{name}={value}"),
+        _ if is_known(word) => match next.filter(|next| !next.contains('=')) {
+            Some(value) => format!("{word}={value}"),
+            None => format!("{word}=value"),
+        },
+        _ => match fields.iter().filter(|field| field.required).collect::<Vec<_>>().as_slice() {
+            [only] => format!("{}={word}", only.name),
+            _ => return None,
+        },
+    };
+    Some(format!("`{}`", print::word(&print::said(&pair))))
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ use moongate_core::json::Json;
 use serde_json::{Value, json};
 use url::{Host, Url};
 
+use super::here::NAME;
+use super::rounds::{More, Step};
 use crate::cli::{print, version};
 use crate::transport::http::PATH;
 
@@ -55,6 +57,8 @@ pub(super) struct Remote {
     endpoint: Url,
     wire: Wire,
     token: Option<HeaderValue>,
+    /// What it is told that can be asked here.
+    capabilities: Value,
 }
 
 /// What requests go through. Machines that trust nobody can still call without TLS.
@@ -91,7 +95,7 @@ impl Remote {
     ///
     /// # Errors
     /// The token can't stand in a header, or this machine trusts nobody.
-    pub(super) fn new(endpoint: Url) -> Result<Self> {
+    pub(super) fn new(endpoint: Url, capabilities: Value) -> Result<Self> {
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         let token = token
             .map(|token| HeaderValue::try_from(format!("Bearer {token}")))
@@ -101,7 +105,7 @@ impl Remote {
                 value.set_sensitive(true);
                 value
             });
-        Ok(Self { wire: Wire::to(&endpoint)?, endpoint, token })
+        Ok(Self { wire: Wire::to(&endpoint)?, endpoint, token, capabilities })
     }
 
     /// Would the token be seen by others on the way?
@@ -115,29 +119,42 @@ impl Remote {
         self.token.is_some() && self.endpoint.scheme() == "http" && !is_here
     }
 
-    /// The tool's schema of its arguments, if there is such a tool.
-    pub(super) async fn schema(&self, tool: &str) -> Result<Option<Value>, Refusal> {
-        let mut cursor = None;
+    /// The tools that there are, as the protocol has them; no more of them than up to the one of this name.
+    pub(super) async fn tools(&self, until: Option<&str>) -> Result<Vec<Value>, Refusal> {
+        let (mut tools, mut cursor) = (Vec::new(), None);
         for _ in 0..PAGES {
             let parameters = cursor.map_or(json!({}), |cursor: Value| json!({ "cursor": cursor }));
             let mut page = self.ask("tools/list", None, &[], parameters).await?;
-            let found = page["tools"].as_array().into_iter().flatten().find(|it| it["name"] == tool);
-            if let Some(found) = found {
-                return Ok(Some(found["inputSchema"].clone()));
+            if let Value::Array(more) = page["tools"].take() {
+                tools.extend(more);
             }
-            if page["nextCursor"].is_null() {
+            let is_there = until.is_some_and(|name| tools.iter().any(|tool| tool["name"] == name));
+            if is_there || page["nextCursor"].is_null() {
                 break;
             }
             cursor = Some(page["nextCursor"].take());
         }
-        Ok(None)
+        Ok(tools)
     }
 
-    /// The tool's result, as the protocol has it.
-    pub(super) async fn call(&self, tool: &str, arguments: &Json, schema: &Value) -> Result<Value, Refusal> {
+    /// The tool's result, as the protocol has it, or what it asks.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: &Json,
+        schema: &Value,
+        more: &More,
+    ) -> Result<Step<Value>, Refusal> {
         let arguments = arguments.to_value().map_err(|error| Refusal::Error(error.to_string()))?;
         let repeated = repeated(schema, &arguments);
-        self.ask("tools/call", Some(tool), &repeated, json!({ "name": tool, "arguments": arguments })).await
+        let mut parameters = json!({ "name": tool, "arguments": arguments });
+        if let Some(state) = &more.state {
+            parameters["requestState"] = json!(state);
+            parameters["inputResponses"] = Value::Object(more.answers.clone());
+        }
+        let result = self.ask("tools/call", Some(tool), &repeated, parameters).await?;
+        let asks = result["resultType"] == "input_required";
+        Ok(if asks { Step::Asks(result) } else { Step::Done(result) })
     }
 
     /// One request, and its result.
@@ -150,8 +167,8 @@ impl Remote {
     ) -> Result<Value, Refusal> {
         parameters["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": REVISION,
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": { "name": "moongate-call", "version": version::SHORT },
+            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
+            "io.modelcontextprotocol/clientInfo": { "name": NAME, "version": version::SHORT },
         });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters });
         let mut request = Request::post(self.endpoint.as_str())
@@ -246,20 +263,14 @@ fn header_text(text: &str) -> String {
     if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
-/// A result as `call` shows results; or the methods of what the tool asks its client.
-pub(super) fn document(result: &Value) -> Result<Value, Vec<String>> {
-    if result["resultType"] == "input_required" {
-        let requests = result["inputRequests"].as_object().into_iter().flatten();
-        return Err(requests
-            .filter_map(|(_, request)| Some(request["method"].as_str()?.to_owned()))
-            .collect());
-    }
+/// A result as `call` shows results.
+pub(super) fn document(result: &Value) -> Value {
     let content = result["content"].as_array().into_iter().flatten().map(item).collect::<Vec<_>>();
     let mut document = json!({ "isError": result["isError"] == true, "content": content });
     if let Some(structured) = result.get("structuredContent") {
         document["structured"] = structured.clone();
     }
-    Ok(document)
+    document
 }
 
 fn item(block: &Value) -> Value {

@@ -40,3 +40,31 @@ fn a_whole_object_stays_as_it_was_written() {
             .contains("`a` stands here twice")
     );
 }
+
+#[test]
+fn what_was_probably_meant_is_written_out() {
+    let schema = json!({ "properties": { "name": { "type": "string" }, "age": {} }, "required": ["name"] });
+    for (pairs, cure) in [
+        (&["name:Ada"][..], "write `name=Ada`"),
+        (&["age=1", "name", "Ada L"], "write `'name=Ada L'`"),
+        (&["name"], "write `name=value`"),
+        (&["Ada"], "write `name=Ada`"),
+    ] {
+        let said = typed(pairs, Some(&schema)).unwrap_err().to_string();
+        assert!(said.ends_with(cure), "{pairs:?}: {said}");
+    }
+    assert!(typed(&["Ada"], None).unwrap_err().to_string().contains("--json"));
+}
+
+#[test]
+fn a_text_that_may_be_missing_is_still_a_text() {
+    let schema = json!({ "properties": {
+        "zip": { "type": ["string", "null"] }, "id": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
+        "n": { "type": ["integer", "null"] },
+    } });
+    assert_eq!(
+        typed(&["zip=5", "id=6", "n=7"], Some(&schema)).unwrap().get(),
+        r#"{"zip":"5","id":"6","n":7}"#
+    );
+    assert_eq!(typed(&["zip=null"], Some(&schema)).unwrap().get(), r#"{"zip":null}"#);
+}

@@ -1,0 +1,99 @@
+//! Calling a tool in this process, as a client of the newest revision would. Used by `call`.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use moongate_core::call::{Capabilities, ClientInfo, Ledger, NoSink, ToolResult};
+use moongate_core::catalog::Catalog;
+use moongate_core::dispatch::Dispatcher;
+use moongate_core::json::Json;
+use moongate_core::mcp::{
+    CacheScope, Conversed, Exchange, Identity, Params, Protocol, ProtocolOptions, Revision, SealingKey,
+    Trouble,
+};
+use moongate_core::names::Principal;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::rounds::{More, Step};
+use crate::cli::version;
+
+/// The name by which `call` introduces itself to plugins.
+pub(super) const NAME: &str = "moongate-call";
+
+/// One tool of this process and what it is called with.
+pub(super) struct Here {
+    protocol: Protocol,
+    catalog: Arc<Catalog>,
+    exchange: Exchange,
+    ledger: Option<Arc<Ledger>>,
+}
+
+impl Here {
+    /// What `dispatcher` reaches, for a client that can be asked for what `capabilities` say.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub(super) fn new(
+        dispatcher: Dispatcher,
+        capabilities: &Value,
+        ledger: Option<Arc<Ledger>>,
+    ) -> Result<Self> {
+        let catalog = dispatcher.catalog();
+        let options = ProtocolOptions {
+            identity: Identity::default(),
+            cache_scope: CacheScope::Private,
+            page_size: None,
+            sealing_key: SealingKey::random()?,
+        };
+        let client =
+            ClientInfo { name: NAME.to_owned(), version: version::SHORT.to_owned(), ..ClientInfo::default() };
+        let exchange = Exchange {
+            revision: Revision::V2026_07_28,
+            principal: Principal::Local,
+            client: Some(Arc::new(client)),
+            capabilities: Arc::new(Capabilities::new(Json::from_value(capabilities))),
+            cancel: CancellationToken::new(),
+            sink: Arc::new(NoSink),
+            peer: None,
+        };
+        Ok(Self { protocol: Protocol::new(dispatcher, options), catalog, exchange, ledger })
+    }
+
+    /// One request.
+    ///
+    /// # Errors
+    /// The call came to no result; or, outside, its parameters can't be written.
+    pub(super) async fn request(
+        &self,
+        tool: &str,
+        arguments: &Json,
+        more: &More,
+    ) -> Result<Result<Step<ToolResult>, Trouble>> {
+        let params = match params(tool, arguments, more)? {
+            Ok(params) => params,
+            Err(trouble) => return Ok(Err(trouble)),
+        };
+        let called =
+            self.protocol.call_tool_here(&self.catalog, &self.exchange, &params, self.ledger.clone()).await;
+        Ok(match called {
+            Ok(Conversed::Done(result)) => Ok(Step::Done(result)),
+            Ok(Conversed::Asks(text)) => Ok(Step::Asks(serde_json::from_str(text.get())?)),
+            Err(trouble) => Err(trouble),
+        })
+    }
+}
+
+/// The parameters of a request; the arguments stand in them as they were written.
+fn params(tool: &str, arguments: &Json, more: &More) -> Result<Result<Params, Trouble>> {
+    let mut members = Map::from_iter([("name".to_owned(), Value::from(tool))]);
+    if let Some(state) = &more.state {
+        members.insert("requestState".to_owned(), Value::from(state.as_str()));
+        members.insert("inputResponses".to_owned(), Value::Object(more.answers.clone()));
+    }
+    let others = Value::Object(members).to_string();
+    let others = others.strip_prefix('{').context("an object begins with a brace")?;
+    let text = format!("{{\"arguments\":{},{others}", arguments.get());
+    Ok(Params::read(Some(&*RawValue::from_string(text)?)).map_err(Trouble::Refused))
+}

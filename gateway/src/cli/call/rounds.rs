@@ -1,0 +1,147 @@
+//! A call that is asked back: made again with the answers, until there is a result or nobody has an answer. Used by
+//! `call`, in this process and elsewhere.
+
+use std::collections::BTreeSet;
+
+use moongate_core::mcp::UNUSABLE;
+use serde_json::{Map, Value, json};
+
+use super::given::Answers;
+use super::questions::{Question, option};
+use crate::cli::{Exit, Format, print};
+
+/// A gateway asks far less often; somebody else's could do it forever.
+const MOST: usize = 64;
+
+/// What `call` says that it can be asked: what an option can answer, and nothing else.
+pub(super) fn capabilities(asked: bool) -> Value {
+    if asked {
+        json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
+    } else {
+        json!({})
+    }
+}
+
+/// What a request brings from the round before.
+#[derive(Debug, Default)]
+pub(super) struct More {
+    pub(super) state: Option<String>,
+    pub(super) answers: Map<String, Value>,
+}
+
+/// What one request comes to.
+pub(super) enum Step<T> {
+    /// A result.
+    Done(T),
+    /// A result that asks, as the protocol has it.
+    Asks(Value),
+}
+
+/// What a call comes to.
+pub(super) enum Came<T> {
+    /// A result.
+    Done(T),
+    /// Questions without an answer.
+    Open(Open),
+}
+
+/// Questions that nobody answers.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    pub(super) questions: Vec<Question>,
+    /// What is wrong with the answers to them, a sentence each.
+    wrong: Vec<String>,
+}
+
+/// Makes requests until there is a result, or a question without an answer.
+///
+/// # Errors
+/// A request came to no result.
+pub(super) async fn converse<T, E>(
+    answers: &mut Answers,
+    mut request: impl AsyncFnMut(&More) -> Result<Step<T>, E>,
+) -> Result<Came<T>, E> {
+    let mut more = More::default();
+    for _ in 0..MOST {
+        let result = match request(&more).await? {
+            Step::Done(result) => return Ok(Came::Done(result)),
+            Step::Asks(result) => result,
+        };
+        let (given, open) = answered(answers, &result);
+        // What was given is checked by the gateway, before the tool is called again.
+        if given.is_empty() && !open.questions.is_empty() || !open.wrong.is_empty() {
+            return Ok(Came::Open(open));
+        }
+        more = More { state: result["requestState"].as_str().map(str::to_owned), answers: given };
+    }
+    Ok(Came::Open(Open { wrong: vec!["the tool asks without end".to_owned()], ..Open::default() }))
+}
+
+/// The answers that there are to the questions of a result, and the questions without one.
+fn answered(answers: &mut Answers, result: &Value) -> (Map<String, Value>, Open) {
+    let (mut given, mut open) = (Map::new(), Open::default());
+    for question in Question::all(result) {
+        let key = print::said(&question.key);
+        let before = answers.answered(&question.key);
+        match answers.to(&question) {
+            Ok(Some(answer)) => {
+                given.insert(question.key, answer);
+                continue;
+            }
+            Ok(None) => {}
+            Err(why) => open.wrong.push(why),
+        }
+        match result["_meta"][UNUSABLE][&question.key].as_str() {
+            Some(why) => open.wrong.push(format!("the answer to `{key}` doesn't fit: {}", print::said(why))),
+            None if before => {
+                open.wrong.push(format!("the tool asks `{key}` once more, and a key has one answer"))
+            }
+            None => {}
+        }
+        open.questions.push(question);
+    }
+    (given, open)
+}
+
+impl Open {
+    /// What a plugin must be granted to ask this.
+    pub(super) fn features(&self) -> BTreeSet<&str> {
+        self.questions.iter().filter_map(|question| question.method().split('/').next()).collect()
+    }
+
+    /// Says what is asked, and what would answer it. `grants` explains the call, where that is wanted.
+    ///
+    /// # Errors
+    /// stdout can't be written to.
+    pub(super) fn report(&self, format: Format, grants: Option<Value>) -> anyhow::Result<Exit> {
+        let sentence = match (self.wrong.as_slice(), self.questions.len()) {
+            ([], 1) => "the tool asks, and nothing answers".to_owned(),
+            ([], number) => format!("the tool asks {number} questions, and nothing answers"),
+            (wrong, _) => wrong.join("; "),
+        };
+        let answers: Vec<String> = self.questions.iter().flat_map(Question::answers).collect();
+        let options: Vec<String> = answers.iter().map(|answer| option(answer)).collect();
+        let hint = match (self.wrong.is_empty(), options.is_empty()) {
+            (_, true) => "call it from an MCP client that answers such questions".to_owned(),
+            (true, false) => format!("make the same call with answers, such as: {}", options.join(" ")),
+            (false, false) => format!("an answer that fits is: {}", options.join(" ")),
+        };
+        let told: String = self.questions.iter().map(Question::text).collect();
+        print::error_about(&sentence, &told, Some(&hint));
+        if format == Format::Json {
+            let questions = self.questions.iter().map(Question::document);
+            let mut document = json!({
+                "errors": [{ "message": sentence, "hint": hint }],
+                "questions": questions.collect::<Vec<_>>(),
+            });
+            if let Some(grants) = grants {
+                document["grants"] = grants;
+            }
+            print::json(&document)?;
+        }
+        Ok(if self.wrong.is_empty() { Exit::Tool } else { Exit::Usage })
+    }
+}
+
+#[cfg(test)]
+mod tests;
