@@ -10,30 +10,48 @@ use crate::json::pointer_step;
 const MAX_SHOWN: usize = 80;
 
 /// One wrong member.
-pub(super) struct Flaw {
+pub(in crate::catalog) struct Flaw {
     /// Where it stands, or should, as a JSON pointer.
-    pub(super) at: String,
+    pub(in crate::catalog) at: String,
     /// What is wrong with it.
-    pub(super) message: String,
+    pub(in crate::catalog) message: String,
+    /// Of which kind that is.
+    pub(in crate::catalog) kind: Flawed,
+}
+
+/// How a member can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::catalog) enum Flawed {
+    /// It isn't there.
+    Missing,
+    /// It has members that it may not have.
+    Unknown,
+    /// It is of another type.
+    Type,
+    /// Anything else.
+    Value,
 }
 
 /// Says what is wrong with a value.
 pub(super) fn flaw(error: &ValidationError<'_>) -> Flaw {
     let at = error.instance_path().to_string();
     let it = named(&at);
+    let mut kind = Flawed::Value;
     let message = match error.kind() {
         ValidationErrorKind::Required { property } => {
             let at = format!("{at}/{}", pointer_step(property.as_str().unwrap_or_default()));
-            return Flaw { message: format!("{} is missing", named(&at)), at };
+            return Flaw { message: format!("{} is missing", named(&at)), at, kind: Flawed::Missing };
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            kind = Flawed::Unknown;
             let names: Vec<_> =
                 unexpected.iter().take(MAX_SHOWN / 8).map(|name| format!("`{}`", cut(name))).collect();
             format!("{it} has unknown members: {}", names.join(", "))
         }
-        ValidationErrorKind::Type { kind } => {
-            let expected = match kind {
+        ValidationErrorKind::Type { kind: wanted } => {
+            kind = Flawed::Type;
+            let expected = match wanted {
                 TypeKind::Single(one) => one.to_string(),
                 TypeKind::Multiple(several) => {
                     several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
@@ -71,7 +89,7 @@ pub(super) fn flaw(error: &ValidationError<'_>) -> Flaw {
         // The kinds belong to another crate, which will add some.
         _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
     };
-    Flaw { at, message }
+    Flaw { at, message, kind }
 }
 
 /// Says what is wrong with a schema.
