@@ -57,9 +57,9 @@ use self::reuse::Waiting;
 use self::state::Stores;
 
 pub use self::compiler::compile_if_asked;
-pub use self::error::{HostError, LoadError, Unreadable};
+pub use self::error::{HostError, LoadError, Named, Unreadable};
 pub use self::events::{Inbox, Reported};
-pub use self::folder::FolderError;
+pub use self::folder::{FolderError, Hands};
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use self::fuzz::{Hear, fuzz_answer, fuzz_manifest};

@@ -213,3 +213,38 @@ fn a_call_says_which_limit_held_it_back_and_what_it_is_now() {
         "{output:?}"
     );
 }
+
+#[test]
+fn resources_and_prompts_are_shown_with_what_their_author_says_of_them() {
+    let workspace = Workspace::new("[plugins.everything]\nsource = \"@everything@\"\n");
+    let document = document(&workspace, &["inspect", "everything", "--format", "json"]);
+    let page = said(&workspace.run(&["inspect", "everything"]).stdout);
+    let mut shown = 0;
+    for kind in ["resources", "templates", "prompts"] {
+        for item in document[kind].as_array().unwrap() {
+            let name = item["uri"].as_str().or(item["name"].as_str()).unwrap();
+            let Some(description) = item["description"].as_str() else { panic!("no description: {item}") };
+            let first: String = description.lines().next().unwrap().chars().take(100).collect();
+            let line = page.lines().find(|line| line.trim_start().starts_with(&format!("{name}  ")));
+            let line = line.unwrap_or_else(|| panic!("`{name}` isn't in: {page}"));
+            assert!(line.contains(&first), "`{first}` isn't in: {line}");
+            shown += 1;
+        }
+    }
+    assert!(shown > 5, "{document}");
+    assert_eq!(document["prompts"][1]["arguments"][0]["required"], true, "{document}");
+}
+
+#[test]
+fn that_a_plugin_may_look_for_files_is_said_where_none_are_granted() {
+    let granted = "[plugins.b.allow]\ndirs = [{ host = \"notes\", guest = \"/notes\" }]\n";
+    let workspace = Workspace::new(&format!(
+        "[plugins.a]\nsource = \"@zoo@\"\n[plugins.b]\nsource = \"@zoo@\"\nprefix = \"b\"\n{granted}[plugins.c]\nsource = \"@time@\"\n"
+    ));
+    workspace.write("notes/a.txt", "");
+    let page = |which: &str| said(&workspace.run(&["inspect", which]).stdout);
+    let told = "  may look for files; no directory is granted\n";
+    assert!(page("a").contains(told), "{}", page("a"));
+    assert!(!page("b").contains("may look for files") && !page("c").contains("may look for files"));
+    assert!(page(&component("zoo").display().to_string()).contains("  may look for files\n"));
+}

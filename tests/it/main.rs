@@ -22,6 +22,8 @@ mod conflicts;
 mod contract;
 /// Conversations whose plugin is replaced meanwhile.
 mod conversations;
+/// Hints that cure what they are said of.
+mod cures;
 /// Ways out of a granted directory, and changes to what may only be read.
 #[cfg(unix)]
 mod directories;

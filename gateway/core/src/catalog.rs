@@ -31,6 +31,7 @@ pub(crate) mod fake;
 mod member;
 mod portable;
 mod schema;
+mod settings;
 mod shown;
 
 use claims::Claims;

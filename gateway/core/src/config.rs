@@ -32,6 +32,7 @@ mod limits;
 mod live;
 mod load;
 mod masking;
+mod nearby;
 pub mod overlap;
 mod plugin;
 mod problem;
@@ -51,10 +52,12 @@ pub use grants::{
     HttpScheme, Match, NoTarget, Reserved, StateGrant, Target, directory_cure, fuzz_grant, is_public,
     is_same_header, is_this_machine,
 };
-pub use limits::{Instances, Limits};
+pub use limits::{Instances, LimitKey, Limits};
 pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};
+pub use nearby::{Entry, nearest_path};
 pub use problem::{Problem, Severity, Source};
+pub(crate) use reading::nearest as nearest_word;
 pub use render::{Style, render};
 pub use resolved::resolved;
 
@@ -187,8 +190,9 @@ pub struct PluginConfig {
     pub config: BTreeMap<String, Secret>,
     /// The variables and files that settings are filled from, by key: `env NAME`, `file PATH`.
     pub filled_from: BTreeMap<String, BTreeSet<String>>,
-    /// Where in the file the values stand that loading may find wrong, in bytes: `sha256`, and limits as `limits.memory`,
-    /// in the plugin's own table or else in `[defaults]`.
+    /// Where in the file the values stand that loading may find wrong, in bytes: `sha256`; limits as `limits.memory`, in
+    /// the plugin's own table or else in `[defaults]`; `config`, settings as `config.name`, and their keys as
+    /// `config:name`.
     pub places: BTreeMap<String, Range<usize>>,
 }
 

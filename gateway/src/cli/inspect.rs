@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use moongate_core::catalog::Member;
 use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, Problem, StateGrant};
-use moongate_core::manifest::{Interfaces, Manifest};
+use moongate_core::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
 use moongate_core::names::PluginId;
 use serde_json::{Map, Value, json};
 
@@ -164,9 +164,27 @@ impl<'a> Shown<'a> {
                 "output": tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok()),
             })
         });
-        let prompts = prompts
-            .iter()
-            .map(|prompt| json!({ "name": prompt.name.as_str(), "description": prompt.description }));
+        let resources = resources.iter().map(|it| {
+            let Resource { uri, name, title, description, mime_type, .. } = it;
+            json!({ "uri": uri.as_str(), "name": name, "title": title, "description": description, "mimeType": mime_type })
+        });
+        let templates = templates.iter().map(|it| {
+            let ResourceTemplate { uri_template, name, title, description, mime_type, .. } = it;
+            json!({
+                "uri": uri_template.as_str(), "name": name, "title": title, "description": description,
+                "mimeType": mime_type,
+            })
+        });
+        let prompts = prompts.iter().map(|prompt| {
+            let arguments = prompt
+                .arguments
+                .iter()
+                .map(|it| json!({ "name": it.name, "description": it.description, "required": it.required }));
+            json!({
+                "name": prompt.name.as_str(), "title": prompt.title, "description": prompt.description,
+                "arguments": arguments.collect::<Vec<_>>(),
+            })
+        });
         json!({
             "id": config.id.as_str(),
             "file": config.source.to_string_lossy(),
@@ -181,9 +199,10 @@ impl<'a> Shown<'a> {
             "instructions": { "asked": self.instructs(), "granted": config.allow.instructions },
             "state": self.state_place(),
             "limits": config.limits.changed().into_iter().map(limit).collect::<Map<_, _>>(),
+            "settings": info.config_schema.as_ref().and_then(|schema| schema.to_value().ok()),
             "tools": tools.collect::<Vec<_>>(),
-            "resources": resources.iter().map(|it| it.uri.as_str()).collect::<Vec<_>>(),
-            "templates": templates.iter().map(|it| it.uri_template.as_str()).collect::<Vec<_>>(),
+            "resources": resources.collect::<Vec<_>>(),
+            "templates": templates.collect::<Vec<_>>(),
             "prompts": prompts.collect::<Vec<_>>(),
             "completes": completes,
         })

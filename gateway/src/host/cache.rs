@@ -11,7 +11,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::folder::{self, FolderError, is_ours, others_may_write};
+use super::folder::{self, FolderError, Hands};
 
 /// Entries that nobody used for so long are removed.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -65,7 +65,7 @@ impl Cache {
     fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);
         let meta = fs::symlink_metadata(&path).ok()?; // another gateway may have removed it
-        if !meta.is_file() || !is_ours(meta.uid()) || others_may_write(meta.mode()) {
+        if !meta.is_file() || Hands::Own.check(&meta).is_err() {
             tracing::warn!("`{}` isn't ours alone and isn't used", path.display());
             return None;
         }

@@ -107,8 +107,18 @@ pub(super) enum Unanswered {
     /// Nobody was asked.
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error(transparent)]
-    Call(#[from] CallError),
+    #[error("{error}")]
+    Call {
+        error: CallError,
+        /// Where it is memory or tables that it needed more of: how much there would have been then.
+        wanted: Option<u64>,
+    },
+}
+
+impl From<CallError> for Unanswered {
+    fn from(error: CallError) -> Self {
+        Self::Call { error, wanted: None }
+    }
 }
 
 /// The same, while it isn't known yet what it means.
@@ -174,7 +184,7 @@ impl Sandbox {
         let answer = self.run(context, self.config.limits.timeout, changes, sharer, question).await;
         answer.map_err(|error| match error {
             Unanswered::Store(error) => self.no_store(&error),
-            Unanswered::Call(error) => error,
+            Unanswered::Call { error, wanted: _ } => error,
         })
     }
 
@@ -252,10 +262,12 @@ impl Sandbox {
             (End::Answered(Err(Failed::Store(error))), _) => return Err(error.into()),
             (End::Answered(Err(Failed::Guest(error))), Some(seat)) => {
                 let state = seat.store.data();
-                state.tell_missed(Some(
-                    &state.output.last_words().map(|words| words.said).unwrap_or_default(),
-                ));
-                classify(&error, state, &self.config.limits)
+                let words = state.output.last_words().map(|words| words.said).unwrap_or_default();
+                state.tell_missed(Some(&words));
+                let error = classify(&error, state, &self.config.limits);
+                let is_refused = matches!(error, CallError::Memory(_) | CallError::Tables(_));
+                let wanted = state.budget.wanted().filter(|_| is_refused);
+                return Err(Unanswered::Call { error, wanted });
             }
             (End::Answered(Err(Failed::Guest(error))), None) => CallError::Internal(format!("{error:#}")),
             (End::Panicked, _) => CallError::Internal("a function of the host panicked".to_owned()),

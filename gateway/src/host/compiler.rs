@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_core::config::Limits;
+use moongate_core::config::{LimitKey, Limits};
 use rustix::process::{Resource, Rlimit, Signal};
 use wasmtime::Engine;
 
 use super::engine;
-use super::error::LoadError;
+use super::error::{LoadError, TooLow};
 use super::text;
 
 /// The argument that asks for this.
@@ -245,18 +245,22 @@ fn program(allowance: Allowance) -> io::Result<Command> {
 
 /// Why there is no code.
 fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowance) -> LoadError {
-    let needs = |what: String, key| LoadError::Compile { needs: what, key };
+    let needs = |what: String, low| LoadError::Compile { needs: what, low };
+    let more_than =
+        |key, allowed: u64| Some(TooLow { wanted: None, ..TooLow::wanting(key, allowed.saturating_add(1)) });
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
-        return needs(format!("more than {seconds} seconds"), Some("compile_time"));
+        let low = more_than(LimitKey::CompileTime, seconds.saturating_mul(1000));
+        return needs(format!("more than {seconds} seconds"), low);
     }
     // By the system that is out of memory, or by somebody: that says nothing of the component.
     if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
         return LoadError::Killed;
     }
     if said.contains("memory allocation of") || said.contains("Cannot allocate memory") {
+        let low = more_than(LimitKey::CompileMemory, memory);
         let memory = ByteSize::b(memory).display().iec();
-        return needs(format!("more than {memory} of memory"), Some("compile_memory"));
+        return needs(format!("more than {memory} of memory"), low);
     }
     if status.signal().is_some() || said.contains("panicked at") {
         tracing::warn!("compiling ended by {status}: {}", text::line(said, 4 * text::SENTENCE));

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use moongate_core::config::LimitKey;
 use moongate_core::json::{Json, parse_strict};
 use moongate_core::manifest::{Annotations, Entries, Icon, IconTheme, Role, is_reserved_key};
 use moongate_core::names::PluginId;
@@ -25,22 +26,38 @@ pub(super) use manifest::{info, prompts, resources, templates, tools};
 
 /// What a plugin said that can't be used, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bad(String);
+pub(super) struct Bad {
+    reason: String,
+    /// The limit that it is more than, and how much it is.
+    over: Option<(LimitKey, u64)>,
+}
 
 impl Bad {
     pub(super) fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+        Self { reason: reason.into(), over: None }
+    }
+
+    /// There is more than a limit allows. `found` is how much, as it stands in the sentence.
+    fn over(key: LimitKey, amount: usize, found: &str, most: u64) -> Self {
+        let (name, most) = (key.as_str(), key.shown(most));
+        let reason = format!("{found}, more than `limits.{name}` allows ({most})");
+        Self { reason, over: Some((key, amount as u64)) }
+    }
+
+    /// The limit that it is more than, and how much it is.
+    pub(super) fn limit(&self) -> Option<(LimitKey, u64)> {
+        self.over
     }
 
     /// Puts a place before the reason.
     fn at(self, place: impl fmt::Display) -> Self {
-        Self(format!("{place}: {}", self.0))
+        Self { reason: format!("{place}: {}", self.reason), ..self }
     }
 }
 
 impl fmt::Display for Bad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text::line(&self.0, 2 * text::SENTENCE))
+        f.write_str(&text::line(&self.reason, 2 * text::SENTENCE))
     }
 }
 
@@ -62,9 +79,9 @@ const DEPTH: usize = text::DEPTH;
 /// One JSON value, not nested too deep for its readers.
 fn value(given: String) -> Result<Json, Bad> {
     if text::depth(&given) > DEPTH {
-        return Err(Bad(format!("it nests deeper than {DEPTH} levels")));
+        return Err(Bad::new(format!("it nests deeper than {DEPTH} levels")));
     }
-    let no_json = |error: serde_json::Error| Bad(format!("it is no JSON: {error}"));
+    let no_json = |error: serde_json::Error| Bad::new(format!("it is no JSON: {error}"));
     // Half of a pair of escapes is no character: some readers refuse the whole message for it.
     if given.contains("\\ud") || given.contains("\\uD") {
         serde_json::from_str::<serde_json::Value>(&given).map_err(no_json)?;
@@ -75,7 +92,7 @@ fn value(given: String) -> Result<Json, Bad> {
 /// The same, where no object in it may name a key twice: what readers take for its value isn't up to them.
 fn strict(given: String) -> Result<Json, Bad> {
     let json = value(given)?;
-    parse_strict(json.get()).map_err(|error| Bad(format!("it is no JSON: {error}")))?;
+    parse_strict(json.get()).map_err(|error| Bad::new(format!("it is no JSON: {error}")))?;
     Ok(json)
 }
 
@@ -84,7 +101,7 @@ fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, Bad
     let entries = entries(given).at("extra")?;
     if let Some((key, _)) = entries.iter().find(|(key, _)| covered.contains(&key.as_str()) || key == "_meta")
     {
-        return Err(Bad(format!("extra: `{key}` has a field of its own, or is the gateway's to say")));
+        return Err(Bad::new(format!("extra: `{key}` has a field of its own, or is the gateway's to say")));
     }
     Ok(entries)
 }
@@ -104,7 +121,7 @@ fn entries(given: Option<types::Entries>) -> Result<Entries, Bad> {
     for (key, its) in given {
         let key = text::block(key, text::MESSAGE);
         if !seen.insert(key.clone()) {
-            return Err(Bad(format!("`{key}` stands there twice")));
+            return Err(Bad::new(format!("`{key}` stands there twice")));
         }
         let its = strict(text::json(its)).at(format_args!("`{key}`"))?;
         entries.push((key, its));
@@ -166,7 +183,7 @@ fn annotations(given: Option<types::Annotations>) -> Result<Option<Annotations>,
     let Some(given) = given else { return Ok(None) };
     let types::Annotations { audience, priority, last_modified, extra: more } = given;
     if priority.is_some_and(|priority| !(0.0..=1.0).contains(&priority)) {
-        return Err(Bad("annotations: `priority` must lie between 0 and 1".to_owned()));
+        return Err(Bad::new("annotations: `priority` must lie between 0 and 1".to_owned()));
     }
     Ok(Some(Annotations {
         audience: audience.map(|audience| audience.into_iter().map(role).collect()),

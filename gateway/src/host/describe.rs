@@ -1,7 +1,7 @@
 //! Asking a plugin what it offers: when it is loaded, and when it says that this has changed.
 
 use moongate_core::call::CallError;
-use moongate_core::config::{Limits, PluginConfig};
+use moongate_core::config::{LimitKey, Limits, PluginConfig};
 use moongate_core::manifest::Manifest;
 use wasmtime::Store;
 use wasmtime::component::Instance;
@@ -10,7 +10,7 @@ use super::bindings::{lifecycle, prompts, resources, tools, types};
 use super::call::{Ask, Sandbox, Unanswered};
 use super::complaint::Complains;
 use super::conv;
-use super::error::LoadError;
+use super::error::{LoadError, TooLow};
 use super::exports::Exports;
 use super::store::{State, StoreError};
 
@@ -26,12 +26,12 @@ struct Said {
 
 /// Asks for everything in one instance. The function that was asked last is kept, so that a trap names it.
 struct Describe<'a> {
-    asked: &'a std::sync::Mutex<&'static str>,
+    asked: &'a std::sync::Mutex<Option<&'static str>>,
 }
 
 impl Describe<'_> {
     fn now(&self, function: &'static str) -> &'static str {
-        *self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = function;
+        *self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(function);
         function
     }
 }
@@ -39,8 +39,9 @@ impl Describe<'_> {
 /// What a list function answered.
 fn listed<T>(function: &'static str, given: Result<Vec<T>, types::Failure>) -> Result<Vec<T>, LoadError> {
     given.map_err(|failure| LoadError::Describe {
-        function,
+        function: Some(function),
         error: CallError::Refused(conv::failure(failure)),
+        low: None,
     })
 }
 
@@ -91,7 +92,7 @@ impl Ask for Describe<'_> {
 /// Checks the exports' types, and asks for everything that the catalog needs.
 pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     let PluginConfig { id, limits, .. } = &*sandbox.config;
-    let asked = std::sync::Mutex::new("instantiation");
+    let asked = std::sync::Mutex::new(None);
     let said = sandbox.ask_itself(Describe { asked: &asked }).await;
     let function = asked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let said = said.map_err(|error| match error {
@@ -100,7 +101,10 @@ pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
             LoadError::Grant { reason: error.to_string(), hint: error.hint(), guest }
         }
         Unanswered::Store(StoreError::Engine(error)) => LoadError::Internal(format!("{error:#}")),
-        Unanswered::Call(error) => LoadError::Describe { function, error },
+        Unanswered::Call { error, wanted } => {
+            let low = too_low(&error, wanted, limits);
+            LoadError::Describe { function, error, low }
+        }
     })??;
     let pictures = std::iter::once(&said.info.icons)
         .chain(said.tools.iter().map(|tool| &tool.icons))
@@ -108,7 +112,34 @@ pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
         .chain(said.templates.iter().map(|template| &template.icons))
         .chain(said.prompts.iter().map(|prompt| &prompt.icons));
     conv::tell_of_icons(id, pictures);
-    manifest(said, limits).map_err(|bad| LoadError::Manifest { reason: bad.to_string() })
+    manifest(said, limits).map_err(|bad| LoadError::Manifest {
+        reason: bad.to_string(),
+        low: bad.limit().map(|(key, found)| TooLow::wanting(key, found)),
+    })
+}
+
+/// The limit that kept a plugin from describing itself. `wanted`: how much memory, or how many elements of tables, it
+/// would have had.
+fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<TooLow> {
+    let key = match error {
+        CallError::Timeout(_) => LimitKey::DescribeTimeout,
+        CallError::CpuTime(_) => LimitKey::CpuTime,
+        CallError::Memory(_) => LimitKey::Memory,
+        CallError::Tables(_) => LimitKey::TableElements,
+        CallError::Handles(_) => LimitKey::Handles,
+        CallError::TooLarge(_) => LimitKey::Transfer,
+        CallError::Refused(_)
+        | CallError::Trap(_)
+        | CallError::BadOutput(_)
+        | CallError::Busy(_)
+        | CallError::Replaced
+        | CallError::Cancelled
+        | CallError::Internal(_) => return None,
+    };
+    Some(match wanted {
+        Some(wanted) => TooLow::wanting(key, wanted),
+        None => TooLow::in_these(limits, key),
+    })
 }
 
 fn manifest(said: Said, limits: &Limits) -> Result<Manifest, conv::Bad> {

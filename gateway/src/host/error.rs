@@ -4,10 +4,15 @@ use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use moongate_core::call::CallError;
+use moongate_core::config::{LimitKey, Limits};
 use moongate_core::names::Digest;
 
 use super::http::CaError;
 use super::text;
+
+mod hint;
+
+pub use hint::Named;
 
 /// Why there is no host.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +38,8 @@ pub enum Unreadable {
         link: Option<PathBuf>,
         /// The first directory on the way to it that isn't there either.
         folder: Option<PathBuf>,
+        /// A file that is there and whose path is nearly the same.
+        near: Option<PathBuf>,
     },
     /// The gateway's user may not read it.
     #[error("may not be read")]
@@ -57,6 +64,42 @@ fn shown(path: &Path) -> String {
         if c.is_control() || text::is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
+}
+
+/// A limit of the plugin's table that is too low.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TooLow {
+    /// Which.
+    pub key: LimitKey,
+    /// How much was asked for, at least; none: nobody knows.
+    pub wanted: Option<u64>,
+    /// A value that is likely to do, as TOML; none: no value does that may stand there.
+    pub enough: Option<String>,
+}
+
+impl TooLow {
+    /// It is known how much is wanted.
+    pub(super) fn wanting(key: LimitKey, wanted: u64) -> Self {
+        Self { key, wanted: Some(wanted), enough: key.with_room(wanted) }
+    }
+
+    /// It isn't.
+    pub(super) fn in_these(limits: &Limits, key: LimitKey) -> Self {
+        Self { key, wanted: None, enough: limits.more_than_now(key) }
+    }
+}
+
+/// What was being done.
+fn asked(function: Option<&str>) -> String {
+    function.map_or_else(|| "it can't be started".to_owned(), |function| format!("`{function}` failed"))
+}
+
+/// How much more it would have had.
+fn wish(low: Option<&TooLow>) -> String {
+    match low {
+        Some(TooLow { key, wanted: Some(wanted), .. }) => format!(", it asked for {}", key.shown(*wanted)),
+        Some(TooLow { wanted: None, .. }) | None => String::new(),
+    }
 }
 
 /// Why a plugin can't be loaded. The message doesn't name the plugin, [`LoadError::hint`] says what to do.
@@ -123,8 +166,8 @@ pub enum LoadError {
     Compile {
         /// What it takes.
         needs: String,
-        /// The key of `limits` that lets it have more; none: no key does.
-        key: Option<&'static str>,
+        /// The limit that lets it have more; none: no limit does.
+        low: Option<TooLow>,
     },
     /// Compiling it was ended from outside.
     #[error("the process that compiled the component was killed")]
@@ -185,21 +228,25 @@ pub enum LoadError {
         /// Which, and why.
         reason: String,
         /// What to do about it.
-        hint: &'static str,
+        hint: String,
     },
     /// It failed to describe itself.
-    #[error("`{function}` failed: {error}")]
+    #[error("{}: {error}{}", asked(*function), wish(low.as_ref()))]
     Describe {
-        /// The function that was asked.
-        function: &'static str,
+        /// The function that was asked; none: it didn't come to that.
+        function: Option<&'static str>,
         /// How it failed.
         error: CallError,
+        /// The limit that it came up against; none: it was no limit.
+        low: Option<TooLow>,
     },
     /// What it says of itself can't be used.
     #[error("what it says of itself can't be used: {reason}")]
     Manifest {
         /// Where, and why.
         reason: String,
+        /// The limit that it came up against; none: it was no limit.
+        low: Option<TooLow>,
     },
     /// The gateway itself failed.
     #[error("the gateway failed: {0}")]
@@ -207,70 +254,15 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::Read { path, why: Unreadable::Absent { link: None, .. } } => {
-                let relative = "a relative `source` starts at the directory of `gateway.toml`";
-                format!("{}; {relative}", absent_hint(path, "`source`"))
-            }
-            Self::Read { why: Unreadable::Absent { .. }, .. } => "mend the link, or correct `source`".to_owned(),
-            Self::Read { why: Unreadable::Denied, .. } => {
-                "let the user that the gateway runs as read it, and enter the directories above it".to_owned()
-            }
-            Self::NoFile { .. } => "let `source` name the component's `.wasm` file".to_owned(),
-            Self::Unsettled { .. } => {
-                "whatever writes it must come to an end; writing it elsewhere and renaming it is best".to_owned()
-            }
-            Self::Killed => "the machine may be short of memory; compiling large components takes some".to_owned(),
-            Self::TooBig { .. } => "raise `limits.component`, or build the plugin with `--release` and without debug symbols".to_owned(),
-            Self::Digest { found, .. } => format!("if the new file is wanted, set `sha256 = \"{found}\"`"),
-            Self::Precompiled => "use the component that it was compiled from".to_owned(),
-            Self::CoreModule => {
-                "build it for wasm32-wasip2 (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`"
-                    .to_owned()
-            }
-            Self::NotWasm { .. } => "let `source` name the `.wasm` file that the build wrote".to_owned(),
-            Self::Compile { key: None, .. } => {
-                "build it smaller: with optimisation, or as several plugins".to_owned()
-            }
-            Self::Compile { key: Some(key), .. } => format!(
-                "build it smaller: with optimisation, or as several plugins; or raise `limits.{key}`"
-            ),
-            Self::Demands { .. } => "build it with fewer or smaller memories and tables".to_owned(),
-            Self::Broken { .. } => "copy or build the file again".to_owned(),
-            Self::Contract { name, spoken, .. } => {
-                format!("`{name}` says so; build the plugin with an SDK for {spoken}, or use a matching gateway")
-            }
-            Self::NewerFunctions { .. } => "it was made for a newer gateway; update this one".to_owned(),
-            Self::UnknownImports { imports } => imports_hint(imports),
-            Self::Import { .. } | Self::Export { .. } => {
-                "build the plugin again with this gateway's `wit/` or SDK".to_owned()
-            }
-            Self::NoExports { .. } => {
-                "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that".to_owned()
-            }
-            Self::Describe { .. } | Self::Manifest { .. } => format!("raise `{}`", self.key()?),
-            Self::Read { why: Unreadable::Other(_), .. } | Self::Internal(_) => return None,
-            Self::Grant { hint, .. } => (*hint).to_owned(),
-        };
-        Some(hint)
-    }
-
     /// The key of the plugin's table that it is about, such as `sha256` or `limits.items`; none: it is about none but
     /// `source`, or isn't about the table.
     #[must_use]
     pub fn key(&self) -> Option<String> {
         let limit = match self {
             Self::Digest { .. } => return Some("sha256".to_owned()),
-            Self::TooBig { .. } => "component",
-            Self::Compile { key, .. } => (*key)?,
-            Self::Describe { error: CallError::Timeout(_), .. } => "describe_timeout",
-            Self::Describe { error, .. } => error.config_key()?,
-            Self::Manifest { reason } => {
-                let named = |key: &&str| reason.contains(&format!("`limits.{key}` allows"));
-                ["items", "schema", "schema_depth"].into_iter().find(named)?
+            Self::TooBig { .. } => LimitKey::Component,
+            Self::Compile { low, .. } | Self::Manifest { low, .. } | Self::Describe { low, .. } => {
+                low.as_ref()?.key
             }
             Self::Read { .. }
             | Self::NoFile { .. }
@@ -290,20 +282,7 @@ impl LoadError {
             | Self::Grant { .. }
             | Self::Internal(_) => return None,
         };
-        Some(format!("limits.{limit}"))
-    }
-
-    /// The same advice where the file was named by hand, and no configuration.
-    #[must_use]
-    pub fn hint_without_table(&self) -> Option<String> {
-        match self {
-            Self::Read { path, why: Unreadable::Absent { link: None, .. } } => {
-                Some(absent_hint(path, "the path"))
-            }
-            _ => self
-                .hint()
-                .map(|hint| hint.replace("let `source` name", "name").replace("`source`", "the path")),
-        }
+        Some(format!("limits.{}", limit.as_str()))
     }
 
     /// Whether the same bytes under the same table can only fail again. Everything else may pass by itself, and is
@@ -336,36 +315,6 @@ impl LoadError {
             | Self::Internal(_) => false,
         }
     }
-}
-
-/// What to do where there is no file. Where it is one that cargo would write, the usual ways to have none are named.
-/// `written` is where the path stands.
-fn absent_hint(path: &Path, written: &str) -> String {
-    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
-    let at = parts.iter().position(|part| part == "target");
-    let cargo = at.and_then(|at| Some((parts.get(at + 1)?, parts.get(at + 2)?)));
-    match cargo.filter(|(target, _)| target.starts_with("wasm32-")) {
-        Some((target, profile)) => {
-            let profile = match profile.as_ref() {
-                "debug" => String::new(),
-                "release" => " --release".to_owned(),
-                other => format!(" --profile {other}"),
-            };
-            format!(
-                "build it with `cargo build --target {target}{profile}`; its `Cargo.toml` needs `crate-type = [\"cdylib\"]` \
-                 under `[lib]`, and cargo writes `-` in a crate's name as `_`"
-            )
-        }
-        None => format!("build or copy it there, or correct {written}"),
-    }
-}
-
-/// What to do about imports that nobody offers.
-fn imports_hint(imports: &[String]) -> String {
-    if imports.iter().any(|name| name.starts_with("wasi:") && name.contains("@0.3")) {
-        return "build it for wasm32-wasip2".to_owned();
-    }
-    "plugins may import WASI 0.2 and moongate:plugin; build it without the others".to_owned()
 }
 
 /// Names in backticks, separated by commas: the first ones, each cut, because a component can have a million.

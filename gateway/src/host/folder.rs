@@ -108,21 +108,57 @@ fn check(dir: &Path, meta: &Metadata) -> Result<(), FolderError> {
     if !meta.is_dir() {
         return Err(FolderError::NoFolder(dir.to_owned()));
     }
-    if !is_ours(meta.uid()) {
-        return Err(FolderError::Foreign(dir.to_owned()));
-    }
-    if others_may_write(meta.mode()) {
-        return Err(FolderError::Writable { dir: dir.to_owned(), mode: meta.mode() & 0o777 });
-    }
-    Ok(())
+    Hands::Own.check(meta).map_err(|stranger| match stranger {
+        Stranger::Owner => FolderError::Foreign(dir.to_owned()),
+        Stranger::Others { mode } => FolderError::Writable { dir: dir.to_owned(), mode },
+    })
 }
 
-/// Is this the user that the gateway runs as?
-pub(super) fn is_ours(owner: u32) -> bool {
-    owner == rustix::process::geteuid().as_raw()
+/// Who may have a hand in a file or a directory, beside the user that the gateway runs as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hands {
+    /// Nobody, not even to read.
+    Secret,
+    /// Others may read.
+    Own,
+    /// The system may own it, and the owner's group may write: so people keep their sources.
+    Sources,
 }
 
-/// May somebody else change what has this mode?
-pub(super) fn others_may_write(mode: u32) -> bool {
-    mode & 0o022 != 0
+/// Who else has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stranger {
+    /// It belongs to another user.
+    Owner,
+    /// Its permissions let others in.
+    Others {
+        /// All of them.
+        mode: u32,
+    },
 }
+
+impl Hands {
+    /// Looks at whom a thing belongs to, and whom its permissions let in.
+    ///
+    /// # Errors
+    /// Somebody else has a hand in it.
+    pub fn check(self, meta: &Metadata) -> Result<(), Stranger> {
+        self.judge(meta.uid(), meta.mode() & 0o777)
+    }
+
+    fn judge(self, owner: u32, mode: u32) -> Result<(), Stranger> {
+        let is_ours = owner == rustix::process::geteuid().as_raw();
+        let (is_theirs, others) = match self {
+            Self::Secret => (false, 0o077),
+            Self::Own => (false, 0o022),
+            Self::Sources => (owner == 0, 0o002),
+        };
+        if !is_ours && !is_theirs {
+            return Err(Stranger::Owner);
+        }
+        if mode & others == 0 { Ok(()) } else { Err(Stranger::Others { mode }) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use moongate_core::config::{DirGrant, DirMode, Grants, PluginConfig};
+use moongate_core::config::{DirGrant, DirMode, Entry, Grants, PluginConfig, nearest_path};
 use moongate_core::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 4;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GrantError {
     #[error("the granted directory `{}` can't be opened: {reason}", host.display())]
-    Failed { host: PathBuf, guest: String, reason: String },
+    Failed { host: PathBuf, guest: String, reason: String, near: Option<PathBuf> },
     #[error("the granted directory `{}` doesn't answer", host.display())]
     Silent { host: PathBuf, guest: String },
     /// No thread has come to any of them, so it isn't known which.
@@ -41,8 +41,10 @@ pub(super) enum GrantError {
 }
 
 impl GrantError {
+    /// Looks around for what may have been meant, where nothing is there.
     fn failed(dir: &DirGrant, reason: String) -> Self {
-        Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason }
+        let near = nearest_path(&dir.host, Entry::Directory);
+        Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason, near }
     }
 
     /// Which one it is, as the guest names it.
@@ -54,16 +56,18 @@ impl GrantError {
     }
 
     /// What to do about it.
-    pub(super) fn hint(&self) -> &'static str {
-        match self {
-            Self::Failed { .. } => {
+    pub(super) fn hint(&self) -> String {
+        let hint = match self {
+            Self::Failed { near: Some(near), .. } => return format!("did you mean `{}`?", near.display()),
+            Self::Failed { near: None, .. } => {
                 "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`"
             }
             Self::Silent { .. } => "see whether its file system answers",
             Self::Unbegun => {
                 "see whether their file systems answer, and whether the machine has too much to do"
             }
-        }
+        };
+        hint.to_owned()
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
-use moongate_core::config::PluginConfig;
+use moongate_core::config::{Entry, PluginConfig, nearest_path};
 use moongate_core::names::Digest;
 use rustix::fs::OFlags;
 use tokio::time::{Instant, sleep};
@@ -197,7 +197,8 @@ fn unreadable(path: &Path, error: io::Error) -> Unreadable {
             let link = fs::read_link(path).ok();
             let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
             let folder = missing.last().map(Path::to_owned);
-            Unreadable::Absent { link, folder }
+            let near = if link.is_some() { None } else { nearest_path(path, Entry::File) };
+            Unreadable::Absent { link, folder, near }
         }
         io::ErrorKind::PermissionDenied => Unreadable::Denied,
         _ => Unreadable::Other(error),

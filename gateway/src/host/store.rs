@@ -257,6 +257,8 @@ pub(super) struct Budget {
     elements: u64,
     most_elements: u64,
     refused: Option<Refused>,
+    /// How much there would have been with what was refused.
+    wanted: Option<u64>,
     /// The most memory that any call has had.
     peak: Arc<AtomicU64>,
 }
@@ -276,8 +278,14 @@ impl Budget {
             elements: 0,
             most_elements: u64::from(limits.table_elements),
             refused: None,
+            wanted: None,
             peak,
         }
+    }
+
+    /// How much memory, or how many elements of tables, there would have been with what was refused last.
+    pub(super) fn wanted(&self) -> Option<u64> {
+        self.wanted
     }
 
     pub(super) fn refused(&self) -> Option<Refused> {
@@ -286,13 +294,14 @@ impl Budget {
 
     /// The same memory, of which nothing was refused yet.
     fn again(&self) -> Self {
-        let Self { memory, most_memory, elements, most_elements, refused: _, peak } = self;
+        let Self { memory, most_memory, elements, most_elements, refused: _, wanted: _, peak } = self;
         Self {
             memory: *memory,
             most_memory: *most_memory,
             elements: *elements,
             most_elements: *most_elements,
             refused: None,
+            wanted: None,
             peak: Arc::clone(peak),
         }
     }
@@ -304,7 +313,7 @@ impl ResourceLimiter for Budget {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let sum = self.memory.saturating_add(desired.saturating_sub(current) as u64);
         if sum > self.most_memory {
-            self.refused = Some(Refused::Memory);
+            (self.refused, self.wanted) = (Some(Refused::Memory), Some(sum));
             return Ok(false);
         }
         self.memory = sum;
@@ -315,7 +324,7 @@ impl ResourceLimiter for Budget {
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let sum = self.elements.saturating_add(desired.saturating_sub(current) as u64);
         if sum > self.most_elements {
-            self.refused = Some(Refused::Tables);
+            (self.refused, self.wanted) = (Some(Refused::Tables), Some(sum));
             return Ok(false);
         }
         self.elements = sum;

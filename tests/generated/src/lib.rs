@@ -51,6 +51,7 @@ pub struct Plugin {
     functions: u32,
     elements: u32,
     schema: String,
+    settings: Option<String>,
     padding: usize,
 }
 
@@ -67,8 +68,16 @@ impl Plugin {
             functions: 0,
             elements: 0,
             schema: r#"{"type":"object"}"#.to_owned(),
+            settings: None,
             padding: 0,
         }
+    }
+
+    /// Gives this JSON Schema of its settings.
+    #[must_use]
+    pub fn settings(mut self, schema: impl Into<String>) -> Self {
+        self.settings = Some(schema.into());
+        self
     }
 
     /// Has one more tool.
@@ -203,11 +212,17 @@ impl Plugin {
         text
     }
 
-    /// `plugin-info`: name and version; all else is absent.
+    /// `plugin-info`: name, version and the schema of settings; all else is absent.
     fn info(&self, memory: &mut Memory) -> u32 {
         let (name, name_length) = memory.string("generated");
         let (version, version_length) = memory.string(&self.version.to_string());
-        memory.record(&[name, name_length, version, version_length], 28)
+        let mut words = vec![name, name_length, version, version_length];
+        if let Some(schema) = &self.settings {
+            let (schema, schema_length) = memory.string(schema);
+            words.resize(19, 0); // title, description, address, icons and instructions are before it
+            words.extend([1, schema, schema_length]);
+        }
+        memory.record(&words, 28)
     }
 
     /// `ok` of a list of tools.

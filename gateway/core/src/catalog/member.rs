@@ -9,6 +9,7 @@ use crate::manifest::{Manifest, Prompt, Tool};
 use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME};
 
 use super::annotated::Wrong;
+use super::settings::Settings;
 use super::shown::Shown;
 use super::{Bounds, Plugin, Schema};
 
@@ -31,6 +32,8 @@ pub(super) struct Offer {
     pub(super) resources: Vec<Digest>,
     /// A digest for each of the manifest's templates.
     pub(super) templates: Vec<Digest>,
+    /// What it takes for settings; none: it doesn't say, or says it in a way that can't be used.
+    settings: Option<Settings>,
     /// What is probably not meant, without places; and the tool's name in the configuration that it is about, if it is.
     warnings: Vec<(Problem, Option<String>)>,
 }
@@ -91,6 +94,7 @@ impl Member {
         offering.tools();
         offering.prompts();
         offering.resources();
+        offering.settings();
         let Offering { offer, errors, .. } = offering;
         if !errors.is_empty() {
             let placed = |problem: Problem| match problem.place {
@@ -171,14 +175,17 @@ impl Member {
         &self.config
     }
 
-    /// What is probably not meant: names in the configuration that the plugin doesn't have, long names.
+    /// What is probably not meant: names in the configuration that the plugin doesn't have, long names; and settings
+    /// that aren't what the plugin asks for, which are errors where calls would fail. It serves all the same.
     #[must_use]
     pub fn warnings(&self) -> Vec<Problem> {
         let place = |name: &Option<String>| match name {
             Some(name) => self.config.tool_place(name),
             None => self.config.place.clone(),
         };
-        self.offer.warnings.iter().map(|(problem, name)| problem.clone().at(place(name))).collect()
+        let warnings = self.offer.warnings.iter().map(|(problem, name)| problem.clone().at(place(name)));
+        let settings = self.offer.settings.as_ref().map(|settings| settings.problems(&self.config));
+        warnings.chain(settings.unwrap_or_default()).collect()
     }
 
     /// Is this the first time that it asks this of its client, which it isn't granted? Once is enough for the log.
@@ -207,7 +214,7 @@ struct Offering<'a> {
 impl<'a> Offering<'a> {
     fn new(manifest: &'a Manifest, config: &'a PluginConfig) -> Self {
         let (tools, prompts, resources, templates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let offer = Offer { tools, prompts, resources, templates, warnings: Vec::new() };
+        let offer = Offer { tools, prompts, resources, templates, settings: None, warnings: Vec::new() };
         Self { manifest, config, offer, errors: Vec::new() }
     }
 
@@ -269,6 +276,19 @@ impl<'a> Offering<'a> {
         }
         self.offer.resources = resources.iter().map(|it| see(&it)).collect();
         self.offer.templates = templates.iter().map(|it| see(&it)).collect();
+    }
+
+    fn settings(&mut self) {
+        let Some(schema) = &self.manifest.info.config_schema else { return };
+        match Settings::new(schema, Bounds::from(&self.config.limits)) {
+            Ok(settings) => self.offer.settings = Some(settings),
+            Err(error) => {
+                let id = &self.config.id;
+                let message = format!("the schema of the settings of plugin `{id}` can't be used: {error}");
+                let hint = "mend it in the plugin; what is set in its `config` isn't checked";
+                self.offer.warnings.push((Problem::warning(message).hint(hint), None));
+            }
+        }
     }
 
     /// Names in the configuration that the plugin doesn't have. Those that are denied are looked at before, once.

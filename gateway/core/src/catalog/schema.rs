@@ -19,6 +19,7 @@ mod words;
 
 use cost::Cost;
 pub(super) use cost::percent_decoded;
+pub(super) use words::{Flaw, Flawed};
 
 /// How large a schema's own text may be.
 #[derive(Debug, Clone, Copy)]
@@ -140,39 +141,56 @@ impl Schema {
     /// # Errors
     /// It doesn't fit, or checking it would take too long.
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
-        let Compiled { validator, schema, cost } = &*self.0;
-        let size = Size::of(value);
-        if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_MATCHING {
-            return Err(Misfit {
-                message: "it is too large to be checked by this schema".to_owned(),
-                at: None,
-            });
-        }
-        if cost.nesting(size.depth) > MAX_NESTING {
-            return Err(Misfit {
-                message: "it nests too deep to be checked by this schema".to_owned(),
-                at: None,
-            });
-        }
-        if validator.is_valid(value) {
-            return Ok(());
-        }
-        // Telling what is wrong follows every branch, while finding out that something is takes the shortest way.
-        if cost.branches(size.depth) > MAX_STEPS {
-            return Err(Misfit { message: "it doesn't fit the schema".to_owned(), at: None });
-        }
-        let mut flaws = Vec::new();
-        let mut more = 0;
-        for error in validator.iter_errors(value) {
-            if flaws.len() < MAX_FLAWS { flaws.push(words::flaw(&error, schema)) } else { more += 1 }
-        }
-        let at = flaws.first().map(|flaw| flaw.at.clone());
+        let Flaws { flaws, more } = self.flaws(value, MAX_FLAWS)?;
+        let Some(first) = flaws.first() else { return Ok(()) };
+        let at = Some(first.at.clone());
         let mut message = flaws.into_iter().map(|flaw| flaw.message).collect::<Vec<_>>().join("; ");
         if more > 0 {
             message.push_str(&format!("; and {more} more"));
         }
         Err(Misfit { message, at })
     }
+
+    /// What is wrong with `value`, so many members of it.
+    ///
+    /// # Errors
+    /// Checking it would take too long, or telling what is wrong.
+    pub(super) fn flaws(&self, value: &Value, most: usize) -> Result<Flaws, Misfit> {
+        let Compiled { validator, schema, cost } = &*self.0;
+        let misfit = |message: &str| Err(Misfit { message: message.to_owned(), at: None });
+        let size = Size::of(value);
+        if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_MATCHING {
+            return misfit("it is too large to be checked by this schema");
+        }
+        if cost.nesting(size.depth) > MAX_NESTING {
+            return misfit("it nests too deep to be checked by this schema");
+        }
+        let mut found = Flaws::default();
+        if validator.is_valid(value) {
+            return Ok(found);
+        }
+        // Telling what is wrong follows every branch, while finding out that something is takes the shortest way.
+        if cost.branches(size.depth) > MAX_STEPS {
+            return misfit("it doesn't fit the schema");
+        }
+        for error in validator.iter_errors(value) {
+            if found.flaws.len() < most {
+                found.flaws.push(words::flaw(&error, schema))
+            } else {
+                found.more += 1
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What is wrong with a value.
+#[derive(Default)]
+pub(super) struct Flaws {
+    /// The first wrong members; none: it fits.
+    pub(super) flaws: Vec<Flaw>,
+    /// How many more there are.
+    more: usize,
 }
 
 /// How large a value is.

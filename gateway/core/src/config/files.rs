@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::nearby::{Entry, nearest_path};
 use super::overlap;
 use super::problem::{Problem, quoted};
 use super::reading::{Reading, Table, Text};
@@ -72,13 +73,13 @@ impl Reading<'_> {
             Ok(_) => Problem::error(format!("{} is no directory", quoted(&text.text)))
                 .hint("grant the directory that it is in, or a directory of its own"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let problem = unreadable("the directory", &text.text, &path, &error);
+                let problem = refused("the directory", &text.text, &path, Entry::Directory, &error);
                 self.left_to_loading.push(problem.at(text.place.clone()));
                 let end = overlap::end(&path);
                 self.files.insert(path);
                 return Some(end);
             }
-            Err(error) => unreadable("the directory", &text.text, &path, &error),
+            Err(error) => refused("the directory", &text.text, &path, Entry::Directory, &error),
         };
         self.files.insert(path);
         self.note(problem.at(text.place.clone()));
@@ -142,14 +143,27 @@ impl Reading<'_> {
 
 /// Says why a file can't be used. `text` is how the operator wrote its path.
 pub(super) fn unreadable(what: &str, text: &str, path: &Path, error: &io::Error) -> Problem {
+    refused(what, text, path, Entry::File, error)
+}
+
+/// The same of a file or a directory.
+fn refused(what: &str, text: &str, path: &Path, wanted: Entry, error: &io::Error) -> Problem {
     let written = quoted(text);
     // Only where there is a `..` do links count for what the path is called.
     let found = path.components().any(|part| part == Component::ParentDir).then(|| overlap::end(path));
-    let place = quoted(&found.as_deref().unwrap_or(path).to_string_lossy());
+    let path = found.as_deref().unwrap_or(path);
+    let place = quoted(&path.to_string_lossy());
     match error.kind() {
-        io::ErrorKind::NotFound => Problem::error(format!("{what} {written} isn't there"))
-            .label(format!("looked in {place}"))
-            .hint("correct the path, or make it first; a relative path starts at the directory of this file"),
+        io::ErrorKind::NotFound => {
+            let problem =
+                Problem::error(format!("{what} {written} isn't there")).label(format!("looked in {place}"));
+            match nearest_path(path, wanted) {
+                Some(near) => problem.hint(format!("did you mean {}?", quoted(&as_written(text, path, &near)))),
+                None => problem.hint(
+                    "correct the path, or make it first; a relative path starts at the directory of this file",
+                ),
+            }
+        }
         io::ErrorKind::PermissionDenied => Problem::error(format!("{what} {written} may not be read"))
             .label(format!("tried {place}"))
             .hint("let the user that the gateway runs as read it"),
@@ -158,5 +172,16 @@ pub(super) fn unreadable(what: &str, text: &str, path: &Path, error: &io::Error)
         }
         _ => Problem::error(format!("{what} {written} can't be read: {error}"))
             .hint("name a file on this machine that can be read"),
+    }
+}
+
+/// Another path as the operator would write it in place of `text`, which stands for `path`.
+fn as_written(text: &str, path: &Path, other: &Path) -> String {
+    let (dot, relative) = text.strip_prefix("./").map_or(("", text), |rest| ("./", rest));
+    let levels = Path::new(relative).components().count();
+    let base = path.ancestors().nth(levels).filter(|base| base.join(relative) == path);
+    match base.and_then(|base| other.strip_prefix(base).ok()) {
+        Some(rest) => format!("{dot}{}", rest.display()),
+        None => other.display().to_string(),
     }
 }

@@ -6,7 +6,10 @@ use bytesize::ByteSize;
 
 use super::reading::{Reading, Table};
 
+mod enough;
 mod written;
+
+pub use enough::LimitKey;
 
 /// How much a plugin may use: for one call, unless said otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]

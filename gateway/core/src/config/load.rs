@@ -13,6 +13,7 @@ use super::environment::Environment;
 use super::files;
 use super::keys::{GATEWAY, ROOT};
 use super::masking;
+use super::nearby::{Entry, nearest_path};
 use super::overlap;
 use super::problem::{Problem, Source};
 use super::reading::{HandedOut, Reading, Table};
@@ -71,7 +72,10 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
             let shown = file.to_string_lossy();
             let problem = files::unreadable("the configuration", &shown, file, &error);
             let problem = match error.kind() {
-                io::ErrorKind::NotFound => problem.hint("name another with `--config`"),
+                io::ErrorKind::NotFound => match nearest_path(&absolute(file), Entry::File) {
+                    Some(_) => problem,
+                    None => problem.hint("name another with `--config`"),
+                },
                 _ => problem,
             };
             let source = Source { path: file.to_owned(), text: String::new() };

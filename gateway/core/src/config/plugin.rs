@@ -67,6 +67,7 @@ impl Reading<'_> {
         let sha256 = self.text(table, "sha256");
         let mut places = defaults.places.clone();
         places.extend(places_of_limits(table));
+        places.extend(table.get("config").iter().flat_map(places_of_settings));
         places.extend(sha256.as_ref().map(|text| ("sha256".to_owned(), text.place.clone())));
         PluginConfig {
             prefix: self.prefix(table).unwrap_or_else(|| id.as_str().to_owned()),
@@ -222,4 +223,15 @@ fn places_of_limits(table: &Table<'_>) -> BTreeMap<String, Range<usize>> {
     let entries = limits.as_ref().and_then(|limits| Some((limits, limits.inner.as_table()?)));
     let entries = entries.map(|(limits, entries)| Table::free(limits, entries).entries()).unwrap_or_default();
     entries.into_iter().map(|(key, value)| (format!("limits.{key}"), value.place)).collect()
+}
+
+/// Where the settings of a plugin stand, and their keys.
+fn places_of_settings(config: &Value<'_>) -> BTreeMap<String, Range<usize>> {
+    let entries = config.inner.as_table().map(|entries| Table::free(config, entries).entries());
+    let mut places = BTreeMap::from([("config".to_owned(), config.key_place.clone())]);
+    for (key, value) in entries.unwrap_or_default() {
+        places.insert(format!("config:{key}"), value.key_place);
+        places.insert(format!("config.{key}"), value.place);
+    }
+    places
 }

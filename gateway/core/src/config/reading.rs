@@ -23,7 +23,7 @@ mod unknown;
 
 pub(super) use scalars::{NameOrBoolean, TextOrTable};
 pub(super) use spans::{Run, written_part};
-pub(super) use unknown::nearest;
+pub(crate) use unknown::nearest;
 
 /// What all stages of reading share.
 pub(super) struct Reading<'a> {

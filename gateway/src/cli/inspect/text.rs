@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytesize::ByteSize;
 use moongate_core::config::{Asked, Credential, Match};
-use moongate_core::manifest::{Manifest, Need, Tool};
+use moongate_core::manifest::{Manifest, Need, Prompt, PromptArgument, Resource, ResourceTemplate, Tool};
 use serde_json::Value;
 
 use super::{Shown, Table};
@@ -27,14 +27,46 @@ pub(super) fn page(shown: &Shown<'_>) -> String {
     );
     let title = if shown.table == Table::None { "asks for" } else { "asks for and is granted" };
     let _ = write!(page, "\n{title}\n{}", grants(shown));
+    section(&mut page, "settings, which `config` in its table sets", settings(shown).into_iter());
     section(&mut page, "limits that aren't the usual ones", config.limits.changed().iter().map(limit));
     section(&mut page, "tools", tools.iter().map(tool));
-    section(&mut page, "resources", resources.iter().map(|it| line(it.uri.as_str(), &it.name)));
-    section(&mut page, "templates", templates.iter().map(|it| line(it.uri_template.as_str(), &it.name)));
-    section(&mut page, "prompts", prompts.iter().map(|it| line(it.name.as_str(), &it.description)));
+    let about = |uri: &str, name: &str, description: Option<&str>| match description {
+        Some(description) => line(uri, &format!("{name}: {description}")),
+        None => line(uri, name),
+    };
+    let resource = |it: &Resource| about(it.uri.as_str(), &it.name, it.description.as_deref());
+    let template =
+        |it: &ResourceTemplate| about(it.uri_template.as_str(), &it.name, it.description.as_deref());
+    section(&mut page, "resources", resources.iter().map(resource));
+    section(&mut page, "templates", templates.iter().map(template));
+    section(&mut page, "prompts", prompts.iter().map(prompt));
     section(&mut page, "exports", shown.interfaces.exports.iter().map(|name| format!("  {name}\n")));
-    section(&mut page, "imports", shown.interfaces.imports.iter().map(|name| format!("  {name}\n")));
+    section(&mut page, "imports", shown.interfaces.imports.iter().map(|name| import(name, shown)));
     page
+}
+
+/// What it imports. That it may look for files says little, because some languages' libraries always may; it isn't warned
+/// of elsewhere, so whoever wonders where the files are has it told here.
+fn import(name: &str, shown: &Shown<'_>) -> String {
+    let is_wanted = |found: &Match| found.need == Need::Files && found.asked != Asked::No;
+    let files = shown.matches.iter().find(|found| is_wanted(found));
+    match (files, &shown.table) {
+        (Some(found), Table::Read { .. })
+            if name.starts_with("wasi:filesystem/types@") && found.granted.is_empty() =>
+        {
+            format!("  {name}  may look for files; no directory is granted\n")
+        }
+        (Some(_), Table::None) if name.starts_with("wasi:filesystem/types@") => {
+            format!("  {name}  may look for files\n")
+        }
+        (Some(_) | None, _) => format!("  {name}\n"),
+    }
+}
+
+/// What may be set for it, as its schema has it.
+fn settings(shown: &Shown<'_>) -> Vec<String> {
+    let schema = shown.manifest.info.config_schema.as_ref();
+    schema.and_then(|schema| schema.to_value().ok()).map(|schema| members(&schema, "  ")).unwrap_or_default()
 }
 
 fn limit((key, value): &(&'static str, String)) -> String {
@@ -126,30 +158,62 @@ fn section(page: &mut String, title: &str, lines: impl Iterator<Item = String>) 
     }
 }
 
+/// The longest line that is said of something, in characters.
+const LINE: usize = 160;
+
 fn line(name: &str, said: &str) -> String {
-    format!("  {}\n", format!("{name}  {}", said.lines().next().unwrap_or_default()).trim_end())
+    format!("  {}\n", format!("{name}  {}", first_line(said)).trim_end())
 }
 
-/// A tool with its arguments, each with its type; those that may be left out have a `?`.
-fn tool(tool: &Tool) -> String {
-    let mut said = line(tool.name.as_str(), &tool.description);
-    let schema = tool.input_schema.to_value().unwrap_or_default();
-    let required = schema["required"].as_array().cloned().unwrap_or_default();
-    for (name, about) in schema["properties"].as_object().into_iter().flatten() {
-        let optional = if required.contains(&Value::from(name.as_str())) { "" } else { "?" };
-        let what = about["description"].as_str().and_then(|text| text.lines().next()).unwrap_or_default();
-        let _ = writeln!(said, "    {}", format!("{name}{optional}: {}  {what}", kind(about)).trim_end());
+/// As much of a text as is read at a glance.
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(LINE) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
     }
-    said
 }
 
-/// The type of an argument in a word or two.
-fn kind(schema: &Value) -> String {
+/// A tool with its arguments.
+fn tool(tool: &Tool) -> String {
+    let schema = tool.input_schema.to_value().unwrap_or_default();
+    line(tool.name.as_str(), &tool.description) + &members(&schema, "    ").concat()
+}
+
+/// A prompt with its arguments.
+fn prompt(prompt: &Prompt) -> String {
+    let argument = |argument: &PromptArgument| {
+        let optional = if argument.required { "" } else { "?" };
+        let what = argument.description.as_deref().map(first_line).unwrap_or_default();
+        format!("    {}\n", format!("{}{optional}  {what}", argument.name).trim_end())
+    };
+    line(prompt.name.as_str(), &prompt.description)
+        + &prompt.arguments.iter().map(argument).collect::<String>()
+}
+
+/// The members of an object, each with its type; those that may be left out have a `?`.
+fn members(schema: &Value, indent: &str) -> Vec<String> {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let member = |(name, about): (&String, &Value)| {
+        let optional = if required.contains(&Value::from(name.as_str())) { "" } else { "?" };
+        let what = about["description"].as_str().map(first_line).unwrap_or_default();
+        format!("{indent}{}\n", format!("{name}{optional}: {}  {what}", kind(about, schema)).trim_end())
+    };
+    schema["properties"].as_object().into_iter().flatten().map(member).collect()
+}
+
+/// The type of a member in a word or two; `root` is the schema that it stands in.
+fn kind(schema: &Value, root: &Value) -> String {
+    // Once: a reference may lead to itself.
+    let named = schema["$ref"].as_str().and_then(|name| root.pointer(name.strip_prefix('#')?));
+    let schema = named.unwrap_or(schema);
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
     }
     match &schema["type"] {
-        Value::String(one) if one == "array" => format!("{}[]", kind(&schema["items"])),
+        Value::String(one) if one == "array" && named.is_none() => {
+            format!("{}[]", kind(&schema["items"], root))
+        }
         Value::String(one) => one.clone(),
         Value::Array(several) => several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => "value".to_owned(),

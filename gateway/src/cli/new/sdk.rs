@@ -4,6 +4,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::host::Hands;
+
 /// The sources that this gateway was built from. Often they are still there.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -82,19 +84,10 @@ fn in_folder(folder: &Path) -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// Does the folder belong to whoever runs this, or to the system? Its code will run when the project is built, and on
+/// Is the folder in the hands of whoever runs this, or of the system? Its code will run when the project is built, and on
 /// another machine than the gateway was built on anybody may have put it there.
-#[cfg(unix)]
 fn is_ours(folder: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let own = rustix::process::geteuid().as_raw();
-    fs::metadata(folder).is_ok_and(|found| [0, own].contains(&found.uid()) && found.mode() & 0o002 == 0)
-}
-
-#[cfg(not(unix))]
-fn is_ours(_: &Path) -> bool {
-    true
+    fs::metadata(folder).is_ok_and(|found| Hands::Sources.check(&found).is_ok())
 }
 
 /// A text as TOML takes it: JSON's strings are TOML's, too.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use moongate_core::config::Limits;
+use moongate_core::config::{LimitKey, Limits};
 use moongate_core::manifest::{
     PluginInfo, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
 };
@@ -56,8 +56,8 @@ fn list<G, T>(
     convert: impl Fn(G) -> Result<T, Bad>,
 ) -> Result<Vec<T>, Bad> {
     if given.len() > limits.items as usize {
-        let (found, most) = (given.len(), limits.items);
-        return Err(Bad::new(format!("{found} {kind}s, more than `limits.items` allows ({most})")));
+        let found = given.len();
+        return Err(Bad::over(LimitKey::Items, found, &format!("{found} {kind}s"), limits.items.into()));
     }
     let mut seen = BTreeSet::new();
     if let Some(twice) = given.iter().map(&key).find(|&its| !seen.insert(its)) {

@@ -1,7 +1,6 @@
 //! JSON Schemas that plugins give: capped, cleaned, read strictly; the root of an input schema is an object.
 
-use bytesize::ByteSize;
-use moongate_core::config::Limits;
+use moongate_core::config::{LimitKey, Limits};
 use moongate_core::json::{Json, parse_strict};
 use serde_json::Value;
 
@@ -40,16 +39,13 @@ pub(super) fn of_arguments(given: String, limits: &Limits) -> Result<Json, Bad> 
 fn read(given: String, limits: &Limits) -> Result<(Json, Value), Bad> {
     let Limits { schema: most, schema_depth: deepest, .. } = limits;
     if given.len() as u64 > most.as_u64() {
-        let size = ByteSize::b(given.len() as u64).display().iec();
-        return Err(Bad::new(format!(
-            "it has {size}, more than `limits.schema` allows ({})",
-            most.display().iec()
-        )));
+        let size = LimitKey::Schema.shown(given.len() as u64);
+        return Err(Bad::over(LimitKey::Schema, given.len(), &format!("it has {size}"), most.as_u64()));
     }
-    if text::depth(&given) > *deepest as usize {
-        return Err(Bad::new(format!(
-            "it nests deeper than `limits.schema_depth` allows ({deepest} levels)"
-        )));
+    let depth = text::depth(&given);
+    if depth > *deepest as usize {
+        let found = format!("it nests {depth} levels deep");
+        return Err(Bad::over(LimitKey::SchemaDepth, depth, &found, (*deepest).into()));
     }
     let no_json = |error: serde_json::Error| Bad::new(format!("it is no JSON: {error}"));
     let given = text::json(given);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytesize::ByteSize;
 use moongate_core::catalog::Plugin as _;
 use moongate_core::config::PluginConfig;
-use moongate_core::names::Digest;
+use moongate_core::names::{Digest, PluginId};
 use tempfile::TempDir;
 
 use crate::host::tests::{Guest, component, config, host, load, load_file};
-use crate::host::{Candidate, LoadError, WasmHost};
+use crate::host::{Candidate, LoadError, Named, WasmHost};
 
 /// What loading these bytes comes to.
 async fn refused(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> LoadError {
@@ -17,6 +17,12 @@ async fn refused(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> LoadEr
     let mut config = config(dir.path(), bytes);
     change(&mut config);
     load_file(&host(dir.path()), &Arc::new(config)).await.unwrap_err()
+}
+
+/// What to do about it, where the table of a plugin `p` names the file.
+fn hint(error: &LoadError) -> Option<String> {
+    let table = PluginConfig::bare(PluginId::new("p").unwrap(), "p.wasm".into());
+    error.hint(Named::InTable(&table))
 }
 
 async fn message(bytes: &[u8]) -> String {
@@ -63,7 +69,7 @@ async fn files_are_checked_before_they_are_read_whole() {
     let error = refused(&bytes, |config| config.limits.component = ByteSize::b(1000)).await;
     assert!(matches!(error, LoadError::TooBig { .. }), "{error}");
     let error = refused(&bytes, |config| config.sha256 = Some(Digest::of(b"another"))).await;
-    let hint = error.hint().unwrap();
+    let hint = hint(&error).unwrap();
     assert!(hint.contains(&Digest::of(&bytes).to_string()), "{hint}");
     let error = refused(&bytes, |config| assert!(config.source.pop())).await;
     assert!(matches!(error, LoadError::NoFile { directory: true, .. }), "{error}");
@@ -152,7 +158,10 @@ async fn a_plugin_that_fails_to_describe_itself_names_the_function() {
     })
     .await;
     assert_eq!(error.to_string(), "`lifecycle.describe` failed: it ran longer than 20ms");
-    assert_eq!(error.hint().unwrap(), "raise `limits.describe_timeout`");
+    assert_eq!(
+        hint(&error).unwrap(),
+        "raise `limits.describe_timeout`: write `describe_timeout = \"10s\"` in `[plugins.p.limits]`"
+    );
 }
 
 #[tokio::test]

@@ -25,7 +25,10 @@ fn fresh(inode: u64, content: &[u8]) -> Look {
 }
 
 fn absent() -> LoadError {
-    LoadError::Read { path: "x.wasm".into(), why: Unreadable::Absent { link: None, folder: None } }
+    LoadError::Read {
+        path: "x.wasm".into(),
+        why: Unreadable::Absent { link: None, folder: None, near: None },
+    }
 }
 
 /// What these looks come to, how many were taken, and how long it took. The last is repeated for ever.
@@ -103,7 +106,9 @@ async fn a_file_that_never_rests_is_given_up() {
 async fn read_path(path: PathBuf) -> Result<Vec<u8>, (String, Option<String>)> {
     let config = PluginConfig::bare(PluginId::new("guest").unwrap(), path);
     let candidate = read(&config, &Lane::new(1)).await;
-    candidate.map(|candidate| candidate.bytes).map_err(|error| (error.to_string(), error.hint()))
+    candidate
+        .map(|candidate| candidate.bytes)
+        .map_err(|error| (error.to_string(), error.hint(crate::host::Named::InTable(&config))))
 }
 
 #[tokio::test]

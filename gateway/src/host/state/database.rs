@@ -13,7 +13,7 @@ use rusqlite::ffi::ErrorCode;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::entries::TABLES;
-use crate::host::folder::{self, FolderError, io_hint, is_ours};
+use crate::host::folder::{self, FolderError, Hands, Stranger, io_hint};
 
 /// What the file is called.
 pub(super) const FILE: &str = "state.sqlite3";
@@ -237,12 +237,10 @@ fn checked(file: &Path) -> Result<Identity, Trouble> {
     if !meta.is_file() {
         return Err(Trouble::NoFile(file.to_owned()));
     }
-    if !is_ours(meta.uid()) {
-        return Err(Trouble::Foreign(file.to_owned()));
-    }
-    if meta.mode() & 0o077 != 0 {
-        return Err(Trouble::Open { file: file.to_owned(), mode: meta.mode() & 0o777 });
-    }
+    Hands::Secret.check(&meta).map_err(|stranger| match stranger {
+        Stranger::Owner => Trouble::Foreign(file.to_owned()),
+        Stranger::Others { mode } => Trouble::Open { file: file.to_owned(), mode },
+    })?;
     Ok(Identity { device: meta.dev(), inode: meta.ino() })
 }
 

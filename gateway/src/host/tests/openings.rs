@@ -165,7 +165,10 @@ async fn a_directory_that_never_answers_ends_its_own_calls_and_takes_few_threads
     let error = load_file(&bench.host, &Arc::new(table)).await.unwrap_err();
     let place = bench.path("dead").display().to_string();
     assert_eq!(error.to_string(), format!("the granted directory `{place}` doesn't answer"));
-    assert_eq!(error.hint().as_deref(), Some("see whether its file system answers"));
+    assert_eq!(
+        error.hint(crate::host::Named::ByHand).as_deref(),
+        Some("see whether its file system answers")
+    );
     assert_eq!(bench.disk.waiting(), 4);
     bench.disk.revive();
     assert_eq!(call(&patient(&stuck)).await, Ok(()));

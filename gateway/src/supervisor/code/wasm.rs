@@ -6,7 +6,7 @@ use std::time::Duration;
 use moongate_core::config::{PluginConfig, Problem};
 use moongate_core::names::Digest;
 
-use crate::host::{self, LoadError, Unreadable, WasmHost, WasmPlugin};
+use crate::host::{self, LoadError, Named, Unreadable, WasmHost, WasmPlugin};
 
 use super::{Candidate, Code, Failure, Helps, Host, Work};
 
@@ -75,9 +75,9 @@ fn failure(table: &PluginConfig, error: &LoadError) -> Failure {
     } else if let Some(key) = error.key() {
         place = table.places.get(&key).unwrap_or(place);
     }
-    // No configuration mentions it.
-    let is_bare = table.source_place.is_empty();
-    let hint = if is_bare { error.hint_without_table() } else { error.hint() };
+    // Where no configuration mentions it, nothing stands anywhere.
+    let named = if table.source_place.is_empty() { Named::ByHand } else { Named::InTable(table) };
+    let hint = error.hint(named);
     let problem = Problem { hint: hint.clone(), ..Problem::error(message).at(place.clone()) };
     let reason = if names_the_file(error) {
         error.to_string()

@@ -17,11 +17,26 @@ const MAX_NAMED: usize = 10;
 const MAX_FORMS: usize = 4;
 
 /// One wrong member.
-pub(super) struct Flaw {
+pub(in crate::catalog) struct Flaw {
     /// Where it stands, or should, as a JSON pointer.
-    pub(super) at: String,
+    pub(in crate::catalog) at: String,
     /// What is wrong with it.
-    pub(super) message: String,
+    pub(in crate::catalog) message: String,
+    /// Of which kind that is.
+    pub(in crate::catalog) kind: Flawed,
+}
+
+/// How a member can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::catalog) enum Flawed {
+    /// It isn't there.
+    Missing,
+    /// It has members that it may not have.
+    Unknown,
+    /// It is of another type.
+    Type,
+    /// Anything else.
+    Value,
 }
 
 /// Says what is wrong with a value; `schema` is the whole schema.
@@ -32,6 +47,7 @@ pub(super) fn flaw(error: &ValidationError<'_>, schema: &Value) -> Flaw {
 fn flaw_within(error: &ValidationError<'_>, schema: &Value, level: usize) -> Flaw {
     let at = error.instance_path().to_string();
     let it = named(&at);
+    let mut kind = Flawed::Value;
     let message = match error.kind() {
         ValidationErrorKind::Required { property } => {
             return missing(&at, property.as_str().unwrap_or_default(), error, schema);
@@ -43,8 +59,9 @@ fn flaw_within(error: &ValidationError<'_>, schema: &Value, level: usize) -> Fla
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             return no_form(at, context, schema, level);
         }
-        ValidationErrorKind::Type { kind } => {
-            let expected = match kind {
+        ValidationErrorKind::Type { kind: wanted } => {
+            kind = Flawed::Type;
+            let expected = match wanted {
                 TypeKind::Single(one) => one.to_string(),
                 TypeKind::Multiple(several) => {
                     several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
@@ -81,7 +98,7 @@ fn flaw_within(error: &ValidationError<'_>, schema: &Value, level: usize) -> Fla
         // The kinds belong to another crate, which will add some.
         _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
     };
-    Flaw { at, message }
+    Flaw { at, message, kind }
 }
 
 /// A member that isn't there; perhaps it is there under a name that nothing forbids.
@@ -97,7 +114,7 @@ fn missing(at: &str, name: &str, error: &ValidationError<'_>, schema: &Value) ->
     {
         message.push_str(&format!(" (did you write `{}` for it?)", cut(stray)));
     }
-    Flaw { at, message }
+    Flaw { at, message, kind: Flawed::Missing }
 }
 
 /// Members that aren't allowed, each with what was probably meant.
@@ -118,7 +135,8 @@ fn unknown(at: &str, names: &[String], error: &ValidationError<'_>, schema: &Val
         let listed: Vec<_> = declared.iter().take(MAX_NAMED).map(|name| format!("`{}`", cut(name))).collect();
         message.push_str(&format!("; known are {}", listed.join(", ")));
     }
-    Flaw { at: names.first().map_or_else(|| at.to_owned(), |name| pointer(name)), message }
+    let at = names.first().map_or_else(|| at.to_owned(), |name| pointer(name));
+    Flaw { at, message, kind: Flawed::Unknown }
 }
 
 /// A value that fits none of several forms: what is wrong by the only one that is no mere `null`, or by each.
@@ -129,7 +147,7 @@ fn no_form(at: String, context: &[Vec<ValidationError<'_>>], schema: &Value, lev
     let mut message = format!("{} fits none of the forms that the schema allows", named(&at));
     let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
     if level == MAX_FORMS || forms.len() > MAX_FORMS {
-        return Flaw { at, message };
+        return Flaw { at, message, kind: Flawed::Value };
     }
     let wanted = forms.into_iter().filter(|error| !is_null(error));
     let mut wanted: Vec<Flaw> = wanted.map(|error| flaw_within(error, schema, level + 1)).collect();
@@ -145,7 +163,7 @@ fn no_form(at: String, context: &[Vec<ValidationError<'_>>], schema: &Value, lev
     if !reasons.is_empty() {
         message.push_str(&format!(" ({})", sentence(&reasons.join(", or "))));
     }
-    Flaw { at, message }
+    Flaw { at, message, kind: Flawed::Value }
 }
 
 /// The schema that a keyword stands in.

@@ -25,8 +25,7 @@ impl Limits {
     /// All limits in the order of the key table; what isn't set is an empty text. A test
     /// compares it with that table.
     fn written(&self) -> Vec<(&'static str, String)> {
-        let size = |size: ByteSize| format!("\"{}\"", size_text(size));
-        let time = |time: Duration| format!("\"{}\"", humantime::format_duration(time));
+        let (size, time) = (size_text, time_text);
         vec![
             ("timeout", time(self.timeout)),
             ("cpu_time", time(self.cpu_time)),
@@ -61,12 +60,17 @@ impl Limits {
     }
 }
 
-/// The size in the largest unit in which it is a whole number.
-fn size_text(size: ByteSize) -> String {
+/// A time as TOML.
+pub(super) fn time_text(time: Duration) -> String {
+    format!("\"{}\"", humantime::format_duration(time))
+}
+
+/// A size as TOML, in the largest unit in which it is a whole number.
+pub(super) fn size_text(size: ByteSize) -> String {
     let bytes = size.as_u64();
     let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let fits = units.into_iter().find(|(unit, _): &(u64, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
-    fits.map_or_else(|| format!("{bytes}B"), |(unit, name)| format!("{}{name}", bytes / unit))
+    fits.map_or_else(|| format!("\"{bytes}B\""), |(unit, name)| format!("\"{}{name}\"", bytes / unit))
 }
 
 #[cfg(test)]

@@ -64,12 +64,13 @@ pub(super) fn suggest<'k>(
 const LONGEST_WORD: usize = 32;
 
 /// The word that differs least, if it could be a slip of the same word.
-pub(in super::super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     if word.len() > 4 * LONGEST_WORD {
         return None; // comparing takes time that grows with its length
     }
     let plain = |word: &str| word.to_ascii_lowercase().replace('-', "_");
     let word = plain(word);
+    let known = known.filter(|candidate| candidate.len() <= 4 * LONGEST_WORD);
     let scored = known.map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate));
     let (distance, candidate) = scored.min_by_key(|(distance, _)| *distance)?;
     let slips = (word.chars().count().max(candidate.len()) / 3).max(1);

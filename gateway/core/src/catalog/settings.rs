@@ -1,0 +1,152 @@
+//! `[plugins.<id>.config]` against the schema that the plugin gives of it.
+//!
+//! A plugin gets each setting as a text: the text itself, or the JSON of whatever else it is. So a text that is JSON may
+//! be meant either way, and it fits where one of the two does. Values may be secrets: only their types are told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use crate::config::{PluginConfig, Problem, Secret, nearest_word};
+use crate::json::{Json, pointer_step};
+
+use super::schema::{Flaw, Flawed};
+use super::{Bounds, Schema, SchemaError};
+
+/// How many wrong settings are told of.
+const MOST: usize = 50;
+/// Words that these schemas use say more of settings than their names: then none is unknown.
+const OPEN: [&str; 9] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "patternProperties",
+    "propertyNames",
+    "unevaluatedProperties",
+];
+
+/// What a plugin takes for settings.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    schema: Schema,
+    /// The settings that it names; none: others may have a meaning, too.
+    known: Option<BTreeSet<String>>,
+    /// It refuses those that it doesn't name.
+    is_closed: bool,
+}
+
+impl Settings {
+    /// Compiles the schema.
+    ///
+    /// # Errors
+    /// It can't be used.
+    pub(super) fn new(text: &Json, bounds: Bounds) -> Result<Self, SchemaError> {
+        let schema = Schema::compile(text, bounds)?;
+        let root = text.to_value().unwrap_or_default();
+        let others = root.get("additionalProperties");
+        let is_closed = others == Some(&Value::Bool(false));
+        let properties = root.get("properties").and_then(Value::as_object);
+        let says_all = (others.is_none() || is_closed) && OPEN.iter().all(|word| root.get(*word).is_none());
+        let known = properties.filter(|_| says_all).map(|properties| properties.keys().cloned().collect());
+        Ok(Self { schema, known, is_closed })
+    }
+
+    /// What is wrong with the settings of a table.
+    pub(super) fn problems(&self, config: &PluginConfig) -> Vec<Problem> {
+        let mut problems: Vec<_> = config.config.keys().filter_map(|key| self.unknown(key, config)).collect();
+        problems.extend(match self.flaws(&config.config) {
+            Ok(flaws) => flaws.into_iter().filter_map(|flaw| self.flawed(flaw, config)).collect(),
+            Err(reason) => vec![misfit(config, &reason).at(table(config))],
+        });
+        problems
+    }
+
+    /// Warns of a setting that the plugin doesn't know. Where it refuses such, it is an error.
+    fn unknown(&self, key: &str, config: &PluginConfig) -> Option<Problem> {
+        let known = self.known.as_ref().filter(|known| !known.contains(key))?;
+        let id = &config.id;
+        let message = format!("the plugin `{id}` has no setting `{key}`");
+        let place = config.places.get(&format!("config:{key}")).unwrap_or(&config.place).clone();
+        let hint = match nearest_word(key, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => "it has no settings at all".to_owned(),
+            None => {
+                let names: Vec<_> = known.iter().take(MOST).map(|name| format!("`{name}`")).collect();
+                format!("it has {}", names.join(", "))
+            }
+        };
+        let problem = Problem::warning(message).at(place).hint(hint);
+        Some(if self.is_closed { problem.into_error() } else { problem })
+    }
+
+    /// What keeps settings from being what the plugin wants.
+    fn flaws(&self, settings: &BTreeMap<String, Secret>) -> Result<Vec<Flaw>, String> {
+        let as_json = |text: &Secret| {
+            let text = text.expose();
+            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+        };
+        let mut forms: Map<String, Value> =
+            settings.iter().map(|(key, text)| (key.clone(), as_json(text))).collect();
+        let flaws = |forms: &Map<String, Value>| {
+            let found = self.schema.flaws(&Value::Object(forms.clone()), MOST);
+            found.map(|found| found.flaws).map_err(|misfit| misfit.message)
+        };
+        let first = flaws(&forms)?;
+        let mut turned = false;
+        for key in first.iter().filter_map(of) {
+            if let (Some(form), Some(text)) = (forms.get_mut(&key), settings.get(&key)) {
+                let as_text = Value::String(text.expose().to_owned());
+                turned |= std::mem::replace(form, as_text.clone()) != as_text;
+            }
+        }
+        if !turned {
+            return Ok(first);
+        }
+        let still: BTreeSet<_> = flaws(&forms)?.iter().filter_map(of).collect();
+        Ok(first.into_iter().filter(|flaw| of(flaw).is_none_or(|key| still.contains(&key))).collect())
+    }
+
+    /// A flaw, with its place and its cure; none where it was told already.
+    fn flawed(&self, flaw: Flaw, config: &PluginConfig) -> Option<Problem> {
+        let id = &config.id;
+        let show = format!("`moongate inspect {id}` shows what its settings may be");
+        let Some(key) = of(&flaw) else {
+            let is_told = matches!(flaw.kind, Flawed::Unknown) && self.known.is_some();
+            return (!is_told).then(|| misfit(config, &flaw.message).at(table(config)).hint(show));
+        };
+        let its = format!("/{}", pointer_step(&key));
+        if matches!(flaw.kind, Flawed::Missing) && flaw.at == its {
+            let message = format!("the plugin `{id}` needs the setting `{key}`, which isn't there");
+            let hint = format!("add `{key} = …` to `[plugins.{id}.config]`; {show}");
+            return Some(Problem::error(message).at(table(config)).hint(hint));
+        }
+        // What stands inside of a secret stays there.
+        let is_shown =
+            flaw.at == its && matches!(flaw.kind, Flawed::Type) || !config.filled_from.contains_key(&key);
+        let reason =
+            if is_shown { flaw.message } else { format!("`{key}` isn't what the plugin's schema asks for") };
+        let place = config.places.get(&format!("config.{key}")).unwrap_or(&config.place).clone();
+        Some(misfit(config, &reason).at(place).hint(show))
+    }
+}
+
+/// The setting that a flaw is about; none: it is about all of them.
+fn of(flaw: &Flaw) -> Option<String> {
+    let step = flaw.at.strip_prefix('/')?.split('/').next()?;
+    Some(step.replace("~1", "/").replace("~0", "~"))
+}
+
+fn misfit(config: &PluginConfig, reason: &str) -> Problem {
+    Problem::error(format!("a setting of the plugin `{}` doesn't fit: {reason}", config.id))
+}
+
+/// Where the settings stand.
+fn table(config: &PluginConfig) -> std::ops::Range<usize> {
+    config.places.get("config").unwrap_or(&config.place).clone()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Settings that aren't what a plugin asks for are told with their place, and those that are aren't.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::catalog::Member;
+use crate::catalog::fake::Fake;
+use crate::config::{Severity, from_text};
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "token": { "type": "string", "minLength": 3 },
+            "most": { "type": ["integer", "null"], "minimum": 1 },
+            "headers": { "type": "object", "additionalProperties": { "type": "string" } },
+            "quick": { "type": "boolean" },
+            "language": { "enum": ["en", "de"] },
+        },
+        "required": ["token"],
+    })
+}
+
+/// What is told of a plugin with these settings: how grave it is, what is wrong, the part of the file that it points at,
+/// and the hint.
+fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String)> {
+    let text = format!("version = 1\n[plugins.p]\nsource = \"p.wasm\"\n{settings}\n");
+    let variables = BTreeMap::from(
+        [("HELD", "{\"hidden-name\":1}"), ("HOME", "/nowhere")]
+            .map(|(name, held)| (name.to_owned(), held.to_owned())),
+    );
+    let loaded = from_text(Path::new("/nowhere/gateway.toml"), text.clone(), &variables);
+    let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
+    let mut fake = Fake::new("p");
+    fake.manifest.info.config_schema = Some(Json::from_value(schema));
+    let member = Member::new(Arc::new(fake), Arc::clone(&config.plugins[0])).unwrap();
+    let one = |problem: Problem| {
+        let at = text[problem.place.unwrap()].to_owned();
+        (problem.severity, problem.message, at, problem.hint.unwrap_or_default())
+    };
+    member.warnings().into_iter().map(one).collect()
+}
+
+#[test]
+fn what_fits_is_not_told_of_however_it_is_written() {
+    for settings in [
+        "token = \"abc\"",
+        "token = \"12345\"\nmost = 5\nquick = true\nlanguage = \"de\"",
+        // As texts that are read as JSON, and as JSON that is read as a text.
+        "token = 12345\nmost = \"5\"\nquick = \"false\"\nheaders = \"{}\"",
+        "token = \"true\"\nheaders = { accept = \"text/html\" }",
+    ] {
+        assert_eq!(told(&schema(), &format!("[plugins.p.config]\n{settings}")), [], "{settings}");
+    }
+    assert_eq!(told(&json!({}), "[plugins.p.config]\nanything = 1"), []);
+    assert_eq!(told(&json!({ "additionalProperties": true, "properties": {} }), "config = { a = 1 }"), []);
+}
+
+#[test]
+fn a_misspelt_setting_is_told_at_its_key_with_the_one_that_is_like_it() {
+    let found = told(&schema(), "[plugins.p.config]\ntoken = \"abc\"\nlangauge = \"en\"\nzzz = 1");
+    let [(severity, message, at, hint), (_, other, _, all)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((severity, at.as_str()), (&Severity::Warning, "langauge"));
+    assert_eq!(message, "the plugin `p` has no setting `langauge`");
+    assert_eq!(hint, "did you mean `language`?");
+    assert!(other.contains("`zzz`") && all.starts_with("it has `headers`, `language`"), "{other} {all}");
+    // Where the plugin refuses it, so does the gateway, once.
+    let mut closed = schema();
+    closed["additionalProperties"] = json!(false);
+    let found = told(&closed, "[plugins.p.config]\ntoken = \"abc\"\nlangauge = \"en\"");
+    assert!(matches!(&found[..], [(Severity::Error, _, _, _)]), "{found:?}");
+}
+
+#[test]
+fn a_missing_setting_is_told_at_the_table_or_at_the_plugin() {
+    for (settings, place) in [("[plugins.p.config]\nmost = 1", "config"), ("", "p")] {
+        let found = told(&schema(), settings);
+        let [(Severity::Error, message, at, hint)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(message, "the plugin `p` needs the setting `token`, which isn't there");
+        assert_eq!(at, place);
+        assert!(hint.starts_with("add `token = …` to `[plugins.p.config]`"), "{hint}");
+    }
+}
+
+#[test]
+fn a_setting_of_the_wrong_type_is_told_at_its_value() {
+    for (setting, at, reason) in [
+        ("most = \"many\"", "\"many\"", "`most` must be of type null or integer, not string"),
+        ("most = 0", "0", "`most` must be at least 1"),
+        ("quick = 1", "1", "`quick` must be of type boolean, not number"),
+        ("language = \"fr\"", "\"fr\"", "`language` must be one of \"en\", \"de\""),
+        ("headers = { a = 1 }", "{ a = 1 }", "`/headers/a` must be of type string, not number"),
+    ] {
+        let found = told(&schema(), &format!("[plugins.p.config]\ntoken = \"abc\"\n{setting}"));
+        let [(Severity::Error, message, place, _)] = &found[..] else { panic!("{setting}: {found:?}") };
+        assert_eq!(message, &format!("a setting of the plugin `p` doesn't fit: {reason}"));
+        assert_eq!(place, at);
+    }
+}
+
+#[test]
+fn what_a_secret_holds_is_not_told() {
+    let found = told(
+        &schema(),
+        "[plugins.p.config]\ntoken = \"abc\"\nheaders = { env = \"HELD\" }\nlanguage = { env = \"HELD\" }",
+    );
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (_, message, _, hint) in &found {
+        assert!(message.contains("isn't what the plugin's schema asks for"), "{message}");
+        assert!(!message.contains("hidden") && !hint.contains("hidden"), "{message}");
+    }
+    let found = told(&schema(), "[plugins.p.config]\ntoken = \"abc\"\nquick = { env = \"HELD\" }");
+    assert!(found[0].1.contains("`quick` must be of type boolean, not object"), "{found:?}");
+}
+
+#[test]
+fn a_schema_that_can_not_be_used_is_told_and_checks_nothing() {
+    let found = told(&json!({ "$ref": "https://example.com/schema" }), "[plugins.p.config]\na = 1");
+    assert!(
+        matches!(&found[..], [(Severity::Warning, message, _, _)] if message.contains("settings of plugin `p`")),
+        "{found:?}"
+    );
+}

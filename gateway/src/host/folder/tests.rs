@@ -1,0 +1,24 @@
+//! One question is asked of every owner and every mode, however much is allowed.
+
+use super::*;
+
+#[test]
+fn each_kind_of_place_lets_in_whom_it_may_and_nobody_else() {
+    let me = rustix::process::geteuid().as_raw();
+    let others = |mode| Err(Stranger::Others { mode });
+    for (hands, mode, judged) in [
+        (Hands::Secret, 0o600, Ok(())),
+        (Hands::Secret, 0o640, others(0o640)),
+        (Hands::Own, 0o755, Ok(())),
+        (Hands::Own, 0o775, others(0o775)),
+        (Hands::Own, 0o702, others(0o702)),
+        (Hands::Sources, 0o775, Ok(())),
+        (Hands::Sources, 0o777, others(0o777)),
+    ] {
+        assert_eq!(hands.judge(me, mode), judged, "{hands:?} {mode:o}");
+        assert_eq!(hands.judge(me + 1, mode), Err(Stranger::Owner), "{hands:?} {mode:o}");
+    }
+    // What the system installed may be taken for sources, however unlikely that others wrote it.
+    assert_eq!(Hands::Sources.judge(0, 0o755), Ok(()));
+    assert_eq!(Hands::Own.judge(0, 0o755), if me == 0 { Ok(()) } else { Err(Stranger::Owner) });
+}
