@@ -41,8 +41,10 @@ mod render;
 mod resolved;
 mod restart;
 pub mod schema;
+mod secrecy;
 mod secret;
 mod settings;
+mod syntax;
 
 pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
@@ -57,6 +59,7 @@ pub use load::{Loaded, from_text, load};
 pub use problem::{Problem, Severity, Source};
 pub use render::{Style, render};
 pub use resolved::resolved;
+pub use secrecy::Standing;
 
 /// The whole configuration, resolved: paths are absolute, defaults filled in, secrets read.
 #[derive(Debug, Clone)]
@@ -277,11 +280,6 @@ impl Secret {
     /// Wraps `text`.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
-    }
-
-    /// Does `text` give it away? A short one may stand anywhere by chance.
-    fn is_told_by(&self, text: &str) -> bool {
-        if self.0.len() < 8 { text == &*self.0 } else { text.contains(&*self.0) }
     }
 
     /// The text: for comparing and handing over, never for showing.

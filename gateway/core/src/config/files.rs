@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::expand::is_variable_name;
 use super::overlap;
 use super::problem::{Problem, quoted};
 use super::reading::{Reading, Table, Text};
@@ -17,6 +18,11 @@ impl Reading<'_> {
         } else if text.text == "~" || text.text.starts_with("~/") {
             Problem::error(format!("`~` isn't filled in in `{}`", text.path))
                 .hint(format!("write \"${{HOME}}{}\"", &text.text[1..]))
+        } else if let Some((name, rest)) = bare_variable(&text.text)
+            && !self.base.join(&text.text).exists()
+        {
+            Problem::error(format!("`${name}` isn't filled in in `{}`", text.path))
+                .hint(format!("write \"${{{name}}}{rest}\""))
         } else if text.text.contains('\0') {
             Problem::error(format!("`{}` holds a character that paths don't have", text.path))
         } else {
@@ -138,6 +144,13 @@ impl Reading<'_> {
         );
         PathBuf::new()
     }
+}
+
+/// The variable that a path begins with, as shells write it, and what follows.
+fn bare_variable(path: &str) -> Option<(&str, &str)> {
+    let rest = path.strip_prefix('$')?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    is_variable_name(&rest[..end]).then(|| rest.split_at(end))
 }
 
 /// Says why a file can't be used. `text` is how the operator wrote its path.
