@@ -180,8 +180,9 @@ impl Fault {
         let path = &value.path;
         match &self.cause {
             Cause::Unset(name) => {
-                let problem =
-                    Problem::error(format!("the environment variable `{name}` isn't set, but `{path}` uses it"));
+                let problem = Problem::error(format!(
+                    "the environment variable `{name}` isn't set, but `{path}` uses it"
+                ));
                 match meant(name, environment) {
                     Some(other) => problem.hint(format!("did you mean `{other}`, which is set?")),
                     None => problem.hint(format!("set it, or give a default: `${{{name}:-…}}`")),

@@ -5,9 +5,7 @@
 //! follows such a name is hidden whether there is a `=` or not, and so is all that stands in lists and tables there,
 //! but for the keys that say where the secret is.
 
-use super::secrecy::{
-    gives_away, is_around, is_named_secret, is_variable, sounds_secret, unescaped,
-};
+use super::secrecy::{gives_away, is_around, is_named_secret, is_variable, sounds_secret, unescaped};
 
 mod broken;
 

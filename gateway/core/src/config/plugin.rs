@@ -45,8 +45,12 @@ impl Reading<'_> {
         let Some(Kind::Named(Kind::Table(keys))) = plugin else { unreachable!("`plugins` has named tables") };
         let mut plugins = Vec::new();
         for (name, value) in self.named(root, "plugins") {
-            let id =
-                self.accept(PluginId::new(name), &value.key_place, "a plugin can't be called so", &instead(name));
+            let id = self.accept(
+                PluginId::new(name),
+                &value.key_place,
+                "a plugin can't be called so",
+                &instead(name),
+            );
             let Some(table) = self.as_table(&value, keys) else { continue };
             let id = id.unwrap_or_else(|| PluginId::new("unnamed").expect("it is a good name"));
             plugins.push(self.plugin(id, &value, &table, defaults));
@@ -78,10 +82,17 @@ impl Reading<'_> {
             source: source.and_then(|source| self.component(&source)).unwrap_or_default(),
             sha256: sha256.and_then(|text| {
                 let hint = match text.text.split_once(':') {
-                    Some((kind, digest)) if digest.parse::<Digest>().is_ok() => format!("leave `{kind}:` away"),
+                    Some((kind, digest)) if digest.parse::<Digest>().is_ok() => {
+                        format!("leave `{kind}:` away")
+                    }
                     _ => "`moongate inspect FILE` shows the digest of a component".to_owned(),
                 };
-                self.accept(text.text.parse::<Digest>(), &text.place, "no content can have this digest", &hint)
+                self.accept(
+                    text.text.parse::<Digest>(),
+                    &text.place,
+                    "no content can have this digest",
+                    &hint,
+                )
             }),
             reload: self.reload(table),
             instances: self.instances(table),
@@ -159,7 +170,9 @@ impl Reading<'_> {
                 self.note(problem.hint("remove it from one of the two"));
             }
         }
-        if let Some(value) = tools.get("allow").filter(|value| value.inner.as_array().is_some_and(|list| list.is_empty())) {
+        if let Some(value) =
+            tools.get("allow").filter(|value| value.inner.as_array().is_some_and(|list| list.is_empty()))
+        {
             let problem = Problem::warning("an empty `allow` offers no tool at all").at(value.place);
             self.note(problem.hint("leave it out to offer all tools"));
         }
@@ -171,7 +184,9 @@ impl Reading<'_> {
         for (name, value) in renamed.iter().filter(|(name, _)| !offered(name)) {
             let problem = Problem::warning(format!("{} is renamed, but not offered", quoted(name)));
             self.note(
-                problem.at(value.key_place.clone()).hint("the other names are the plugin's own, before renaming"),
+                problem
+                    .at(value.key_place.clone())
+                    .hint("the other names are the plugin's own, before renaming"),
             );
         }
         let mut places: BTreeMap<_, _> =

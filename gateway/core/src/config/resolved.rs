@@ -68,9 +68,11 @@ impl<'a> Writer<'a> {
                     }
                 }
                 Inside::Named(item) => {
-                    self.chosen(&below, found.and_then(|found| table(found, key.name)), |writer, _, value| {
-                        writer.written(item, value)
-                    });
+                    self.chosen(
+                        &below,
+                        found.and_then(|found| table(found, key.name)),
+                        |writer, _, value| writer.written(item, value),
+                    );
                 }
                 Inside::Settings => {
                     self.chosen(&below, found.and_then(|found| table(found, key.name)), Self::remarked);
@@ -191,9 +193,11 @@ impl<'a> Writer<'a> {
         match value.get_ref() {
             DeValue::Array(items) => list(items.iter().map(|it| self.setting(key, it))),
             DeValue::Table(found) if names_secret(found) => self.inline(SECRET, found),
-            DeValue::Table(found) => members(in_order(Some(found)).into_iter().map(|(name, value)| {
-                (quoted_key(name), self.setting(&format!("{key}.{name}"), value))
-            })),
+            DeValue::Table(found) => members(
+                in_order(Some(found))
+                    .into_iter()
+                    .map(|(name, value)| (quoted_key(name), self.setting(&format!("{key}.{name}"), value))),
+            ),
             inner if hides(key, value) => text(&"*".repeat(plain(inner).len())),
             DeValue::String(raw) => toml::Value::from(raw.as_ref()).to_string(),
             inner => plain(inner).into_owned(),

@@ -84,7 +84,10 @@ pub(super) fn is_secret(key: &str, written: &str) -> bool {
 
 /// Is what such a text comes to, its variables filled in, a secret?
 fn is_secret_when_filled(key: &str, written: &str, filled: &str) -> bool {
-    is_named_secret(key) || variables(written).any(is_named_secret) || gives_away(written) || gives_away(filled)
+    is_named_secret(key)
+        || variables(written).any(is_named_secret)
+        || gives_away(written)
+        || gives_away(filled)
 }
 
 /// Does this name of a key, with those of the tables that it is in, or of a variable sound like a secret's?
@@ -95,7 +98,8 @@ pub(super) fn is_named_secret(key: &str) -> bool {
 /// Does a text give a secret away, whatever its key? By how it looks, or because it has one ready for a variable that
 /// isn't set.
 pub(super) fn gives_away(written: &str) -> bool {
-    looks_secret(written) || defaults(written).any(|(name, default)| is_named_secret(name) && !default.is_empty())
+    looks_secret(written)
+        || defaults(written).any(|(name, default)| is_named_secret(name) && !default.is_empty())
 }
 
 /// Is it one use of a variable and nothing else? Then it only says where the secret is.
@@ -197,7 +201,9 @@ impl Reading<'_> {
                     held.into_iter().chain([filled]).for_each(|text| self.note_secret(Secret::new(text)));
                 }
             }
-            DeValue::Integer(number) if is_named_secret(key) => self.note_secret(Secret::new(number.as_str())),
+            DeValue::Integer(number) if is_named_secret(key) => {
+                self.note_secret(Secret::new(number.as_str()))
+            }
             DeValue::Float(number) if is_named_secret(key) => self.note_secret(Secret::new(number.as_str())),
             DeValue::Array(items) => items.iter().for_each(|item| self.note_secrets(key, item.get_ref())),
             DeValue::Table(table) if !names_secret(table) => {

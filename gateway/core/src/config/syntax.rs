@@ -25,7 +25,8 @@ pub(super) fn problems(errors: &[Error], parsed: &DeTable<'_>, text: &str) -> Ve
         // One behind its beginning, such as a quote that is missing, explains it.
         if problems.iter().all(|problem| is_before(problem, opened)) {
             let what = if close == ']' { "list" } else { "table" };
-            let problem = Problem::error(format!("this isn't TOML: the {what} that begins here is never closed"));
+            let problem =
+                Problem::error(format!("this isn't TOML: the {what} that begins here is never closed"));
             problems.push(problem.at(opened..opened + 1).hint(format!("close it with `{close}`")));
         }
     }
@@ -49,7 +50,8 @@ fn another_format(text: &str) -> Option<Problem> {
     let at = text.len() - start.trim_start().len();
     let is_json = text[at..].starts_with('{');
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let is_yaml = !text.contains('=') && lines.next().is_some_and(|line| line == "---" || colon(line).is_some());
+    let is_yaml =
+        !text.contains('=') && lines.next().is_some_and(|line| line == "---" || colon(line).is_some());
     let format = match (is_json, is_yaml) {
         (true, _) => "JSON",
         (false, true) => "YAML",
@@ -120,9 +122,17 @@ fn slip(line: &str) -> Option<(usize, usize, &'static str, &'static str)> {
     } else if !value.is_empty() && name.contains(' ') && name.chars().all(is_word) {
         let found = line.find(name)?;
         Some((found, name.len(), "a key holds no blanks", "write `_` instead of each blank"))
-    } else if name.starts_with('[') && name.contains(' ') && name.trim_matches(['[', ']']).chars().all(is_word) {
+    } else if name.starts_with('[')
+        && name.contains(' ')
+        && name.trim_matches(['[', ']']).chars().all(is_word)
+    {
         let found = line.find(name)?;
-        Some((found, name.len(), "the header of a table holds no blanks", "write `.` between the table and the name in it, as in `[plugins.time]`"))
+        Some((
+            found,
+            name.len(),
+            "the header of a table holds no blanks",
+            "write `.` between the table and the name in it, as in `[plugins.time]`",
+        ))
     } else {
         None
     }
@@ -171,7 +181,8 @@ fn in_words(message: &str, line: &str) -> (&'static str, &'static str) {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     // What it would have expected stands behind the comma.
     let what = message.split(", expected").next().unwrap_or(message);
-    let begins = line.split_once('=').is_some_and(|(_, value)| value.trim_start().starts_with(['.', '/', '~']));
+    let begins =
+        line.split_once('=').is_some_and(|(_, value)| value.trim_start().starts_with(['.', '/', '~']));
     if begins || says(&["string values must be quoted"]) {
         unquoted(line)
     } else if says(&["escape", "unicode"]) {
@@ -187,7 +198,10 @@ fn in_words(message: &str, line: &str) -> (&'static str, &'static str) {
             "close it with the quote that it begins with; a `\"` inside it is written `\\\"`",
         )
     } else if says(&["unclosed table", "unclosed array table"]) {
-        ("the header of a table is never closed", "close it with `]`, and write it alone on its line: `[name]`")
+        (
+            "the header of a table is never closed",
+            "close it with `]`, and write it alone on its line: `[name]`",
+        )
     } else if says(&["unclosed array"]) {
         ("a list is never closed", "close it with `]`")
     } else if says(&["unclosed inline table"]) {

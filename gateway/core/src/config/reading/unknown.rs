@@ -94,7 +94,8 @@ fn cure(name: &str, table: &Table<'_>, problem: Problem) -> (Problem, Option<&'s
             return (problem.hint(hint), Some("source"));
         }
         if name == "command" {
-            let hint = "a plugin is no program that is started: name the `.wasm` file of a component with `source`";
+            let hint =
+                "a plugin is no program that is started: name the `.wasm` file of a component with `source`";
             return (problem.hint(hint), Some("source"));
         }
         if matches!(name, "enabled" | "disabled") {
@@ -119,7 +120,10 @@ fn cure(name: &str, table: &Table<'_>, problem: Problem) -> (Problem, Option<&'s
     }
     let Some(plugin) = plugin else { return (all(), None) };
     let known: Vec<_> = table.keys.iter().map(|key| format!("`{}`", key.name)).collect();
-    let hint = format!("a setting of the plugin's own stands in `[plugins.{plugin}.config]`; known here: {}", known.join(", "));
+    let hint = format!(
+        "a setting of the plugin's own stands in `[plugins.{plugin}.config]`; known here: {}",
+        known.join(", ")
+    );
     (problem.hint(hint), None)
 }
 

@@ -28,7 +28,8 @@ pub(super) fn unclosed(errors: &[Error], text: &str) -> Option<Unclosed> {
 fn found_at(at: usize, text: &str) -> Option<Unclosed> {
     let line = line_start(text, at);
     let rest = text[line..].split('\n').next().unwrap_or_default();
-    let is_next = text[line..at].trim_start_matches('[').trim().is_empty() && (is_header(rest) || is_assignment(rest));
+    let is_next =
+        text[line..at].trim_start_matches('[').trim().is_empty() && (is_header(rest) || is_assignment(rest));
     if !is_next {
         return None;
     }

@@ -60,10 +60,12 @@ limits.timeout = "5s"
 fn parts() -> HashSet<&'static [u8]> {
     let telling = |word: &&str| {
         let is = |test: fn(&u8) -> bool| word.bytes().filter(test).count();
-        word.len() > 8 && (is(u8::is_ascii_digit) >= 3 && is(u8::is_ascii_uppercase) >= 3 || is(u8::is_ascii_digit) > 9)
+        word.len() > 8
+            && (is(u8::is_ascii_digit) >= 3 && is(u8::is_ascii_uppercase) >= 3 || is(u8::is_ascii_digit) > 9)
     };
     let words = FILE.split(|c: char| !c.is_ascii_alphanumeric()).filter(telling);
-    let parts: HashSet<_> = words.chain(["Zx#8c Vb=5n,Mq]2w"]).flat_map(|word| word.as_bytes().windows(6)).collect();
+    let parts: HashSet<_> =
+        words.chain(["Zx#8c Vb=5n,Mq]2w"]).flat_map(|word| word.as_bytes().windows(6)).collect();
     assert!(parts.len() > 180, "secrets are missing: {}", parts.len());
     parts
 }
@@ -101,7 +103,10 @@ impl Judge {
         for (at, problem) in loaded.problems.iter().filter(|problem| problem.is_error()).enumerate() {
             let Some(place) = &problem.place else { continue };
             let number = text[..place.start].matches('\n').count();
-            assert!(shown.contains(&format!("gateway.toml:{}:", number + 1)), "no line for:\n{text}\n{shown}");
+            assert!(
+                shown.contains(&format!("gateway.toml:{}:", number + 1)),
+                "no line for:\n{text}\n{shown}"
+            );
             let line = text.lines().nth(number).unwrap_or_default();
             let key = line.split_once(" = ").map_or("", |(key, _)| key.trim());
             let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || "_.".contains(c));
@@ -125,7 +130,8 @@ fn variants() -> [String; 4] {
 fn the_file_is_right_before_it_is_broken() {
     for text in variants() {
         let (loaded, shown) = shown(&text);
-        let errors: Vec<_> = loaded.problems.iter().filter(|problem| !problem.message.contains("isn't there")).collect();
+        let errors: Vec<_> =
+            loaded.problems.iter().filter(|problem| !problem.message.contains("isn't there")).collect();
         assert!(loaded.config.is_some() && errors.is_empty(), "{shown}");
     }
 }
@@ -151,9 +157,8 @@ fn no_broken_byte_shows_a_secret() {
 
 #[test]
 fn no_broken_place_shows_a_secret_however_the_file_is_written() {
-    const SCRAPS: [&str; 18] = [
-        "\"", "'", "\"\"\"", "'''", "${", "}", "“", "”", "[", "]", "{", "\\", "#", "=", ",", "\n", ":", " ",
-    ];
+    const SCRAPS: [&str; 18] =
+        ["\"", "'", "\"\"\"", "'''", "${", "}", "“", "”", "[", "]", "{", "\\", "#", "=", ",", "\n", ":", " "];
     let (mut judge, mut dice) = (Judge::new(), Dice(11));
     for text in variants() {
         let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
