@@ -63,17 +63,17 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
 /// Reads `text` as if `file` held it.
 #[must_use]
 pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
-    let (parsed, errors) = DeTable::parse_recoverable(&text);
-    let resolved = if errors.is_empty() {
-        resolve(absolute(file), &text, parsed.get_ref(), environment)
-    } else {
-        Resolved::nothing(absolute(file), syntax::problems(&errors, parsed.get_ref(), &text))
+    let (resolved, is_broken) = {
+        let (parsed, errors) = DeTable::parse_recoverable(&text);
+        let resolved = match errors.as_slice() {
+            [] => resolve(absolute(file), &text, parsed.get_ref(), environment),
+            errors => Resolved::nothing(absolute(file), syntax::problems(errors, parsed.get_ref(), &text)),
+        };
+        (resolved, !errors.is_empty())
     };
     let Resolved { config, mut problems, plain_secrets, files } = resolved;
-    let text = match errors.as_slice() {
-        [] => masking::mask(&blot_out(&text, &plain_secrets)),
-        [..] => masking::mask_broken(&text),
-    };
+    let text =
+        if is_broken { masking::mask_broken(&text) } else { masking::mask(&blot_out(text, &plain_secrets)) };
     let source = Source { path: file.to_owned(), text };
     problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
     let config = if problems.iter().any(Problem::is_error) { None } else { config };
@@ -139,8 +139,7 @@ fn resolve(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dyn En
 }
 
 /// The text with secrets replaced, byte for byte: an excerpt may end in a log.
-fn blot_out(text: &str, secrets: &[std::ops::Range<usize>]) -> String {
-    let mut text = text.to_owned();
+fn blot_out(mut text: String, secrets: &[std::ops::Range<usize>]) -> String {
     for place in secrets {
         let blot: String =
             text[place.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { '*' }).collect();

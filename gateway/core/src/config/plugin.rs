@@ -212,7 +212,7 @@ impl Reading<'_> {
         let mut renames = BTreeMap::new();
         let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
         for (name, value) in renamed {
-            self.accept(ToolName::new(*name), &value.key_place, "no tool can be called so", OWN);
+            self.accept(ToolName::new(name), &value.key_place, "no tool can be called so", OWN);
             let Some(text) = self.as_text(value, &Kind::Text("a public name")) else { continue };
             let public =
                 self.accept(PublicName::new(&text.text), &text.place, "no tool can be called so", LETTERS);

@@ -89,7 +89,9 @@ fn problem(error: &Error, parsed: &DeTable<'_>, text: &str) -> Problem {
     let at = |found: usize, length: usize| start + found..start + found + length;
     let (place, what, cure) = if let Some((found, length, what, cure)) = slip(line) {
         (at(found, length), what, cure)
-    } else if let Some((found, c)) = line.char_indices().find(|(_, c)| CURLY.contains(c)) {
+    } else if let Some((found, c)) =
+        line.char_indices().find(|(at, c)| CURLY.contains(c) && is_outside(line, *at))
+    {
         (at(found, c.len_utf8()), "these quotes are typographic ones", "write straight ones, `\"` or `'`")
     } else if let Some(found) = colon(line).filter(|_| error.message().contains("`=`")) {
         (at(found, 1), "`=` stands between key and value, not `:`", "write `=` instead")
@@ -113,9 +115,9 @@ fn slip(line: &str) -> Option<(usize, usize, &'static str, &'static str)> {
         Some((start, word.len(), "a switch is `true` or `false`", "write `true`"))
     } else if is(["no", "off", "false"]) && word != "false" {
         Some((start, word.len(), "a switch is `true` or `false`", "write `false`"))
-    } else if line[..end].ends_with(';') {
+    } else if line[..end].ends_with(';') && is_outside(line, end) {
         Some((end - 1, 1, "no `;` ends a line", "leave it away"))
-    } else if let Some(found) = line.find(" //").filter(|found| !line[..*found].ends_with(':')) {
+    } else if let Some(found) = line.find(" //").filter(|found| is_outside(line, *found)) {
         Some((found + 1, 2, "a comment begins with `#`", "write `#` instead of `//`"))
     } else if value.trim_start().starts_with('(') {
         Some((start, 1, "a list stands in `[]`", "write it as `[\"a\", \"b\"]`"))
@@ -136,6 +138,11 @@ fn slip(line: &str) -> Option<(usize, usize, &'static str, &'static str)> {
     } else {
         None
     }
+}
+
+/// Is this place in a line outside of texts in straight quotes?
+fn is_outside(line: &str, at: usize) -> bool {
+    ['"', '\''].iter().all(|quote| line[..at].matches(*quote).count() % 2 == 0)
 }
 
 /// A key or a table that stands there already.
@@ -176,68 +183,88 @@ const MISSING: (&str, &str) = (
     "write one on the same line: a text in quotes, a number, `true` or `false`, a list in `[]`",
 );
 
-/// The parser's words in ours, and what to do about it.
-fn in_words(message: &str, line: &str) -> (&'static str, &'static str) {
-    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    // What it would have expected stands behind the comma.
-    let what = message.split(", expected").next().unwrap_or(message);
-    let begins =
-        line.split_once('=').is_some_and(|(_, value)| value.trim_start().starts_with(['.', '/', '~']));
-    if begins || says(&["string values must be quoted"]) {
-        unquoted(line)
-    } else if says(&["escape", "unicode"]) {
+/// What the parser calls it, and our words for it with what to do about it. The first that fits counts.
+const WORDS: [(&[&str], (&str, &str)); 16] = [
+    (
+        &["escape", "unicode"],
         (
             "a `\\` has a meaning of its own in a text between `\"`",
             "put the text between `'` instead, or write `\\\\` for each",
-        )
-    } else if what.starts_with("invalid multi-line") || what.starts_with("multi-line") {
-        ("a text of several lines is never closed", "close it with the three quotes that it begins with")
-    } else if says(&["basic string", "literal string"]) && what.starts_with("invalid") {
+        ),
+    ),
+    (
+        &["invalid multi-line"],
+        ("a text of several lines is never closed", "close it with the three quotes that it begins with"),
+    ),
+    (
+        &["invalid basic string", "invalid literal string"],
         (
             "a text is never closed on its line",
             "close it with the quote that it begins with; a `\"` inside it is written `\\\"`",
-        )
-    } else if says(&["unclosed table", "unclosed array table"]) {
+        ),
+    ),
+    (
+        &["unclosed table", "unclosed array table"],
         (
             "the header of a table is never closed",
             "close it with `]`, and write it alone on its line: `[name]`",
-        )
-    } else if says(&["unclosed array"]) {
-        ("a list is never closed", "close it with `]`")
-    } else if says(&["unclosed inline table"]) {
-        ("a table in `{}` is never closed", "close it with `}`")
-    } else if says(&["missing comma between array"]) {
-        ("a `,` is missing in a list", "write a list as `[\"a\", \"b\"]`")
-    } else if says(&["missing comma between key-value", "missing key for inline", "invalid inline table"]) {
-        ("a `,` or a `}` is missing before this", "write a table in one line as `{ a = 1, b = 2 }`")
-    } else if says(&["extra comma"]) {
-        ("there is a `,` too many", "remove it")
-    } else if says(&["extra `=`", "extra assignment", "unexpected `=`"]) {
-        ("there is a `=` too many", "remove it, or put the text that it belongs to in quotes")
-    } else if says(&["missing value", "invalid value"]) {
-        MISSING
-    } else if says(&["key with no value", "missing assignment"]) {
-        ("this has no `=` and no value", "write `key = value`, or the header of a table as `[name]`")
-    } else if says(&["unexpected content", "unexpected key or value"]) {
+        ),
+    ),
+    (&["unclosed array"], ("a list is never closed", "close it with `]`")),
+    (&["unclosed inline table"], ("a table in `{}` is never closed", "close it with `}`")),
+    (&["missing comma between array"], ("a `,` is missing in a list", "write a list as `[\"a\", \"b\"]`")),
+    (
+        &["missing comma between key-value", "missing key for inline", "invalid inline table"],
+        ("a `,` or a `}` is missing before this", "write a table in one line as `{ a = 1, b = 2 }`"),
+    ),
+    (&["extra comma"], ("there is a `,` too many", "remove it")),
+    (
+        &["extra `=`", "extra assignment", "unexpected `=`"],
+        ("there is a `=` too many", "remove it, or put the text that it belongs to in quotes"),
+    ),
+    (&["missing value", "invalid value"], MISSING),
+    (
+        &["key with no value", "missing assignment"],
+        ("this has no `=` and no value", "write `key = value`, or the header of a table as `[name]`"),
+    ),
+    (
+        &["unexpected content", "unexpected key or value"],
         (
             "something follows where the line should end",
             "put a text in quotes as a whole, begin a new line for another key, and a comment with `#`",
-        )
-    } else if says(&["key"]) {
-        ("this can't be a key", "write keys in letters, digits, `_` and `-`, or in quotes")
-    } else if says(&["number", "digits", "radix", "zero", "sign", "integer", "float"]) {
-        ("this is no number", "write one such as `30`; with a unit it is a text, such as `\"30s\"`")
-    } else if says(&["carriage return"]) {
-        ("a line ends in a way that TOML doesn't know", "save the file with the line ends of Unix or Windows")
-    } else if says(&["recurs"]) {
-        ("this is nested too deep", "write it flatter")
-    } else {
+        ),
+    ),
+    (&["key"], ("this can't be a key", "write keys in letters, digits, `_` and `-`, or in quotes")),
+    (
+        &["number", "digits", "radix", "zero", "sign", "integer", "float"],
+        ("this is no number", "write one such as `30`; with a unit it is a text, such as `\"30s\"`"),
+    ),
+    (
+        &["carriage return"],
         (
-            "this can't be read",
-            "write lines as `key = value`: texts in quotes, lists in `[]`, tables in `{}` or below `[name]`",
-        )
+            "a line ends in a way that TOML doesn't know",
+            "save the file with the line ends of Unix or Windows",
+        ),
+    ),
+];
+
+/// The parser's words in ours, and what to do about it.
+fn in_words(message: &str, line: &str) -> (&'static str, &'static str) {
+    let value = line.split_once('=').map_or("", |(_, value)| value.trim_start());
+    if value.starts_with(['.', '/', '~']) || message.contains("string values must be quoted") {
+        return unquoted(line);
     }
+    // What it would have expected stands behind the comma.
+    let what = message.split(", expected").next().unwrap_or(message);
+    let fits = |(words, _): &&(&[&str], _)| words.iter().any(|word| what.contains(word));
+    WORDS.iter().find(fits).map_or(OTHER, |(_, ours)| *ours)
 }
+
+/// Anything else.
+const OTHER: (&str, &str) = (
+    "this can't be read",
+    "write lines as `key = value`: texts in quotes, lists in `[]`, tables in `{}` or below `[name]`",
+);
 
 /// A text that stands without quotes.
 fn unquoted(line: &str) -> (&'static str, &'static str) {

@@ -44,7 +44,7 @@ impl Reading<'_> {
     /// Hides what stands under a key that nobody knows: it may be a setting, and those are often secrets.
     fn hide_stray(&mut self, table: &Table<'_>, name: &str) {
         if let Some(value) = table.entries.get(name)
-            && !value.get_ref().as_integer().is_some_and(|number| number.as_str().len() < 6)
+            && value.get_ref().as_integer().is_none_or(|number| number.as_str().len() >= 6)
             && homes(name).is_empty()
         {
             self.hide_texts(value);
@@ -81,30 +81,9 @@ fn other_word(name: &str, table: &Table<'_>) -> Option<&'static str> {
 fn cure(name: &str, table: &Table<'_>, problem: Problem) -> (Problem, Option<&'static str>) {
     let all = || suggest(name, table.keys.iter().map(|key| key.name), problem.clone());
     let value = table.entries.get(name).map(|value| value.get_ref());
-    let is_table = value.is_some_and(DeValue::is_table);
     let plugin = table.path.strip_prefix("plugins.").filter(|name| !name.contains('.'));
-    if let Some((first, _)) = name.split_once('.').filter(|_| is_table)
-        && table.has_key(first)
-    {
-        return (problem.hint(format!("leave the quotes away: `[{name}]`")), None);
-    }
-    if let Some(plugin) = plugin {
-        if value.is_some_and(|value| value.get("source").is_some()) {
-            let hint = format!("the name of a plugin holds no `.`: write `[plugins.{plugin}-{name}]`");
-            return (problem.hint(hint), Some("source"));
-        }
-        if name == "command" {
-            let hint =
-                "a plugin is no program that is started: name the `.wasm` file of a component with `source`";
-            return (problem.hint(hint), Some("source"));
-        }
-        if matches!(name, "enabled" | "disabled") {
-            let hint = "remove this; to leave the plugin out, write `#` before each line of its tables";
-            return (problem.hint(hint), None);
-        }
-    }
-    if let Some(listen) = address(name, value).filter(|_| table.has_key("listen") && !table.has("listen")) {
-        return (problem.hint(format!("write `listen = \"{listen}\"`")), None);
+    if let Some((hint, key)) = habit(name, value, table, plugin) {
+        return (problem.hint(hint), key);
     }
     let homes = homes(name);
     let own: Vec<_> = match plugin {
@@ -116,7 +95,7 @@ fn cure(name: &str, table: &Table<'_>, problem: Problem) -> (Problem, Option<&'s
     };
     let homes = if own.is_empty() { homes } else { own };
     if !homes.is_empty() {
-        return (problem.hint(move_to(name, &homes, is_table)), None);
+        return (problem.hint(move_to(name, &homes, value.is_some_and(DeValue::is_table))), None);
     }
     let Some(plugin) = plugin else { return (all(), None) };
     let known: Vec<_> = table.keys.iter().map(|key| format!("`{}`", key.name)).collect();
@@ -125,6 +104,42 @@ fn cure(name: &str, table: &Table<'_>, problem: Problem) -> (Problem, Option<&'s
         known.join(", ")
     );
     (problem.hint(hint), None)
+}
+
+/// What to do about a key that is right in other programs' files, or in another form; and which key it stands for.
+fn habit(
+    name: &str,
+    value: Option<&DeValue<'_>>,
+    table: &Table<'_>,
+    plugin: Option<&str>,
+) -> Option<(String, Option<&'static str>)> {
+    let is_table = value.is_some_and(DeValue::is_table);
+    if let Some((first, _)) = name.split_once('.').filter(|_| is_table)
+        && table.has_key(first)
+    {
+        return Some((format!("leave the quotes away: `[{name}]`"), None));
+    }
+    if let Some(plugin) = plugin {
+        if value.is_some_and(|value| value.get("source").is_some()) {
+            let hint = format!("the name of a plugin holds no `.`: write `[plugins.{plugin}-{name}]`");
+            return Some((hint, Some("source")));
+        }
+        if name == "command" {
+            let hint =
+                "a plugin is no program that is started: name the `.wasm` file of a component with `source`"
+                    .to_owned();
+            return Some((hint, Some("source")));
+        }
+        if matches!(name, "enabled" | "disabled") {
+            let hint =
+                "remove this; to leave the plugin out, write `#` before each line of its tables".to_owned();
+            return Some((hint, None));
+        }
+    }
+    if let Some(listen) = address(name, value).filter(|_| table.has_key("listen") && !table.has("listen")) {
+        return Some((format!("write `listen = \"{listen}\"`"), None));
+    }
+    None
 }
 
 /// Where a key belongs: one of these tables.
