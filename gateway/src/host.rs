@@ -4,6 +4,7 @@
 //! it does wrong is a value: [`LoadError`] while it is loaded, `CallError` while it is called. How many calls run at
 //! once isn't decided here but by the gate; the pool of instances is made for as many as the gate lets in.
 
+mod allowance;
 mod bindings;
 mod cache;
 mod call;

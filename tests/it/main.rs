@@ -89,6 +89,9 @@ mod lasting_state;
 mod other_languages;
 /// Where plugins' requests go.
 mod outgoing;
+/// Where mistakes are shown that only loading brings to light.
+#[cfg(unix)]
+mod places;
 /// What plugins keep from one call to the next.
 mod state;
 /// 2026-07-28.

@@ -42,8 +42,10 @@ mod render;
 mod resolved;
 mod restart;
 pub mod schema;
+mod secrecy;
 mod secret;
 mod settings;
+mod syntax;
 
 pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
@@ -60,6 +62,7 @@ pub use problem::{Problem, Severity, Source};
 pub(crate) use reading::nearest as nearest_word;
 pub use render::{Style, render};
 pub use resolved::resolved;
+pub use secrecy::Standing;
 
 /// The whole configuration, resolved: paths are absolute, defaults filled in, secrets read.
 #[derive(Debug, Clone)]
@@ -292,11 +295,6 @@ impl Secret {
     /// Wraps `text`.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
-    }
-
-    /// Does `text` give it away? A short one may stand anywhere by chance.
-    fn is_told_by(&self, text: &str) -> bool {
-        if self.0.len() < 8 { text == &*self.0 } else { text.contains(&*self.0) }
     }
 
     /// The text: for comparing and handing over, never for showing.

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::env::VarError;
 
+use super::reading::nearest;
+
 /// Where variables are looked up.
 pub trait Environment {
     /// The value of the variable `name`.
@@ -12,6 +14,20 @@ pub trait Environment {
     /// # Errors
     /// It isn't set, or isn't valid Unicode.
     fn variable(&self, name: &str) -> Result<String, VarError>;
+
+    /// The names of all variables, as far as they can be told: for whoever misspelt one.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The variable that is set and probably meant by this name, which isn't.
+pub(super) fn meant(name: &str, environment: &dyn Environment) -> Option<String> {
+    let names = environment.names();
+    // `nearest` compares with names in small letters.
+    let small: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let near = nearest(name, small.iter().map(String::as_str)).filter(|_| name.len() > 3)?;
+    names.iter().find(|name| name.eq_ignore_ascii_case(near)).cloned()
 }
 
 /// The variables of this process.
@@ -22,10 +38,18 @@ impl Environment for ProcessEnvironment {
     fn variable(&self, name: &str) -> Result<String, VarError> {
         std::env::var(name)
     }
+
+    fn names(&self) -> Vec<String> {
+        std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
+    }
 }
 
 impl Environment for BTreeMap<String, String> {
     fn variable(&self, name: &str) -> Result<String, VarError> {
         self.get(name).cloned().ok_or(VarError::NotPresent)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.keys().cloned().collect()
     }
 }

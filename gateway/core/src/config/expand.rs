@@ -3,8 +3,9 @@
 //! What a variable holds is never parsed again: it can't close a quote or start a table.
 
 use std::env::VarError;
+use std::ops::Range;
 
-use super::environment::Environment;
+use super::environment::{Environment, meant};
 use super::problem::{Problem, quoted};
 use super::reading::{Run, Value, written_part};
 
@@ -48,7 +49,8 @@ impl Filled {
         }
         let part = |run: &Run| {
             let (filled, written) = (&self.text[run.filled.clone()], &written[run.parsed.clone()]);
-            (written.starts_with("${") && filled.len() >= TELLING)
+            let is_default = || written.ends_with(&format!(":-{filled}}}")); // which the file itself says
+            (written.starts_with("${") && filled.len() >= TELLING && !is_default())
                 .then(|| Expansion { filled: filled.to_owned(), written: written.to_owned() })
         };
         let whole = Expansion { filled: quoted(&self.text), written: quoted(written) };
@@ -144,16 +146,47 @@ pub(super) fn is_variable_name(name: &str) -> bool {
 }
 
 impl Fault {
+    /// Where in the parsed text something stands that may be a secret: what is meant for when a variable isn't set, and in
+    /// a plugin's settings all that only looks like a variable.
+    pub(super) fn hidden(&self, path: &str) -> Option<Range<usize>> {
+        let (name, behind) = self.parts();
+        let from = match self.cause {
+            Cause::Unset(_) | Cause::NotUnicode(_) => return None,
+            Cause::Unclosed | Cause::BadForm if path.contains(".config.") => 2,
+            Cause::Unclosed | Cause::BadForm if behind.starts_with([':', '-']) => name.len(),
+            Cause::Unclosed | Cause::BadForm => return None,
+        };
+        (self.written.len() > from).then(|| self.at + from..self.at + self.written.len())
+    }
+
+    /// The use up to the end of the variable's name, and what follows that.
+    fn parts(&self) -> (&str, &str) {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = self.written[2..].find(|c| !is_name(c)).map_or(self.written.len(), |end| end + 2);
+        self.written.split_at(end)
+    }
+
     /// Says it; `written` is the value as it stands in the file, with its quotes, and `parsed` what that comes to.
-    pub(super) fn into_problem(self, value: &Value<'_>, written: &str, parsed: &str) -> Problem {
+    pub(super) fn into_problem(
+        self,
+        value: &Value<'_>,
+        written: &str,
+        parsed: &str,
+        environment: &dyn Environment,
+    ) -> Problem {
         let place = written_part(written, parsed, self.at..self.at + self.written.len());
         let start = value.place.start;
         let place = place.map_or_else(|| value.place.clone(), |part| start + part.start..start + part.end);
         let path = &value.path;
-        match self.cause {
+        match &self.cause {
             Cause::Unset(name) => {
-                Problem::error(format!("the environment variable `{name}` isn't set, but `{path}` uses it"))
-                    .hint(format!("set it, or give a default: `${{{name}:-…}}`"))
+                let problem = Problem::error(format!(
+                    "the environment variable `{name}` isn't set, but `{path}` uses it"
+                ));
+                match meant(name, environment) {
+                    Some(other) => problem.hint(format!("did you mean `{other}`, which is set?")),
+                    None => problem.hint(format!("set it, or give a default: `${{{name}:-…}}`")),
+                }
             }
             Cause::NotUnicode(name) => Problem::error(format!(
                 "the environment variable `{name}` doesn't hold text, but `{path}` uses it"
@@ -162,8 +195,21 @@ impl Fault {
             Cause::Unclosed => Problem::error(format!("a `${{` in `{path}` is never closed"))
                 .hint("close it with `}`, or write `$${` for a plain `${`"),
             Cause::BadForm => {
-                Problem::error(format!("{} in `{path}` names no variable", quoted(&self.written)))
-                    .hint("write `${NAME}` or `${NAME:-default}`, or `$${` for a plain `${`")
+                let (name, behind) = self.parts();
+                let shown = match self.hidden(path) {
+                    Some(hidden) => format!("{}…", &self.written[..hidden.start - self.at]),
+                    None => self.written.clone(),
+                };
+                let hint = match behind.strip_prefix([':', '-']) {
+                    Some(default) if default.contains("${") => {
+                        "write a plain text behind `:-`: no variable can stand there".to_owned()
+                    }
+                    Some(_) if name.len() > 2 && !behind.starts_with(":-") => {
+                        format!("write `:-` between a name and what holds without it: `{name}:-…}}`")
+                    }
+                    _ => "write `${NAME}` or `${NAME:-default}`, or `$${` for a plain `${`".to_owned(),
+                };
+                Problem::error(format!("{} in `{path}` names no variable", quoted(&shown))).hint(hint)
             }
         }
         .at(place)

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::expand::is_variable_name;
 use super::nearby::{Entry, nearest_path};
 use super::overlap;
 use super::problem::{Problem, quoted};
@@ -18,6 +19,11 @@ impl Reading<'_> {
         } else if text.text == "~" || text.text.starts_with("~/") {
             Problem::error(format!("`~` isn't filled in in `{}`", text.path))
                 .hint(format!("write \"${{HOME}}{}\"", &text.text[1..]))
+        } else if let Some((name, rest)) = bare_variable(&text.text)
+            && !self.base.join(&text.text).exists()
+        {
+            Problem::error(format!("`${name}` isn't filled in in `{}`", text.path))
+                .hint(format!("write \"${{{name}}}{rest}\""))
         } else if text.text.contains('\0') {
             Problem::error(format!("`{}` holds a character that paths don't have", text.path))
         } else {
@@ -139,6 +145,13 @@ impl Reading<'_> {
         );
         PathBuf::new()
     }
+}
+
+/// The variable that a path begins with, as shells write it, and what follows.
+fn bare_variable(path: &str) -> Option<(&str, &str)> {
+    let rest = path.strip_prefix('$')?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    is_variable_name(&rest[..end]).then(|| rest.split_at(end))
 }
 
 /// Says why a file can't be used. `text` is how the operator wrote its path.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use super::Secret;
-use super::masking;
 use super::problem::{Problem, quoted};
 use super::reading::{HandedOut, NameOrBoolean, Reading, Table, Text};
+use super::secrecy::is_named_secret;
 use crate::names::StoreName;
 
 mod asked;
@@ -195,7 +195,7 @@ impl Reading<'_> {
                 }
                 Ok(value) => {
                     let secret = Secret::new(value.as_str());
-                    if masking::is_secret(&name.text) {
+                    if is_named_secret(&name.text) {
                         self.note_secret(secret.clone());
                     }
                     self.handed_out.push(HandedOut::to_plugin(name.place, secret));

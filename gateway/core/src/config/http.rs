@@ -80,7 +80,10 @@ impl Reading<'_> {
             self.note(
                 Problem::error("others can reach this address, and nobody is asked for a token")
                     .at(text.place)
-                    .hint("listen on 127.0.0.1, or add `tokens = [{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }]` to `[http.auth]`"),
+                    .hint(format!(
+                        "write `listen = \"127.0.0.1:{}\"`, or add `tokens = [{{ name = \"ci\", token = {{ env = \"MOONGATE_TOKEN\" }} }}]` to `[http.auth]`",
+                        http.listen.port()
+                    )),
             );
         }
         http

@@ -17,6 +17,7 @@ use super::nearby::{Entry, nearest_path};
 use super::overlap;
 use super::problem::{Problem, Source};
 use super::reading::{HandedOut, Reading, Table};
+use super::syntax;
 use super::{Config, Secret};
 
 /// No configuration is longer; whoever names a log or a disk by mistake should hear of it.
@@ -88,9 +89,17 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
 /// Reads `text` as if `file` held it.
 #[must_use]
 pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
-    let Resolved { mut config, mut problems, of_http, plain_secrets, files } =
-        resolve(absolute(file), &text, environment);
-    let text = masking::mask(&blot_out(text, &plain_secrets));
+    let (resolved, is_broken) = {
+        let (parsed, errors) = DeTable::parse_recoverable(&text);
+        let resolved = match errors.as_slice() {
+            [] => resolve(absolute(file), &text, parsed.get_ref(), environment),
+            errors => Resolved::nothing(absolute(file), syntax::problems(errors, parsed.get_ref(), &text)),
+        };
+        (resolved, !errors.is_empty())
+    };
+    let Resolved { mut config, mut problems, of_http, plain_secrets, files } = resolved;
+    let text =
+        if is_broken { masking::mask_broken(&text) } else { masking::mask(&blot_out(text, &plain_secrets)) };
     let source = Source { path: file.to_owned(), text };
     finish(&mut problems, &mut config);
     Loaded { source, config, problems, of_http, files }
@@ -134,13 +143,9 @@ impl Resolved {
     }
 }
 
-fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved {
-    let (parsed, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        return Resolved::nothing(file, syntax(&errors, text));
-    }
+fn resolve(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dyn Environment) -> Resolved {
     let mut reading = Reading::new(&file, text, environment);
-    let root = Table::root(parsed.get_ref(), ROOT);
+    let root = Table::root(parsed, ROOT);
     if !reading.version(&root) {
         // Keys of another version would all look wrong.
         let problems = reading.problems;
@@ -153,57 +158,12 @@ fn resolve(file: PathBuf, text: &str, environment: &dyn Environment) -> Resolved
     if reading.problems.iter().any(Problem::is_error) {
         reading.problems.append(&mut reading.left_to_loading);
     }
+    reading.hide_settings(parsed);
     let Reading { problems, of_http, plain_secrets, files, expansions, .. } = reading;
     let as_written = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
     let problems = problems.into_iter().map(as_written).collect();
     let of_http = of_http.into_iter().map(as_written).collect();
     Resolved { config: Some(config), problems, of_http, plain_secrets, files }
-}
-
-/// What the parser found: of each line the first, because the others mostly follow from it.
-fn syntax(errors: &[toml::de::Error], text: &str) -> Vec<Problem> {
-    let problem = |error: &toml::de::Error| {
-        let problem = Problem::error(format!("this isn't TOML: {}", error.message()));
-        let problem = match error.message() {
-            "duplicate key" => {
-                problem.hint("keep one of the two; a table's header, too, can stand only once")
-            }
-            message => problem.hint(syntax_cure(message)),
-        };
-        match error.span() {
-            Some(place) => problem.at(place),
-            None => problem,
-        }
-    };
-    let mut problems: Vec<Problem> = errors.iter().map(problem).collect();
-    problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
-    let mut last = None;
-    problems.retain(|problem| {
-        let Some(at) = problem.place.as_ref().map(|place| place.start.min(text.len())) else { return true };
-        let between = last.replace(at).map(|last| &text.as_bytes()[last..at]);
-        between.is_none_or(|between| between.contains(&b'\n'))
-    });
-    problems
-}
-
-/// What to do about a mistake in the syntax, as far as the parser's words tell.
-fn syntax_cure(message: &str) -> &'static str {
-    // It goes on with the quotes that it would have expected.
-    if message.contains("string values must be quoted") {
-        "put it in quotes, `\"` or `'`; only `true`, `false`, numbers and times stand without"
-    } else if message.contains("escape") || message.contains("unicode") {
-        "write a backslash as `\\\\`, or the whole text between `'`, where it stands for itself"
-    } else if message.contains("basic string") || message.contains("literal string") {
-        "close the text with the same quote on the same line; a `\"` or `\\` inside it is written `\\\"` or `\\\\`"
-    } else if message.contains("table") && !message.contains("inline table") {
-        "write a table's header as `[name]`, alone on its line"
-    } else if message.contains("array") {
-        "write a list as `[\"a\", \"b\"]`"
-    } else if message.contains("inline table") {
-        "write a table in one line as `{ a = 1, b = 2 }`"
-    } else {
-        "write lines as `key = value`: texts in quotes, lists in `[]`, tables in `{}` or below `[name]`"
-    }
 }
 
 /// The text with secrets replaced, byte for byte: an excerpt may end in a log.

@@ -5,11 +5,11 @@
 //! follows such a name is hidden whether there is a `=` or not, and so is all that stands in lists and tables there,
 //! but for the keys that say where the secret is.
 
-use super::expand::is_variable_name;
+use super::secrecy::{gives_away, is_around, is_named_secret, is_variable, sounds_secret, unescaped};
 
-use self::words::{is_around, sounds_secret, unescaped};
+mod broken;
 
-mod words;
+pub(super) use broken::mask_broken;
 
 /// `text` with such values replaced, byte for byte, so that places stay right.
 pub(super) fn mask(text: &str) -> String {
@@ -18,6 +18,7 @@ pub(super) fn mask(text: &str) -> String {
         at: 0,
         begins_line: true,
         endless: false,
+        hides_line: false,
         open: Vec::new(),
         top: Frame::line(false),
         out: String::new(),
@@ -36,6 +37,8 @@ struct Masking<'t> {
     begins_line: bool,
     /// Whether a text of several lines was begun that nothing closes: none is looked for again.
     endless: bool,
+    /// Whether something in this line is hidden.
+    hides_line: bool,
     /// What is open around `top`.
     open: Vec<Frame>,
     top: Frame,
@@ -107,10 +110,7 @@ impl<'t> Masking<'t> {
         let rest = &self.text[self.at..];
         let first = rest.chars().next().expect("there is something left");
         match first {
-            '#' => {
-                let end = rest.find('\n').unwrap_or(rest.len());
-                self.copy(end);
-            }
+            '#' => self.comment(rest.split('\n').next().unwrap_or_default()),
             '\n' => self.end_line(),
             '"' | '\'' => self.literal(rest, first),
             '=' => {
@@ -140,7 +140,25 @@ impl<'t> Masking<'t> {
         self.begins_line = first == '\n' || self.begins_line && first.is_whitespace();
     }
 
+    /// A comment; behind a secret it may be a part of it, and behind the name of one it may be one.
+    fn comment(&mut self, comment: &str) {
+        let mut shown = 1;
+        if !self.hides_line && !gives_away(comment) {
+            let words = comment.split_inclusive(|c: char| !is_bare(c));
+            for word in words {
+                shown += word.len();
+                if is_named_secret(word.trim_end_matches(|c: char| !is_bare(c))) {
+                    break;
+                }
+            }
+            shown = (shown - 1).max(1);
+        }
+        self.copy(shown);
+        self.hide(&comment[shown..]);
+    }
+
     fn end_line(&mut self) {
+        self.hides_line = false;
         let top = self.top;
         match top.form {
             Form::Line => {
@@ -248,13 +266,13 @@ impl<'t> Masking<'t> {
 
     /// Where a value stands that isn't hidden, a key may follow that should stand on a line of its own.
     fn raise(&mut self, words: &str, is_key: bool) {
-        self.top.secret |= is_key && is_secret(words);
+        self.top.secret |= is_key && is_named_secret(words);
     }
 
     fn value(&mut self, content: &'t str) {
         self.top.has_value |= self.top.in_value;
-        let variable = content.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-        if self.top.hides() && !variable.is_some_and(is_variable_name) {
+        if self.top.hides() && !is_variable(content) || gives_away(content) {
+            self.hides_line = true;
             self.out.extend(content.bytes().map(|byte| if byte == b'\n' { '\n' } else { '*' }));
             self.at += content.len();
         } else {
@@ -262,9 +280,25 @@ impl<'t> Masking<'t> {
         }
     }
 
+    /// Hides all but blanks.
+    fn hide(&mut self, text: &str) {
+        hide(text, &mut self.out);
+        self.at += text.len();
+    }
+
     fn copy(&mut self, length: usize) {
         self.out.push_str(&self.text[self.at..self.at + length]);
         self.at += length;
+    }
+}
+
+/// Adds a star for each byte of a text that isn't blank.
+fn hide(text: &str, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            c if c.is_whitespace() => out.push(c),
+            c => out.extend(std::iter::repeat_n('*', c.len_utf8())),
+        }
     }
 }
 
@@ -296,11 +330,6 @@ fn is_key(after: &str) -> bool {
 
 fn is_bare(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
-}
-
-/// Does this name of a key, with those of the tables that it is in, or of a variable sound like a secret's?
-pub(super) fn is_secret(key: &str) -> bool {
-    key.split('.').any(sounds_secret)
 }
 
 #[cfg(test)]

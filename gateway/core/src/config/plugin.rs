@@ -45,8 +45,12 @@ impl Reading<'_> {
         let Some(Kind::Named(Kind::Table(keys))) = plugin else { unreachable!("`plugins` has named tables") };
         let mut plugins = Vec::new();
         for (name, value) in self.named(root, "plugins") {
-            let id =
-                self.accept(PluginId::new(name), &value.key_place, "a plugin can't be called so", LETTERS);
+            let id = self.accept(
+                PluginId::new(name),
+                &value.key_place,
+                "a plugin can't be called so",
+                &instead(name),
+            );
             let Some(table) = self.as_table(&value, keys) else { continue };
             let id = id.unwrap_or_else(|| PluginId::new("unnamed").expect("it is a good name"));
             plugins.push(self.plugin(id, &value, &table, defaults));
@@ -78,11 +82,17 @@ impl Reading<'_> {
                 .map_or_else(|| value.key_place.clone(), |source| source.place.clone()),
             source: source.and_then(|source| self.component(&source)).unwrap_or_default(),
             sha256: sha256.and_then(|text| {
+                let hint = match text.text.split_once(':') {
+                    Some((kind, digest)) if digest.parse::<Digest>().is_ok() => {
+                        format!("leave `{kind}:` away")
+                    }
+                    _ => "`moongate inspect FILE` shows the digest of a component".to_owned(),
+                };
                 self.accept(
                     text.text.parse::<Digest>(),
                     &text.place,
                     "no content can have this digest",
-                    "`moongate inspect FILE` shows the digest of a component",
+                    &hint,
                 )
             }),
             reload: self.reload(table),
@@ -161,23 +171,27 @@ impl Reading<'_> {
                 self.note(problem.hint("remove it from one of the two"));
             }
         }
-        if let Some(value) = tools.get("allow").filter(|_| allow.as_ref().is_some_and(BTreeMap::is_empty)) {
+        if let Some(value) =
+            tools.get("allow").filter(|value| value.inner.as_array().is_some_and(|list| list.is_empty()))
+        {
             let problem = Problem::warning("an empty `allow` offers no tool at all").at(value.place);
             self.note(problem.hint("leave it out to offer all tools"));
         }
-        let rename = self.renames(tools);
+        let renamed = self.named(tools, "rename");
+        let rename = self.renames(&renamed);
         let offered = |name: &str| {
             allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name)
         };
-        for (name, value) in self.named(tools, "rename").into_iter().filter(|(name, _)| !offered(name)) {
+        for (name, value) in renamed.iter().filter(|(name, _)| !offered(name)) {
             let problem = Problem::warning(format!("{} is renamed, but not offered", quoted(name)));
             self.note(
-                problem.at(value.key_place).hint("the other names are the plugin's own, before renaming"),
+                problem
+                    .at(value.key_place.clone())
+                    .hint("the other names are the plugin's own, before renaming"),
             );
         }
-        let renamed = self.named(tools, "rename").into_iter();
         let mut places: BTreeMap<_, _> =
-            renamed.map(|(name, value)| (name.to_owned(), value.key_place)).collect();
+            renamed.iter().map(|(name, value)| ((*name).to_owned(), value.key_place.clone())).collect();
         places.extend(allow.iter().flatten().chain(&deny).map(|(name, place)| (name.clone(), place.clone())));
         let names = |names: BTreeMap<String, _>| names.into_keys().collect::<BTreeSet<_>>();
         Exposure { allow: allow.map(names), deny: names(deny), rename, places }
@@ -195,12 +209,12 @@ impl Reading<'_> {
         names
     }
 
-    fn renames(&mut self, tools: &Table<'_>) -> BTreeMap<String, PublicName> {
+    fn renames(&mut self, renamed: &[(&str, Value<'_>)]) -> BTreeMap<String, PublicName> {
         let mut renames = BTreeMap::new();
         let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
-        for (name, value) in self.named(tools, "rename") {
+        for (name, value) in renamed {
             self.accept(ToolName::new(name), &value.key_place, "no tool can be called so", OWN);
-            let Some(text) = self.as_text(&value, &Kind::Text("a public name")) else { continue };
+            let Some(text) = self.as_text(value, &Kind::Text("a public name")) else { continue };
             let public =
                 self.accept(PublicName::new(&text.text), &text.place, "no tool can be called so", LETTERS);
             let Some(public) = public else { continue };
@@ -211,9 +225,18 @@ impl Reading<'_> {
                 self.note(problem.hint("give each its own name"));
             }
             taken.entry(public.clone()).or_insert(text.place);
-            renames.insert(name.to_owned(), public);
+            renames.insert((*name).to_owned(), public);
         }
         renames
+    }
+}
+
+/// What to call a plugin instead.
+fn instead(name: &str) -> String {
+    let mark = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    match PluginId::new(&name.trim().chars().map(mark).collect::<String>()) {
+        Ok(id) if id.as_str() != name => format!("write `[plugins.{}]`", id.as_str()),
+        Ok(_) | Err(_) => LETTERS.to_owned(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use super::secrecy::gives_away;
 use crate::names::is_hidden;
 
 /// The text that places point into.
@@ -129,8 +130,11 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `text` in backticks, no longer than a line.
+/// `text` in backticks, no longer than a line, and not if it gives a secret away.
 pub(super) fn quoted(text: &str) -> String {
+    if gives_away(text) {
+        return "`…`".to_owned();
+    }
     let end = text.char_indices().nth(80).map(|(at, _)| at);
     match end {
         Some(end) => format!("`{}…`", visible(&text[..end])),

@@ -148,6 +148,11 @@ impl<'t> Table<'t> {
         self.entries.contains_key(name)
     }
 
+    /// Does the key table have such a key?
+    fn has_key(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name == name)
+    }
+
     /// All keys with their values, in the order of the file.
     pub(super) fn entries(&self) -> Vec<(&'t str, Value<'t>)> {
         let mut entries: Vec<_> = self.entries.iter().collect();
@@ -329,7 +334,10 @@ impl<'a> Reading<'a> {
         {
             let message = format!("`{}` must be {}, not {}", value.path, kind.expected(), quoted(&text));
             let problem = Problem::error(message).at(value.place.clone());
-            self.note(unknown::suggest(&text, words.iter().copied(), problem));
+            self.note(match other_mode(&text).filter(|mode| words.contains(mode)) {
+                Some(mode) => problem.hint(format!("did you mean `{mode}`?")),
+                None => unknown::suggest(&text, words.iter().copied(), problem),
+            });
             return None;
         }
         let (place, path) = (value.place.clone(), value.path.clone());
@@ -350,11 +358,27 @@ impl<'a> Reading<'a> {
             }
             Err(faults) => {
                 for fault in faults {
-                    self.note(fault.into_problem(value, written, raw));
+                    if let Some(hidden) = fault.hidden(&value.path) {
+                        let part = written_part(written, raw, hidden);
+                        let start = value.place.start;
+                        let place = part.map(|part| start + part.start..start + part.end);
+                        self.plain_secrets.push(place.unwrap_or_else(|| value.place.clone()));
+                    }
+                    self.note(fault.into_problem(value, written, raw, self.environment));
                 }
                 None
             }
         }
+    }
+}
+
+/// What `ro` and `rw` are called elsewhere.
+fn other_mode(text: &str) -> Option<&'static str> {
+    let text = text.to_ascii_lowercase();
+    match text.as_str() {
+        _ if text.contains("write") || text == "w" => Some("rw"),
+        _ if text.starts_with("read") || text == "r" => Some("ro"),
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@
 //! a file; and settings of plugins keep their variables, because any of them may be a secret. One that stands in the
 //! file itself, where it shouldn't, is blotted out and can't be read again.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -14,17 +15,16 @@ use toml::de::{DeTable, DeValue};
 use super::environment::Environment;
 use super::expand::expand;
 use super::keys::{Inside, Key, Kind, ROOT, SECRET};
+use super::secrecy::{is_secret, names_secret};
 use super::{Config, Loaded};
 
 /// The whole configuration as TOML; none where the file can't be used.
 #[must_use]
 pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String> {
     let config = loaded.config.as_ref()?;
-    let written = config.written.expose();
-    let parsed = DeTable::parse(written).ok()?;
+    let parsed = DeTable::parse(config.written.expose()).ok()?;
     let base = config.file.parent().unwrap_or(Path::new("/"));
-    let shown = &loaded.source.text;
-    let mut writer = Writer { config, environment, base, written, shown, defaults: None, out: String::new() };
+    let mut writer = Writer { config, environment, base, defaults: None, out: String::new() };
     let root = parsed.get_ref();
     writer.defaults = table(root, "defaults");
     writer.table("", ROOT, Some(root));
@@ -36,9 +36,6 @@ struct Writer<'a> {
     environment: &'a dyn Environment,
     /// Where relative paths start.
     base: &'a Path,
-    /// The file as it is, and as it may be shown: where they differ, there is a secret.
-    written: &'a str,
-    shown: &'a str,
     /// What holds for plugins that don't say otherwise.
     defaults: Option<&'a DeTable<'a>>,
     out: String,
@@ -71,9 +68,11 @@ impl<'a> Writer<'a> {
                     }
                 }
                 Inside::Named(item) => {
-                    self.chosen(&below, found.and_then(|found| table(found, key.name)), |writer, value| {
-                        writer.written(item, value)
-                    });
+                    self.chosen(
+                        &below,
+                        found.and_then(|found| table(found, key.name)),
+                        |writer, _, value| writer.written(item, value),
+                    );
                 }
                 Inside::Settings => {
                     self.chosen(&below, found.and_then(|found| table(found, key.name)), Self::remarked);
@@ -88,34 +87,21 @@ impl<'a> Writer<'a> {
         &mut self,
         path: &str,
         found: Option<&'a DeTable<'a>>,
-        written: impl Fn(&Self, &Spanned<DeValue<'a>>) -> String,
+        written: impl Fn(&Self, &str, &Spanned<DeValue<'a>>) -> String,
     ) {
         if found.is_some() {
             let _ = write!(self.out, "\n[{path}]\n");
         }
         for (name, value) in in_order(found) {
-            let value = written(self, value);
+            let value = written(self, name, value);
             let _ = writeln!(self.out, "{} = {value}", quoted_key(name));
         }
     }
 
     /// A setting, and whether there was a secret in it.
-    fn remarked(&self, value: &Spanned<DeValue<'a>>) -> String {
-        let remark = if self.hides(value) { " # a secret in the file itself: it isn't shown" } else { "" };
-        format!("{}{remark}", self.setting(value))
-    }
-
-    /// Is there a secret in it?
-    fn hides(&self, value: &Spanned<DeValue<'a>>) -> bool {
-        match value.get_ref() {
-            DeValue::Array(items) => items.iter().any(|item| self.hides(item)),
-            DeValue::Table(found) => found.values().any(|value| self.hides(value)),
-            DeValue::String(_)
-            | DeValue::Integer(_)
-            | DeValue::Float(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_) => self.written.get(value.span()) != self.shown.get(value.span()),
-        }
+    fn remarked(&self, key: &str, value: &Spanned<DeValue<'a>>) -> String {
+        let remark = if hides(key, value) { " # a secret in the file itself: it isn't shown" } else { "" };
+        format!("{}{remark}", self.setting(key, value))
     }
 
     /// What holds for a key that is no table; none: nothing that could be written.
@@ -187,7 +173,7 @@ impl<'a> Writer<'a> {
                 | Inside::Named(_)
                 | Inside::Items(_)
                 | Inside::Settings,
-            ) => self.setting(value),
+            ) => self.setting("", value),
         }
     }
 
@@ -202,38 +188,49 @@ impl<'a> Writer<'a> {
         members(keys.iter().filter_map(member))
     }
 
-    /// A value as it stands in the file, but for secrets and the path of one.
-    fn setting(&self, value: &Spanned<DeValue<'a>>) -> String {
+    /// A value as it stands in the file under a key, but for secrets and the path of one.
+    fn setting(&self, key: &str, value: &Spanned<DeValue<'a>>) -> String {
         match value.get_ref() {
-            DeValue::Array(items) => list(items.iter().map(|it| self.setting(it))),
-            DeValue::Table(found) if found.len() == 1 && found.contains_key("file") => {
-                self.inline(SECRET, found)
-            }
+            DeValue::Array(items) => list(items.iter().map(|it| self.setting(key, it))),
+            DeValue::Table(found) if names_secret(found) => self.inline(SECRET, found),
             DeValue::Table(found) => members(
                 in_order(Some(found))
                     .into_iter()
-                    .map(|(name, value)| (quoted_key(name), self.setting(value))),
+                    .map(|(name, value)| (quoted_key(name), self.setting(&format!("{key}.{name}"), value))),
             ),
-            DeValue::String(_)
-            | DeValue::Integer(_)
-            | DeValue::Float(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_)
-                if self.hides(value) =>
-            {
-                let shown = self.shown.get(value.span()).unwrap_or_default();
-                text(&shown.chars().filter(|c| *c == '*').collect::<String>())
-            }
+            inner if hides(key, value) => text(&"*".repeat(plain(inner).len())),
             DeValue::String(raw) => toml::Value::from(raw.as_ref()).to_string(),
-            DeValue::Integer(number) => number.to_string(),
-            DeValue::Float(number) => number.to_string(),
-            DeValue::Boolean(answer) => answer.to_string(),
-            DeValue::Datetime(time) => time.to_string(),
+            inner => plain(inner).into_owned(),
         }
     }
 
     fn filled(&self, raw: &str) -> String {
         expand(raw, self.environment).map_or_else(|_| raw.to_owned(), |filled| filled.text)
+    }
+}
+
+/// Is there a secret in the value of this setting?
+fn hides(key: &str, value: &Spanned<DeValue<'_>>) -> bool {
+    match value.get_ref() {
+        DeValue::Array(items) => items.iter().any(|item| hides(key, item)),
+        DeValue::Table(found) if names_secret(found) => false,
+        DeValue::Table(found) => {
+            found.iter().any(|(name, value)| hides(&format!("{key}.{}", name.get_ref()), value))
+        }
+        DeValue::Boolean(_) => false,
+        inner => is_secret(key, &plain(inner)),
+    }
+}
+
+/// A value that holds no others, without quotes.
+fn plain<'t>(value: &'t DeValue<'_>) -> Cow<'t, str> {
+    match value {
+        DeValue::String(raw) => Cow::Borrowed(raw.as_ref()),
+        DeValue::Integer(number) => Cow::Owned(number.to_string()),
+        DeValue::Float(number) => Cow::Owned(number.to_string()),
+        DeValue::Boolean(answer) => Cow::Owned(answer.to_string()),
+        DeValue::Datetime(time) => Cow::Owned(time.to_string()),
+        DeValue::Array(_) | DeValue::Table(_) => Cow::Borrowed(""),
     }
 }
 

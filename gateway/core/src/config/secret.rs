@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::Secret;
+use super::environment::meant;
 use super::expand::is_variable_name;
 use super::files;
 use super::keys::{Kind, SECRET};
@@ -113,8 +114,13 @@ impl Reading<'_> {
         }
         self.environment.variable(&name.text).map_err(|error| {
             Box::new(match error {
-                VarError::NotPresent => Problem::error(format!("the environment variable {shown} isn't set"))
-                    .hint(format!("set it, or remove {}", removable(&name.path))),
+                VarError::NotPresent => {
+                    let problem = Problem::error(format!("the environment variable {shown} isn't set"));
+                    match meant(&name.text, self.environment) {
+                        Some(other) => problem.hint(format!("did you mean `{other}`, which is set?")),
+                        None => problem.hint(format!("set it, or remove {}", removable(&name.path))),
+                    }
+                }
                 VarError::NotUnicode(_) => {
                     Problem::error(format!("the environment variable {shown} doesn't hold text"))
                         .hint("set it to valid UTF-8")

@@ -11,9 +11,9 @@ use toml::de::{DeTable, DeValue};
 use super::Secret;
 use super::expand::variables;
 use super::keys::Kind;
-use super::masking;
 use super::problem::{Problem, quoted};
 use super::reading::{HandedOut, Reading, Value};
+use super::secrecy::names_secret;
 
 /// Settings by key, and what those of them that don't stand in the file are filled from.
 type Settings = (BTreeMap<String, Secret>, BTreeMap<String, BTreeSet<String>>);
@@ -27,6 +27,7 @@ impl Reading<'_> {
             return (settings, filled_from);
         };
         for (key, value) in members(config, entries) {
+            self.note_secrets(key, value.inner);
             if let Some(setting) = self.setting(&value) {
                 let mut origins = BTreeSet::new();
                 self.origins(value.inner, &mut origins);
@@ -45,7 +46,7 @@ impl Reading<'_> {
         match value {
             DeValue::String(text) => found.extend(variables(text).map(|name| format!("env {name}"))),
             DeValue::Array(items) => items.iter().for_each(|item| self.origins(item.get_ref(), found)),
-            DeValue::Table(table) if is_secret(table) => {
+            DeValue::Table(table) if names_secret(table) => {
                 for (key, value) in table.iter() {
                     let Some(text) = value.get_ref().as_str() else { continue };
                     found.insert(match key.get_ref().as_ref() {
@@ -61,8 +62,8 @@ impl Reading<'_> {
 
     fn setting(&mut self, value: &Value<'_>) -> Option<Secret> {
         match value.inner {
-            DeValue::String(text) => self.filled_in(value, text).map(Secret::new),
-            DeValue::Table(table) if is_secret(table) => self.secret(value),
+            DeValue::String(text) => self.expanded(value, text).map(Secret::new),
+            DeValue::Table(table) if names_secret(table) => self.secret(value),
             _ => {
                 self.judge_table(value);
                 self.json(value).map(|json| Secret::new(json.to_string()))
@@ -86,7 +87,7 @@ impl Reading<'_> {
 
     fn json(&mut self, value: &Value<'_>) -> Option<Json> {
         match value.inner {
-            DeValue::String(text) => self.filled_in(value, text).map(Json::String),
+            DeValue::String(text) => self.expanded(value, text).map(Json::String),
             DeValue::Boolean(answer) => Some(Json::Bool(*answer)),
             DeValue::Datetime(time) => Some(Json::String(time.to_string())),
             DeValue::Integer(number) => {
@@ -109,7 +110,7 @@ impl Reading<'_> {
                 let read: Vec<_> = items.iter().enumerate().map(item).collect();
                 read.into_iter().collect::<Option<_>>().map(Json::Array)
             }
-            DeValue::Table(table) if is_secret(table) => {
+            DeValue::Table(table) if names_secret(table) => {
                 self.note(
                     Problem::error(format!("a secret can't be a part of a value, as in `{}`", value.path))
                         .at(value.place.clone())
@@ -130,23 +131,6 @@ impl Reading<'_> {
         }
     }
 
-    /// A text with its variables filled in; where its key or a variable is named like a secret, it counts as one, and so
-    /// does what those variables hold.
-    fn filled_in(&mut self, value: &Value<'_>, raw: &str) -> Option<String> {
-        let text = self.expanded(value, raw)?;
-        let key = value.path.split_once(".config.").map_or(value.path.as_str(), |(_, key)| key);
-        let is_telling = masking::is_secret(key);
-        for name in variables(raw).filter(|name| is_telling || masking::is_secret(name)) {
-            if let Ok(held) = self.environment.variable(name) {
-                self.note_secret(Secret::new(held));
-            }
-        }
-        if is_telling || variables(raw).any(masking::is_secret) {
-            self.note_secret(Secret::new(text.as_str()));
-        }
-        Some(text)
-    }
-
     fn number(&mut self, value: &Value<'_>, read: Option<Number>) -> Option<Json> {
         if read.is_none() {
             let written = self.text.get(value.place.clone()).unwrap_or_default();
@@ -160,10 +144,4 @@ impl Reading<'_> {
 /// The members of a table, in the order of the file.
 fn members<'t>(parent: &Value<'_>, entries: &'t DeTable<'t>) -> Vec<(&'t str, Value<'t>)> {
     super::reading::Table::free(parent, entries).entries()
-}
-
-/// Is it meant as a secret?
-fn is_secret(table: &DeTable<'_>) -> bool {
-    table.len() == 1 && (table.contains_key("env") || table.contains_key("file"))
-        || table.len() == 2 && table.contains_key("env") && table.contains_key("file")
 }

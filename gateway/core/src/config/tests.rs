@@ -11,6 +11,7 @@ use super::keys::{Key, Kind};
 use super::*;
 use crate::names::StoreName;
 
+mod broken;
 mod goldens;
 mod hostile;
 

@@ -1,14 +1,13 @@
 //! How much one call may send and receive, and how many requests it may make: counted over all of them.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use bytesize::ByteSize;
 use moongate_core::config::Limits;
 use wasmtime_wasi_http::Error;
 
 use super::unfetched::Unfetched;
+use crate::host::allowance::Allowance;
 use crate::host::uses::Uses;
 
 /// What is left of a call's limits.
@@ -16,18 +15,11 @@ use crate::host::uses::Uses;
 pub(super) struct Budget {
     requests: AtomicU32,
     at_once: AtomicU32,
-    sent: Bytes,
-    received: Bytes,
+    sent: Allowance,
+    received: Allowance,
     unfetched: Arc<Unfetched>,
     limits: (u32, u32),
     uses: Uses,
-}
-
-/// A count of bytes with its end.
-#[derive(Debug)]
-struct Bytes {
-    left: AtomicU64,
-    limit: u64,
 }
 
 /// One request of the call, as long as it runs: until its answer was read or given up.
@@ -41,8 +33,8 @@ impl Budget {
         Arc::new(Self {
             requests: AtomicU32::new(limits.requests),
             at_once: AtomicU32::new(limits.requests_at_once),
-            sent: Bytes::new(limits.sent.as_u64()),
-            received: Bytes::new(limits.received.as_u64()),
+            sent: Allowance::new(limits.sent),
+            received: Allowance::new(limits.received),
             unfetched: Arc::default(),
             limits: (limits.requests, limits.requests_at_once),
             uses,
@@ -96,11 +88,11 @@ impl Budget {
     /// # Errors
     /// They are more than the call may send.
     pub(super) fn sends(&self, bytes: usize) -> Result<(), Error> {
-        if self.sent.take(bytes) {
+        if self.sent.take(bytes as u64) {
             return Ok(());
         }
         self.uses.exceeded("sent", &format!("sent more than {} in one call", self.sent));
-        Err(Error::HttpRequestBodySize(Some(self.sent.limit)))
+        Err(Error::HttpRequestBodySize(Some(self.sent.most())))
     }
 
     /// Counts bytes of an answer's body.
@@ -108,32 +100,15 @@ impl Budget {
     /// # Errors
     /// They are more than the call may receive.
     pub(super) fn receives(&self, bytes: usize) -> Result<(), Error> {
-        if self.received.take(bytes) {
+        if self.received.take(bytes as u64) {
             return Ok(());
         }
         self.uses.exceeded("received", &format!("received more than {} in one call", self.received));
-        Err(Error::HttpResponseBodySize(Some(self.received.limit)))
+        Err(Error::HttpResponseBodySize(Some(self.received.most())))
     }
 
     /// What came of the call's answers and wasn't fetched.
     pub(super) fn unfetched(&self) -> &Arc<Unfetched> {
         &self.unfetched
-    }
-}
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        ByteSize::b(self.limit).display().iec().fmt(f)
-    }
-}
-
-impl Bytes {
-    fn new(limit: u64) -> Self {
-        Self { left: AtomicU64::new(limit), limit }
-    }
-
-    fn take(&self, bytes: usize) -> bool {
-        let bytes = bytes as u64;
-        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
 }

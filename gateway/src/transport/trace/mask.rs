@@ -10,17 +10,13 @@ use std::ops::Range;
 
 use memchr::memchr;
 use memchr::memmem::Finder;
-use moongate_core::config::Secret;
-use serde_json::Value;
+use moongate_core::config::{Secret, Standing};
 
 /// What stands in a secret's place.
 const BLOT: &str = "<secret>";
 
 /// What stands for the rest of something that isn't shown whole.
 const REST: &str = "…";
-
-/// A shorter secret may stand anywhere by chance: it is looked for as a word of its own, in bytes.
-const TELLING: usize = 8;
 
 /// So often escapes are resolved: JSON in a text of JSON, and once more.
 const LEVELS: usize = 4;
@@ -46,17 +42,7 @@ impl fmt::Debug for Mask {
 
 struct Needle {
     finder: Finder<'static>,
-    place: Place,
-}
-
-/// Where a secret counts as found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Anywhere,
-    /// Between what isn't letter or digit.
-    Word,
-    /// Between quotes: it says what JSON itself says, such as `true`.
-    Text,
+    standing: Standing,
 }
 
 /// A stretch of a text, and what stands in its place.
@@ -97,10 +83,10 @@ impl Mask {
     }
 
     fn search(&self, text: &str, mut found: impl FnMut(Range<usize>)) {
-        for Needle { finder, place } in &self.needles {
+        for Needle { finder, standing } in &self.needles {
             let length = finder.needle().len();
             for at in finder.find_iter(text.as_bytes()) {
-                if place.holds(&text[..at], &text[at + length..]) {
+                if standing.holds(&text[..at], &text[at + length..]) {
                     found(at..at + length);
                 }
             }
@@ -110,28 +96,8 @@ impl Mask {
 
 impl Needle {
     fn new(text: &str) -> Self {
-        let is_json = || {
-            serde_json::from_str::<Value>(text)
-                .is_ok_and(|value| value.is_boolean() || value.is_null() || value.is_number())
-        };
-        let place = match text.len() {
-            TELLING.. => Place::Anywhere,
-            _ if is_json() => Place::Text,
-            _ => Place::Word,
-        };
-        Self { finder: Finder::new(text).into_owned(), place }
-    }
-}
-
-impl Place {
-    fn holds(self, before: &str, after: &str) -> bool {
-        match self {
-            Self::Anywhere => true,
-            Self::Word => {
-                !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
-            }
-            Self::Text => before.ends_with('"') && after.starts_with(['"', '\\']),
-        }
+        let standing = Secret::new(text).standing();
+        Self { finder: Finder::new(text).into_owned(), standing }
     }
 }
 

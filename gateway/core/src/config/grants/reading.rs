@@ -175,6 +175,12 @@ impl Reading<'_> {
                 let hint = "write `https`, or name the network that the host is in: `networks`";
                 Problem::warning(message).at(place).hint(hint)
             }
+            _ if let Some((path, port)) = port_behind(&pattern.path) => {
+                let place = self.part(text, pattern.parts.path.clone());
+                let before = &text.text[..pattern.parts.host.end];
+                let problem = Problem::warning(format!("`:{port}` is a part of the path here, and no port"));
+                problem.at(place).hint(format!("write the port behind the host: \"{before}:{port}{path}\""))
+            }
             HostPattern::Exactly(_) | HostPattern::Below(_) | HostPattern::AnyName => return,
         };
         self.note(problem);
@@ -220,6 +226,12 @@ impl Reading<'_> {
 fn network_in(address: IpAddr, text: &Text, pattern: &Pattern) -> Option<IpNet> {
     let length = text.text[pattern.parts.path.clone()].trim_matches('/').parse().ok()?;
     IpNet::new(address, length).ok().filter(|network| network.network() == address && length > 0)
+}
+
+/// A path that ends with a port, and that port.
+fn port_behind(path: &str) -> Option<(&str, u16)> {
+    let (path, port) = path.rsplit_once(':')?;
+    Some((path, port.parse().ok()?))
 }
 
 /// Is it a domain right below the root, and none that people keep for their own networks (RFC 6761, 6762; ICANN's

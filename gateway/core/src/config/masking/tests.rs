@@ -7,7 +7,7 @@ fn values_of_keys_that_sound_like_secrets_are_masked() {
     for (text, shown) in [
         ("token = \"abc\"", "token = \"***\""),
         ("token = \"abc", "token = \"***"),
-        ("token = abc # why", "token = *** # why"),
+        ("token = abc # why", "token = *** # ***"),
         ("token = 'a\"c'\nlisten = 'x'", "token = '***'\nlisten = 'x'"),
         ("api-key = \"\"\"a\nb\"\"\"\nx = 'y'", "api-key = \"\"\"*\n*\"\"\"\nx = 'y'"),
         ("password = '''a\nb", "password = '''*\n*"),
@@ -21,11 +21,11 @@ fn values_of_keys_that_sound_like_secrets_are_masked() {
         ("tokn = \"abc\"\npasswrod = 'a'", "tokn = \"***\"\npasswrod = '*'"),
         ("token = [\"abc\"\n[plugins.a]\nb = 'c'", "token = [\"***\"\n[plugins.a]\nb = 'c'"),
         ("token = c2VjcmV0==", "token = **********"),
-        ("token = abc#d=e # why", "token = ******* # why"),
+        ("token = abc#d=e # why", "token = ******* # ***"),
         ("token: \"s3cr3t\"", "token: \"******\""),
         ("token \"s3cr3t\"", "token \"******\""),
         ("token:s3cr3t, more", "token:******* ****"),
-        ("my token c2VjcmV0= # why", "my token ********* # why"),
+        ("my token c2VjcmV0= # why", "my token ********* # ***"),
         ("[http]\ntoken =\n\"s3cr3t\"\nx = 1", "[http]\ntoken =\n\"******\"\nx = 1"),
         ("token = { value = \"s3cr3t\" }", "token = { value = \"******\" }"),
         ("token = { s3cr3t }", "token = { ****** }"),
@@ -44,6 +44,10 @@ fn values_of_keys_that_sound_like_secrets_are_masked() {
             "authToken = 'a'\ntokenValue = 'a'\nsecrets = 'a'",
             "authToken = '*'\ntokenValue = '*'\nsecrets = '*'",
         ),
+        ("a = 1 # was token = \"abc\"\nb = 2 # x", "a = 1 # was token * *****\nb = 2 # x"),
+        ("# api_key: abc\na = 1", "# api_key: ***\na = 1"),
+        ("# postgres://a:b@c", "# ****************"),
+        ("token = \"ab\"#c\"", "token = \"**\"#**"),
         ("headers = { authorization = \"abc\" }", "headers = { authorization = \"***\" }"),
     ] {
         assert_eq!(mask(text), shown);
@@ -55,7 +59,7 @@ fn values_of_keys_that_sound_like_secrets_are_masked() {
 fn everything_else_stays_as_it_is() {
     for text in [
         "token = { env = \"CI_TOKEN\" }",
-        "token = { file = \"a/b\" } # token = \"x\"",
+        "token = { file = \"a/b\" } # where it is",
         "token = \"${CI_TOKEN}\"",
         "max_tokens = 5\ntoken_file = \"a\"",
         "[http.auth]\n[plugins.token]\nsource = \"a.wasm\"",
@@ -71,18 +75,5 @@ fn everything_else_stays_as_it_is() {
         "= = [ { \" ' # \u{e9}",
     ] {
         assert_eq!(mask(text), text);
-    }
-}
-
-#[test]
-fn names_that_only_begin_like_a_secrets_are_none() {
-    for name in ["token", "CI_TOKEN", "API-KEY", "authToken", "TOKENS", "a.token.b", "tokenValue", "passwrod"]
-    {
-        assert!(is_secret(name), "{name}");
-    }
-    for name in
-        ["tokenizer", "TOKENIZER", "Secretary", "max_tokens", "TOKEN_FILE", "cookiecutter", "spoken_at"]
-    {
-        assert!(!is_secret(name), "{name}");
     }
 }

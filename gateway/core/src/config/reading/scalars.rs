@@ -123,7 +123,10 @@ impl Reading<'_> {
                     let problem =
                         Problem::error(format!("{} in `{}` is no size", quoted(&text.text), value.path))
                             .at(text.place);
-                    self.note(problem.hint("write a number and a unit: \"64KiB\", \"64MiB\", \"1GiB\""));
+                    self.note(match in_units(&text.text) {
+                        Some(size) => problem.hint(format!("write \"{size}\"")),
+                        None => problem.hint("write a number and a unit: \"64KiB\", \"64MiB\", \"1GiB\""),
+                    });
                     None
                 }
             }
@@ -179,4 +182,18 @@ impl Reading<'_> {
         self.note(problem.at(value.place.clone()));
         None
     }
+}
+
+/// A size whose unit is written as a word, such as `64 megabytes`.
+fn in_units(text: &str) -> Option<String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, word) = (&text[..end], text[end..].trim().to_ascii_lowercase());
+    let unit = match word.as_str() {
+        "kilobyte" | "kilobytes" | "kibibytes" => "KiB",
+        "megabyte" | "megabytes" | "mebibytes" | "meg" | "megs" => "MiB",
+        "gigabyte" | "gigabytes" | "gibibytes" | "gig" | "gigs" => "GiB",
+        _ => return None,
+    };
+    (!number.is_empty()).then(|| format!("{number}{unit}"))
 }

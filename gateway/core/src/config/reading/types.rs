@@ -80,6 +80,11 @@ fn cure(value: &Value<'_>, kind: &Kind) -> String {
             _ => such(),
         },
         Kind::Table(keys) => {
+            if let Some(text) = value.inner.as_str()
+                && keys.iter().any(|key| key.name == "source")
+            {
+                return format!("write `[{}]`, and `source = {text:?}` below it", value.path);
+            }
             if let Some(list) = first_list(value, keys) {
                 return format!("say what the list is: `{} = {{ {list} }}`", last(&value.path));
             }
@@ -133,8 +138,8 @@ fn list(value: &Value<'_>, item: &Kind) -> Option<String> {
         DeValue::String(text) if matches!(item, Kind::Table(keys) if keys.iter().any(|key| key.name == "guest")) => {
             Some(directory(text).replace("`{", "`[{").replace("}`", "}]`"))
         }
-        DeValue::String(text) if takes_texts => Some(format!("put it in brackets: [{:?}]", text.as_ref())),
-        DeValue::Table(_) if takes_tables => Some("put it in brackets: [{ … }]".to_owned()),
+        DeValue::String(text) if takes_texts => Some(format!("put it in brackets: `[{:?}]`", text.as_ref())),
+        DeValue::Table(_) if takes_tables => Some("put it in brackets: `[{ … }]`".to_owned()),
         DeValue::Boolean(true) => Some(format!("say which, in a list such as `[{}]`", item.example())),
         DeValue::Boolean(false) => Some("leave the key out, or write `[]`".to_owned()),
         _ => None,

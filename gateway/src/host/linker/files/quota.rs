@@ -1,14 +1,13 @@
 //! How much a call reads from files and writes to them, and how many it has open.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytesize::ByteSize;
 use moongate_core::config::Limits;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, StreamError};
 
+use crate::host::allowance::Allowance;
 use crate::host::uses::Uses;
 
 /// How many of a call's streams read or write at once, beside the function that the call waits for. Threads for such
@@ -21,20 +20,14 @@ pub(in crate::host) struct Quota(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    read: Left,
-    written: Left,
+    read: Allowance,
+    written: Allowance,
     turns: Arc<Semaphore>,
     /// How many files it may have open, beside the granted directories.
     most_open: u32,
     /// How many more it may open.
     open: Arc<Semaphore>,
     uses: Uses,
-}
-
-#[derive(Debug)]
-struct Left {
-    most: u64,
-    left: AtomicU64,
 }
 
 /// A file, a directory or a listing is open, as long as this or a copy of it lives: a stream keeps its file open, however
@@ -56,24 +49,12 @@ enum Way {
     Open,
 }
 
-impl Left {
-    fn new(most: ByteSize) -> Self {
-        Self { most: most.as_u64(), left: AtomicU64::new(most.as_u64()) }
-    }
-
-    /// Takes it if there is so much.
-    fn take(&self, bytes: u64) -> bool {
-        let take = |left: u64| left.checked_sub(bytes);
-        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
-    }
-}
-
 impl Quota {
     /// `most_open`: how many files the call may have open, beside the granted directories.
     pub(in crate::host) fn new(limits: &Limits, most_open: u32, uses: Uses) -> Self {
         Self(Arc::new(Shared {
-            read: Left::new(limits.read),
-            written: Left::new(limits.written),
+            read: Allowance::new(limits.read),
+            written: Allowance::new(limits.written),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             most_open,
             open: Arc::new(Semaphore::new(most_open as usize)),
@@ -103,7 +84,7 @@ impl Quota {
     /// How many of so many bytes may be read at once: one more than is left at least, because whether there is one
     /// more is only known when it is read.
     pub(super) fn readable(&self, bytes: u64) -> u64 {
-        bytes.min(self.0.read.left.load(Ordering::Relaxed).saturating_add(1))
+        bytes.min(self.0.read.left().saturating_add(1))
     }
 
     /// Counts what was read.
@@ -125,12 +106,11 @@ impl Quota {
 }
 
 /// Takes so many bytes; if there aren't so many, the operator hears of it.
-fn count(of: &Left, bytes: u64, uses: &Uses, key: &'static str, did: &str) -> Option<()> {
+fn count(of: &Allowance, bytes: u64, uses: &Uses, key: &'static str, did: &str) -> Option<()> {
     if of.take(bytes) {
         return Some(());
     }
-    let most = ByteSize::b(of.most).display().iec();
-    uses.exceeded(key, &format!("{did} than the {most} that a call may"));
+    uses.exceeded(key, &format!("{did} than the {of} that a call may"));
     None
 }
 
