@@ -109,9 +109,8 @@ impl kv_store::Host for State {
         let kept = match &self.memory.access {
             Access::Granted(kept) => Arc::clone(kept),
             Access::Refused => {
-                let cure = "state = true";
-                let lack = Lack { wanted: "to keep state".to_owned(), cure: Some(cure.to_owned()) };
-                self.uses.lacked_openly(lack, Some(cure));
+                let cure = Some("state = true".to_owned());
+                self.uses.lacked(Lack { wanted: "to keep state".to_owned(), cure });
                 return Ok(Err(kv_store::Error::AccessDenied));
             }
         };

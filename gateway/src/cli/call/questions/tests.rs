@@ -17,7 +17,7 @@ fn what_a_strange_gateway_asks_stays_in_its_lines() {
     let mut result = json!({});
     result["inputRequests"][evil] = request;
     let text = Question::all(&result)[0].text();
-    assert_eq!(text.lines().count(), 3, "{text}");
+    assert_eq!(text.lines().count(), 4, "{text}");
     assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
 }
 

@@ -5,7 +5,7 @@ use moongate_core::config::DirMode;
 use super::*;
 
 fn notes() -> Vec<DirGrant> {
-    let (host, named) = ("/home/ada/notes".into(), "notes".into());
+    let (host, named) = ("notes".into(), "notes".into());
     vec![DirGrant { place: 0..0, host, named, guest: "/notes".to_owned(), mode: DirMode::ReadOnly }]
 }
 
