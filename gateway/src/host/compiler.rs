@@ -246,8 +246,10 @@ fn program(allowance: Allowance) -> io::Result<Command> {
 /// Why there is no code.
 fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowance) -> LoadError {
     let needs = |what: String, low| LoadError::Compile { needs: what, low };
-    let more_than =
-        |key, allowed: u64| Some(TooLow { wanted: None, ..TooLow::wanting(key, allowed.saturating_add(1)) });
+    let more_than = |key, allowed: u64| {
+        let low = TooLow::wanting(key, allowed.saturating_add(1));
+        Some(Box::new(TooLow { wanted: None, ..low }))
+    };
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
         let low = more_than(LimitKey::CompileTime, seconds.saturating_mul(1000));

@@ -102,7 +102,7 @@ pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
         }
         Unanswered::Store(StoreError::Engine(error)) => LoadError::Internal(format!("{error:#}")),
         Unanswered::Call { error, wanted } => {
-            let low = too_low(&error, wanted, limits);
+            let low = too_low(&error, wanted, limits).map(Box::new);
             LoadError::Describe { function, error, low }
         }
     })??;
@@ -114,7 +114,7 @@ pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     conv::tell_of_icons(id, pictures);
     manifest(said, limits).map_err(|bad| LoadError::Manifest {
         reason: bad.to_string(),
-        low: bad.limit().map(|(key, found)| TooLow::wanting(key, found)),
+        low: bad.limit().map(|(key, found)| Box::new(TooLow::wanting(key, found))),
     })
 }
 

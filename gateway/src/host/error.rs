@@ -167,7 +167,7 @@ pub enum LoadError {
         /// What it takes.
         needs: String,
         /// The limit that lets it have more; none: no limit does.
-        low: Option<TooLow>,
+        low: Option<Box<TooLow>>,
     },
     /// Compiling it was ended from outside.
     #[error("the process that compiled the component was killed")]
@@ -231,14 +231,14 @@ pub enum LoadError {
         hint: String,
     },
     /// It failed to describe itself.
-    #[error("{}: {error}{}", asked(*function), wish(low.as_ref()))]
+    #[error("{}: {error}{}", asked(*function), wish(low.as_deref()))]
     Describe {
         /// The function that was asked; none: it didn't come to that.
         function: Option<&'static str>,
         /// How it failed.
         error: CallError,
         /// The limit that it came up against; none: it was no limit.
-        low: Option<TooLow>,
+        low: Option<Box<TooLow>>,
     },
     /// What it says of itself can't be used.
     #[error("what it says of itself can't be used: {reason}")]
@@ -246,7 +246,7 @@ pub enum LoadError {
         /// Where, and why.
         reason: String,
         /// The limit that it came up against; none: it was no limit.
-        low: Option<TooLow>,
+        low: Option<Box<TooLow>>,
     },
     /// The gateway itself failed.
     #[error("the gateway failed: {0}")]

@@ -90,7 +90,7 @@ impl LoadError {
             }
             Self::NotWasm { .. } => named.name("the `.wasm` file that the build wrote"),
             Self::Compile { low, .. } => {
-                named.raise_or(low.as_ref(), "build it smaller: with optimisation, or as several plugins")
+                named.raise_or(low.as_deref(), "build it smaller: with optimisation, or as several plugins")
             }
             Self::Demands { .. } => "build it with fewer or smaller memories and tables".to_owned(),
             Self::Broken { .. } => "copy or build the file again".to_owned(),
@@ -106,7 +106,7 @@ impl LoadError {
                 "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that".to_owned()
             }
             Self::Describe { low, .. } | Self::Manifest { low, .. } => {
-                let TooLow { key, enough, .. } = low.as_ref()?;
+                let TooLow { key, enough, .. } = low.as_deref()?;
                 named.raise(*key, enough.as_deref())
             }
             Self::Internal(_) => return None,
