@@ -22,6 +22,7 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
             "config_get",
             "ask",
             "report_and_wait",
+            "last_words",
             "connect",
             "resolve_name",
             "listen",
