@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 mod alike;
 
-pub(crate) use alike::{ALIKE, alike, likeness};
+pub use alike::alike;
+pub(crate) use alike::{ALIKE, likeness};
 
 /// The longest public name, in characters: hosts refuse a tool list with a longer one in it.
 pub const MAX_PUBLIC_NAME: usize = 64;

@@ -200,10 +200,11 @@ impl Call {
             }
         };
         let Some(schema) = schema else { return Ok(Ok(arguments)) };
-        let lacking = takes::lacking(schema, &arguments);
-        if !lacking.is_empty() {
-            let whole = self.json.as_ref().map(|_| &arguments);
-            return takes::refuse(tool, schema, &lacking, whole, self.format).map(Err);
+        if !takes::lacking(schema, &arguments).is_empty() {
+            return takes::refuse(tool, schema, &arguments, self.json.is_some(), self.format).map(Err);
+        }
+        if schema["additionalProperties"] == false {
+            return Ok(Ok(arguments)); // the gateway refuses what isn't known
         }
         for name in takes::unknown(schema, &arguments) {
             let name = print::said(&name);

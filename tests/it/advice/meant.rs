@@ -76,7 +76,13 @@ fn a_wrong_argument_of_a_tool_is_named_with_what_is_wanted() {
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         let heard = text(&answer);
         assert!(heard.starts_with("invalid arguments: ") && heard.contains(message), "{heard}");
+        // Whoever types it is shown what the tool takes, and with which words it would be called.
         let told = said(&workspace, &["call", tool, "--json", &arguments.to_string()]);
-        assert!(told.contains(message), "{told}");
+        let typed = match message {
+            "`text` is missing" => "`zoo_echo` needs `text`\n",
+            "`txt` is unknown (did you mean `text`?)" => "for example: --json '{\"text\":\"x\"}'",
+            same => same,
+        };
+        assert!(told.contains(typed), "{told}");
     }
 }

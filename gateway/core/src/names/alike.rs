@@ -9,7 +9,8 @@ pub(crate) const ALIKE: f64 = 0.7;
 const LONGEST: usize = 128;
 
 /// The one of `all` that is most like `asked`, if one is.
-pub(crate) fn alike<'a>(asked: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn alike<'a>(asked: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let rated = all.map(|it| (likeness(it, asked), it)).filter(|(likeness, _)| *likeness >= ALIKE);
     // The first of those that are equally like it.
     rated.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, it)| it)
