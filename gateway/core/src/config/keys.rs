@@ -182,7 +182,7 @@ static AUTH: &[Key] = &[optional(
     "tokens",
     Kind::List(&Kind::Table(TOKEN)),
     "[]",
-    "Bearer tokens. Without any, everybody who reaches the address may call.",
+    "Bearer tokens. Without any, everybody who reaches the address may call. Whoever serves stdio only needs none of them.",
 )];
 
 /// A bearer token.
