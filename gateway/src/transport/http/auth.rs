@@ -4,20 +4,26 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use moongate_core::config::Token;
+use moongate_core::config::{HttpConfig, Token};
 use moongate_core::names::{Digest, Principal};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
 use crate::transport::http::refusal::Refusal;
 
-/// The tokens that are accepted. None: everybody is let in, as nobody in particular.
+/// Who is let in.
 #[derive(Debug)]
-pub(super) struct Tokens(Vec<(Arc<str>, Digest)>);
+pub(super) struct Tokens {
+    /// The file names no tokens: everybody is, as nobody in particular.
+    nobody_is_asked: bool,
+    known: Vec<(Arc<str>, Digest)>,
+}
 
 impl Tokens {
-    pub(super) fn new(tokens: &[Token]) -> Self {
+    pub(super) fn new(config: &HttpConfig) -> Self {
         let digest = |token: &Token| (Arc::clone(&token.name), Digest::of(token.token.expose().as_bytes()));
-        Self(tokens.iter().map(digest).collect())
+        // Tokens that can't be read aren't none: then nobody is let in.
+        let nobody_is_asked = !config.asks_for_tokens();
+        Self { nobody_is_asked, known: config.tokens.iter().map(digest).collect() }
     }
 
     /// Whom the request's token stands for.
@@ -28,7 +34,7 @@ impl Tokens {
     /// # Errors
     /// A token is asked for, and there is none or another one.
     pub(super) fn principal(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
-        if self.0.is_empty() {
+        if self.nobody_is_asked {
             return Ok(Principal::Anonymous);
         }
         let mut given = headers.get_all(AUTHORIZATION).iter();
@@ -37,12 +43,12 @@ impl Tokens {
         let digest = Digest::of(token);
         let mut found = Choice::from(0);
         let mut at = 0_u64;
-        for (index, (_, known)) in (0_u64..).zip(&self.0) {
+        for (index, (_, known)) in (0_u64..).zip(&self.known) {
             let equal = known.as_bytes().ct_eq(digest.as_bytes());
             at.conditional_assign(&index, equal);
             found |= equal;
         }
-        let holder = usize::try_from(at).ok().and_then(|at| self.0.get(at));
+        let holder = usize::try_from(at).ok().and_then(|at| self.known.get(at));
         match holder {
             Some((name, _)) if bool::from(found) => Ok(Principal::Named(Arc::clone(name))),
             _ => Err(Refusal::BadToken),

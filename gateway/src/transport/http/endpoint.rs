@@ -55,7 +55,7 @@ impl<P: Protocol> Endpoint<P> {
         Self {
             protocol,
             origins: Origins::new(address, &config.allowed_hosts, &config.allowed_origins),
-            tokens: Tokens::new(&config.tokens),
+            tokens: Tokens::new(config),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,

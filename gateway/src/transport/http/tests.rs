@@ -251,6 +251,16 @@ async fn a_preflight_is_answered_without_a_token() {
 }
 
 #[tokio::test]
+async fn tokens_that_can_not_be_read_let_nobody_in() {
+    let mut config = config();
+    config.unread_tokens = 1;
+    let gateway = start(config).await;
+    for field in ["", "Authorization: Bearer secret-a\r\n"] {
+        assert_eq!(gateway.post(field, "1").await.status, 401, "{field}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_says_who_calls() {
     let mut config = config();
     let token = |name: &str, token| Token { name: name.into(), token: Secret::new(token), variable: None };
