@@ -1,6 +1,6 @@
 //! That the animals do what their signs say, as far as it is safe without a cage.
 
-use moongate_sdk::testing::{Client, accepted};
+use moongate_sdk::testing::{Client, accepted, roots};
 use moongate_sdk::{Content, Failure};
 use serde_json::{Value, json};
 
@@ -98,8 +98,9 @@ fn floods_flow() {
 fn questions_are_asked_and_answers_heard() {
     let client = Client::<Zoo>::new().answer("name", accepted(json!({ "name": "Ann" })));
     assert_eq!(client.call("ask_name", json!({})).unwrap().all_text(), "Hello, Ann!");
-    let questions = json!({ "questions": [{ "key": "name", "method": "roots/list" }] });
-    assert!(client.call("ask", questions).unwrap().all_text().contains("Ann"));
+    let client = Client::<Zoo>::new().answer("folders", roots(&["file:///ann"]));
+    let questions = json!({ "questions": [{ "key": "folders", "method": "roots/list" }] });
+    assert!(client.call("ask", questions).unwrap().all_text().contains("file:///ann"));
     let client = Client::<Zoo>::new()
         .answer("round0", accepted(json!({ "round0": "y" })))
         .answer("round1", accepted(json!({ "round1": "y" })));

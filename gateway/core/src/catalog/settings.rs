@@ -114,10 +114,12 @@ impl Settings {
         let id = &config.id;
         let show = format!("`moongate inspect {id}` shows what its settings may be");
         let Some(key) = of(&flaw) else {
-            let is_told = matches!(flaw.kind, Flawed::Unknown) && self.known.is_some();
-            return (!is_told).then(|| misfit(config, &flaw.message).at(table(config)).hint(show));
+            return Some(misfit(config, &flaw.message).at(table(config)).hint(show));
         };
         let its = format!("/{}", pointer_step(&key));
+        if matches!(flaw.kind, Flawed::Unknown) && flaw.at == its && self.known.is_some() {
+            return None;
+        }
         if matches!(flaw.kind, Flawed::Missing) && flaw.at == its {
             let message = format!("the plugin `{id}` needs the setting `{key}`, which isn't there");
             let hint = format!("add `{key} = …` to `[plugins.{id}.config]`; {show}");
