@@ -244,6 +244,7 @@ impl<'t> Masking<'t> {
             let length = if rest.starts_with("${") { rest.find('}').map(|at| at + 1) } else { None };
             let length = length.or_else(|| rest.find(ends)).unwrap_or(rest.len());
             let word = &rest[..length];
+            self.top.secret |= self.top.outer && !self.top.in_value; // whatever its `=` stands before
             return if matches!(word, "true" | "false") { self.copy(length) } else { self.value(word) };
         }
         self.raise(word, true);

@@ -14,6 +14,9 @@ use super::Secret;
 use super::expand::{expand, is_variable_name, variables};
 use super::reading::Reading;
 
+/// The words that stand before a secret in a header, with a blank between them (RFC 9110, 11.1; some are no standard).
+const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "bot", "apikey", "key"];
+
 /// What they have in them.
 const SECRET: [&str; 13] = [
     "token",
@@ -88,6 +91,11 @@ fn is_secret_when_filled(key: &str, written: &str, filled: &str) -> bool {
         || variables(written).any(is_named_secret)
         || gives_away(written)
         || gives_away(filled)
+}
+
+/// Is it only the word that stands before a secret in a header?
+pub(super) fn is_scheme(prefix: &str) -> bool {
+    prefix.is_empty() || SCHEMES.iter().any(|scheme| prefix.trim_end().eq_ignore_ascii_case(scheme))
 }
 
 /// Does this name of a key, with those of the tables that it is in, or of a variable sound like a secret's?

@@ -11,6 +11,7 @@ use crate::config::expand::variables;
 use crate::config::keys::Kind;
 use crate::config::problem::{Problem, quoted};
 use crate::config::reading::{HandedOut, Reading, Table, Text, Value};
+use crate::config::secrecy::is_scheme;
 use crate::config::{Secret, keys};
 
 /// A header with its value, and where its name stands.
@@ -166,13 +167,10 @@ pub(super) fn origin(text: &str) -> Result<HttpOrigin, Fault> {
     Ok(HttpOrigin { scheme, host, port })
 }
 
-/// The words that stand before a secret, with a blank between them (RFC 9110, 11.1; some are no standard).
-const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "bot", "apikey", "key"];
-
 /// What is probably wrong where a prefix and a secret meet, without the secret.
 fn glued(prefix: &str, secret: &str) -> Option<(String, String)> {
     let word = prefix.trim_end();
-    if !SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme)) {
+    if word.is_empty() || !is_scheme(word) {
         return None;
     }
     let twice = secret.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))

@@ -54,6 +54,20 @@ limits = { burst = 3, cookie = "Yu2iOp6aSd0f" }
 source = "files/other.wasm"
 config = { token = "Gh3jKl9zXc5v", region = "Bn1mQw7eRt4y" }
 limits.timeout = "5s"
+allow.http = ["https://api.example"]
+
+[[plugins.other.allow.credentials]]
+origin = "https://api.example"
+headers.x-key = { env = "OTHER_TOKEN", prefix = "Xc3vBn7mLk1j" }
+headers.name = { prefix = "Po9iUy5tRe2w", env = "OTHER_TOKEN" }
+
+[plugins.more]
+source = "files/more.wasm"
+
+[plugins.more.config.server]
+host = "Lk3jHg7fDs1a"
+name = "Mn5bVc9xZa2q"
+source = "Ty6uIo2pLk8j"
 "##;
 
 /// The parts of secrets: texts of six characters that stand in no other place of the file.
@@ -157,8 +171,10 @@ fn no_broken_byte_shows_a_secret() {
 
 #[test]
 fn no_broken_place_shows_a_secret_however_the_file_is_written() {
-    const SCRAPS: [&str; 18] =
-        ["\"", "'", "\"\"\"", "'''", "${", "}", "“", "”", "[", "]", "{", "\\", "#", "=", ",", "\n", ":", " "];
+    const SCRAPS: [&str; 24] = [
+        "\"", "'", "\"\"\"", "'''", "${", "}", "“", "”", "[", "]", "{", "\\", "#", "=", ",", "\n", ":", " ",
+        "= ", "==", "$", "(", ")", "/",
+    ];
     let (mut judge, mut dice) = (Judge::new(), Dice(11));
     for text in variants() {
         let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
@@ -178,6 +194,66 @@ fn no_broken_place_shows_a_secret_however_the_file_is_written() {
         }
     }
     assert!(judge.wrong > 800, "hardly anything was broken: {}", judge.wrong);
+}
+
+/// Lines that are no TOML, and how they are shown; where `S3kr1t` stands is a secret.
+#[test]
+fn behind_a_broken_key_nothing_is_shown() {
+    for (text, shown) in [
+        (
+            "[http]\nauth = { tokens = [{ name = \"ci\", token == \"S3kr1t\" }] }",
+            "name = \"ci\", ***** == \"******\"",
+        ),
+        ("[http]\nauth = { tokens = [{ name = \"ci\", token = = \"S3kr1t\" }] }", "***** = = \"******\""),
+        ("[http]\nauth = { tokens = [{ name = \"ci\", $token = \"S3kr1t\" }] }", " = \"******\""),
+        ("[http]\nauth = { tokens = [{ name = \"ci\", (token) = \"S3kr1t\" }] }", " = \"******\""),
+        ("[http]\nauth = { tokens = [{ name = \"ci\", “token” = \"S3kr1t\" }] }", " = \"******\""),
+        ("[http]\nauth = { tokens = [{ name = \"ci\", pass/word = \"S3kr1t\" }] }", " = \"******\""),
+        (
+            "[http]\nauth = { tokens = [{ name = \"ci\" token = \"S3kr1t\" }] }",
+            "name = \"ci\" ***** = \"******\"",
+        ),
+        ("[http]\nlisten = pass = \"S3kr1t\"", "listen = pass = \"******\""),
+        ("[http]\nlisten == \"S3kr1t\"", "listen == \"******\""),
+        ("[http]\nlisten =\n\"S3kr1t\"", "\n\"******\""),
+        (
+            "plugins.a = { source = \"a.wasm\", pass phrase = \"S3kr1t\" }",
+            "source = \"a.wasm\", **** ****** = \"******\"",
+        ),
+        ("[plugins.a.settings]\nhost = \"S3kr1t\" x", "host = \"******\" *"),
+        ("[plugins.a.options]\nname = \"S3kr1t\" x", "name = \"******\" *"),
+        ("[plugins.a.env]\nurl = \"S3kr1t\" x", "url = \"******\" *"),
+        ("[mcpServers.a.env]\nversion = \"S3kr1t\" x", "version = \"******\" *"),
+        ("[plugins.a]\nsettings = { source = \"S3kr1t\" x }", "source = \"******\" *"),
+        ("[plugins.a]\nsettings = {\n  source = \"S3kr1t\" x }", "source = \"******\" *"),
+        ("[plugins.a]\nconfg.source = \"S3kr1t\" x", "source = \"******\" *"),
+        ("[plugins.a]\nnote = \"\"\"\nsource = \"S3kr1t\" x", "source = \"******\" *"),
+        ("[plugins.a.allow]\ncredentials = [{ headers = { name = \"S3kr1t\" x } }]", "name = \"******\" *"),
+        (
+            "[plugins.a.allow]\ncredentials = [{ headers = { x = { prefix = \"S3kr1t\" y } } }]",
+            "prefix = \"******\" *",
+        ),
+        ("[plugins.a.allow]\nenv = [\"S3kr1t/\" y]", "env = [\"*******\" *]"),
+        ("[gateway]\nconcurrency = \"S3kr1t-of-thirty-characters-12\" x", "concurrency = \"********"),
+    ] {
+        let masked = crate::config::masking::mask_broken(text);
+        assert!(masked.contains(shown) && !masked.contains("S3kr1t"), "{text}\n{masked}");
+        assert_eq!(masked.len(), text.len(), "places move: {text}");
+    }
+}
+
+#[test]
+fn what_is_harmless_where_it_stands_is_shown_of_a_broken_file() {
+    for text in [
+        "[http]\nlisten = \"127.0.0.1:1\nallowed_hosts = [\n    \"a.example\",\n    \"b.example\" \"",
+        "[http]\nauth = { tokens = [{ name = \"ci\" ] }",
+        "[plugins.a]\nsource = “a.wasm”\nlimits = { timeout = \"5s\", memory = 64MiB",
+        "[plugins.a.allow]\nhttp = [{ url = \"https://a.example\", methods = [\"GET\" }]",
+        "[plugins.a.allow]\ncredentials = [{ headers = { x = { env = \"A\", prefix = \"Bearer \" } }]",
+        "[plugins.a]\nallow.env = [\"LANG\"\nprefix = \"b\"\n[gateway]\nwatch = yes",
+    ] {
+        assert_eq!(crate::config::masking::mask_broken(text), text);
+    }
 }
 
 #[test]
