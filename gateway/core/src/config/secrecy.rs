@@ -95,7 +95,8 @@ fn is_secret_when_filled(key: &str, written: &str, filled: &str) -> bool {
 
 /// Is it only the word that stands before a secret in a header?
 pub(super) fn is_scheme(prefix: &str) -> bool {
-    prefix.is_empty() || SCHEMES.iter().any(|scheme| prefix.trim_end().eq_ignore_ascii_case(scheme))
+    let word = prefix.trim_end();
+    word.is_empty() || SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
 /// Does this name of a key, with those of the tables that it is in, or of a variable sound like a secret's?

@@ -11,7 +11,7 @@ use crate::config::expand::variables;
 use crate::config::keys::Kind;
 use crate::config::problem::{Problem, quoted};
 use crate::config::reading::{HandedOut, Reading, Table, Text, Value};
-use crate::config::secrecy::is_scheme;
+use crate::config::secrecy::{is_scheme, is_variable};
 use crate::config::{Secret, keys};
 
 /// A header with its value, and where its name stands.
@@ -108,6 +108,11 @@ impl Reading<'_> {
         }
         let noted = self.problems.len();
         let table = self.as_table(value, keys::HEADER)?;
+        if let Some(prefix) = table.get("prefix")
+            && prefix.inner.as_str().is_none_or(|written| !is_scheme(written) && !is_variable(written))
+        {
+            self.plain_secrets.push(prefix.place); // it may be the whole secret
+        }
         let prefix = match table.get("prefix") {
             Some(_) => self.text(&table, "prefix")?,
             None => Text::empty(),

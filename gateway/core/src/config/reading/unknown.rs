@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use bytesize::ByteSize;
 use toml::de::DeValue;
 
 use super::super::keys::{Inside, Key, Kind, ROOT};
@@ -19,16 +20,13 @@ impl Reading<'_> {
             let message = format!("unknown key {}{}", quoted(name), table.within());
             let problem = Problem::error(message).at(value.key_place);
             let known = table.keys.iter().map(|key| key.name);
+            self.hide_stray(table, name);
             let problem = match nearest(name, known).or_else(|| other_word(name, table)) {
                 Some(near) => {
                     meant.push(near);
-                    if near == "config" {
-                        self.hide_stray(table, name);
-                    }
                     problem.hint(format!("did you mean `{near}`?"))
                 }
                 None => {
-                    self.hide_stray(table, name);
                     let (problem, key) = cure(name, table, problem);
                     meant.extend(key);
                     problem
@@ -41,16 +39,34 @@ impl Reading<'_> {
 }
 
 impl Reading<'_> {
-    /// Hides what stands under a key that nobody knows: it may be a setting, and those are often secrets.
+    /// Hides what stands under a key that isn't known here: it may be a setting, or of another program, and those are
+    /// often secrets.
     fn hide_stray(&mut self, table: &Table<'_>, name: &str) {
-        if let Some(value) = table.entries.get(name)
-            && value.get_ref().as_integer().is_none_or(|number| number.as_str().len() >= 6)
-            && homes(name).is_empty()
-        {
+        let Some(value) = table.entries.get(name) else { return };
+        let near = nearest(name, table.keys.iter().map(|key| key.name));
+        let meant = table.keys.iter().filter(|key| Some(key.name) == near).map(|key| key.kind);
+        let mut kinds = meant.chain(homes(name).into_iter().map(|(_, kind)| kind));
+        if !kinds.any(|kind| is_measure(value.get_ref(), kind)) {
             self.hide_texts(value);
         }
     }
 }
+
+/// Is it a number, a time, a size or a word of the gateway's own, such as this kind of key wants? Then it is no secret.
+fn is_measure(value: &DeValue<'_>, kind: Kind) -> bool {
+    match (value, kind) {
+        (DeValue::Integer(number), Kind::Version | Kind::Integer(_) | Kind::Duration(_) | Kind::Size(_)) => {
+            number.as_str().len() <= LONGEST_NUMBER
+        }
+        (DeValue::String(text), Kind::Duration(_)) => humantime::parse_duration(text).is_ok(),
+        (DeValue::String(text), Kind::Size(_)) => text.parse::<ByteSize>().is_ok(),
+        (DeValue::String(text), Kind::Word(words)) => words.contains(&text.as_ref()),
+        _ => false,
+    }
+}
+
+/// No number of the gateway's own that makes sense is longer, in digits.
+const LONGEST_NUMBER: usize = 10;
 
 /// What a key is called elsewhere, and how it is called here: a key with a value, or the way to one.
 const ELSEWHERE: [(&[&str], &[&str], &str); 10] = [

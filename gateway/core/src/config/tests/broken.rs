@@ -267,3 +267,42 @@ fn other_formats_are_named_and_nothing_of_them_is_shown() {
         assert!(loaded.problems.len() == 1 && shown.contains(word), "{shown}");
     }
 }
+
+/// All that is said of such tables below `[plugins.time]`.
+fn said_of(rest: &str) -> String {
+    shown(&with_plugin(rest)).1
+}
+
+#[test]
+fn what_stands_under_an_unknown_or_misplaced_key_is_not_shown() {
+    for rest in [
+        "env = { FOO = \"S3kr1tS3kr1t\" }",
+        "env = [\"S3kr1t-of-mine\"]",
+        "headers = { x-a = \"S3kr1t\" }",
+        "cofnig = { a = [{ b = \"S3kr1t\" }] }",
+        "settings = \"S3kr1t\"",
+        "sorce = \"S3kr1t\"",
+        "timeout = \"S3kr1t\"",
+        "host = 'S3kr1t'",
+        "[http]\nconfig.one = \"S3kr1t\"",
+        "[http]\nconfig = { two = \"S3kr1t\" }",
+        "[http]\nenv = { PIN = 8302 }",
+        "[gateway.env]\nFOO = \"S3kr1t\"",
+        "[plugins.time.allow]\ncedentials = [{ origin = 'https://a.example', headers = { x = \"S3kr1t\" } }]",
+        "[[plugins.time.allow.credentials]]\norigin = 'https://a.example'\nhaeders = { x = { prefix = \"S3kr1t\" } }",
+    ] {
+        let said = said_of(rest);
+        assert!(said.contains("unknown key") && !said.contains("S3kr1t") && !said.contains("8302"), "{said}");
+    }
+    for (rest, shown) in [
+        ("timeout = \"5s\"", "timeout = \"5s\""),
+        ("memroy = 5", "memroy = *"),
+        ("[http]\nconcurrency = 5", "concurrency = 5"),
+        ("[gateway]\nwacth = true", "wacth = true"),
+        ("[http]\nmax_bdy = \"4MiB\"", "max_bdy = \"4MiB\""),
+        ("relod = \"pinned\"", "relod = \"pinned\""),
+    ] {
+        let said = said_of(rest);
+        assert!(said.contains(shown), "`{shown}` is missing:\n{said}");
+    }
+}
