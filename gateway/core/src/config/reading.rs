@@ -14,6 +14,7 @@ use super::environment::Environment;
 use super::expand::{Expansion, Filled, expand};
 use super::keys::{Key, Kind};
 use super::problem::{Problem, quoted};
+use super::secrecy::is_secret_variable;
 use crate::names::PluginId;
 
 mod scalars;
@@ -114,6 +115,15 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// The text for people: what came from a variable that holds a secret, by its name or by how it looks, is left out.
+    pub(super) fn without_secrets(&self) -> String {
+        let shown = |run: &Run| match (&self.parsed[run.parsed.clone()], &self.text[run.filled.clone()]) {
+            (written, filled) if is_secret_variable(written, filled) => "***".to_owned(),
+            (_, filled) => filled.to_owned(),
+        };
+        self.runs.iter().map(shown).collect()
+    }
+
     /// What stands in for a text that isn't there.
     pub(super) fn empty() -> Self {
         Self {
@@ -353,6 +363,12 @@ impl<'a> Reading<'a> {
         let written = self.text.get(value.place.clone()).unwrap_or("");
         match expand(raw, self.environment) {
             Ok(filled) => {
+                for run in &filled.runs {
+                    let value = &filled.text[run.filled.clone()];
+                    if is_secret_variable(&raw[run.parsed.clone()], value) {
+                        self.note_secret(Secret::new(value));
+                    }
+                }
                 self.expansions.extend(filled.expansions(raw));
                 Some(filled)
             }

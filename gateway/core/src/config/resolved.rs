@@ -1,21 +1,22 @@
-//! The configuration as it holds, as TOML: defaults written out, variables filled in, paths absolute.
+//! The configuration as it holds, as TOML: defaults written out, paths absolute.
 //!
 //! It goes through the file by the table of keys, so a key that is added there is written here. What it says can be
-//! read again and comes to the same configuration. Secrets stay what they are in the file, the name of a variable or
-//! a file; and settings of plugins keep their variables, because any of them may be a secret. One that stands in the
-//! file itself, where it shouldn't, is blotted out and can't be read again.
+//! read again where the same variables are set, and comes to the same configuration. Secrets stay what they are in the
+//! file, the name of a variable or a file; and texts keep their variables, because any of them may hold a secret. One
+//! that stands in the file itself, where it shouldn't, is blotted out and can't be read again.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::environment::Environment;
-use super::expand::expand;
-use super::keys::{Inside, Key, Kind, ROOT, SECRET};
-use super::secrecy::{is_secret, names_secret};
+use super::expand::{expand, variables};
+use super::keys::{HEADER, Inside, Key, Kind, ROOT, SECRET};
+use super::secrecy::{gives_away, is_scheme, is_secret, is_variable, names_secret};
 use super::{Config, Loaded};
 
 /// The whole configuration as TOML; none where the file can't be used.
@@ -24,7 +25,8 @@ pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String
     let config = loaded.config.as_ref()?;
     let parsed = DeTable::parse(config.written.expose()).ok()?;
     let base = config.file.parent().unwrap_or(Path::new("/"));
-    let mut writer = Writer { config, environment, base, defaults: None, out: String::new() };
+    let mut writer =
+        Writer { config, environment, base, defaults: None, hides: Cell::new(false), out: String::new() };
     let root = parsed.get_ref();
     writer.defaults = table(root, "defaults");
     writer.table("", ROOT, Some(root));
@@ -38,6 +40,8 @@ struct Writer<'a> {
     base: &'a Path,
     /// What holds for plugins that don't say otherwise.
     defaults: Option<&'a DeTable<'a>>,
+    /// Whether something was blotted out since it was last asked.
+    hides: Cell<bool>,
     out: String,
 }
 
@@ -49,7 +53,8 @@ impl<'a> Writer<'a> {
         }
         for key in keys {
             if let Some(value) = self.value(path, key, found.and_then(|found| found.get(key.name))) {
-                let _ = writeln!(self.out, "{} = {value}", key.name);
+                let remark = self.remark();
+                let _ = writeln!(self.out, "{} = {value}{remark}", key.name);
             }
         }
         for key in keys {
@@ -75,7 +80,7 @@ impl<'a> Writer<'a> {
                     );
                 }
                 Inside::Settings => {
-                    self.chosen(&below, found.and_then(|found| table(found, key.name)), Self::remarked);
+                    self.chosen(&below, found.and_then(|found| table(found, key.name)), Self::setting);
                 }
                 Inside::Nothing | Inside::TextOrKeys(_) | Inside::Items(_) => {}
             }
@@ -94,23 +99,28 @@ impl<'a> Writer<'a> {
         }
         for (name, value) in in_order(found) {
             let value = written(self, name, value);
-            let _ = writeln!(self.out, "{} = {value}", quoted_key(name));
+            let remark = self.remark();
+            let _ = writeln!(self.out, "{} = {value}{remark}", quoted_key(name));
         }
     }
 
-    /// A setting, and whether there was a secret in it.
-    fn remarked(&self, key: &str, value: &Spanned<DeValue<'a>>) -> String {
-        let remark = if hides(key, value) { " # a secret in the file itself: it isn't shown" } else { "" };
-        format!("{}{remark}", self.setting(key, value))
+    /// Whether there was a secret in what was written last.
+    fn remark(&self) -> &'static str {
+        if self.hides.take() { " # a secret in the file itself: it isn't shown" } else { "" }
+    }
+
+    fn blotted(&self, text: &str) -> String {
+        self.hides.set(true);
+        self::text(&"*".repeat(text.len()))
     }
 
     /// What holds for a key that is no table; none: nothing that could be written.
     fn value(&self, path: &str, key: &Key, found: Option<&Spanned<DeValue<'a>>>) -> Option<String> {
         match (path, key.name) {
             // Variables go before the file here.
-            ("gateway", "cache") => return Some(text(&self.config.cache.to_string_lossy())),
+            ("gateway", "cache") => return Some(self.directory(&self.config.cache, found)),
             ("gateway", "state") => {
-                return self.config.state.as_ref().map(|state| text(&state.to_string_lossy()));
+                return self.config.state.as_ref().map(|state| self.directory(state, found));
             }
             (path, "prefix") if found.is_none() => return path.strip_prefix("plugins.").map(text),
             _ => {}
@@ -136,14 +146,40 @@ impl<'a> Writer<'a> {
         Some(self.written(&key.kind, found))
     }
 
-    /// A value with its variables filled in and its paths absolute.
+    /// One of the gateway's own directories, as the file has it where that is what holds.
+    fn directory(&self, path: &Path, found: Option<&Spanned<DeValue<'a>>>) -> String {
+        let written = found.and_then(|found| found.get_ref().as_str());
+        match written.filter(|written| self.absolute(written).is_some_and(|its| its == path)) {
+            Some(written) => self.path(written),
+            None => text(&path.to_string_lossy()),
+        }
+    }
+
+    /// What a path of the file leads to.
+    fn absolute(&self, raw: &str) -> Option<PathBuf> {
+        std::path::absolute(self.base.join(self.filled(raw))).ok()
+    }
+
+    /// An absolute path. One with variables keeps them.
+    fn path(&self, raw: &str) -> String {
+        if variables(raw).next().is_none() {
+            return text(
+                &self.absolute(raw).map_or_else(|| raw.into(), |path| path.to_string_lossy().into_owned()),
+            );
+        }
+        if Path::new(&self.filled(raw)).is_absolute() {
+            return toml::Value::from(raw).to_string();
+        }
+        let base = self.base.to_string_lossy().replace("${", "$${");
+        toml::Value::from(format!("{}/{raw}", base.trim_end_matches('/'))).to_string()
+    }
+
+    /// A value with its paths absolute.
     fn written(&self, kind: &Kind, value: &Spanned<DeValue<'a>>) -> String {
         match (value.get_ref(), kind.inside()) {
-            (DeValue::String(raw), _) if matches!(kind, Kind::Path(_)) => {
-                let path = std::path::absolute(self.base.join(self.filled(raw)));
-                text(&path.map_or_else(|_| self.filled(raw), |path| path.to_string_lossy().into_owned()))
-            }
-            (DeValue::String(raw), _) => text(&self.filled(raw)),
+            (DeValue::String(raw), _) if gives_away(raw) => self.blotted(raw),
+            (DeValue::String(raw), _) if matches!(kind, Kind::Path(_)) => self.path(raw),
+            (DeValue::String(raw), _) => toml::Value::from(raw.as_ref()).to_string(),
             (DeValue::Array(items), Inside::Items(item)) => {
                 list(items.iter().map(|it| self.written(item, it)))
             }
@@ -177,9 +213,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn inline(&self, keys: &[Key], found: &DeTable<'a>) -> String {
+    fn inline(&self, keys: &'static [Key], found: &DeTable<'a>) -> String {
+        let is_prefix = |key: &Key| std::ptr::eq(keys, HEADER) && key.name == "prefix";
         let member = |key: &Key| {
             let value = match found.get(key.name) {
+                // What stands before a secret may be a secret, too.
+                Some(found) if is_prefix(key) && !is_harmless(found.get_ref()) => {
+                    self.blotted(&plain(found.get_ref()))
+                }
                 Some(found) => self.written(&key.kind, found),
                 None => key.default?.to_owned(),
             };
@@ -198,7 +239,7 @@ impl<'a> Writer<'a> {
                     .into_iter()
                     .map(|(name, value)| (quoted_key(name), self.setting(&format!("{key}.{name}"), value))),
             ),
-            inner if hides(key, value) => text(&"*".repeat(plain(inner).len())),
+            inner if !inner.is_bool() && is_secret(key, &plain(inner)) => self.blotted(&plain(inner)),
             DeValue::String(raw) => toml::Value::from(raw.as_ref()).to_string(),
             inner => plain(inner).into_owned(),
         }
@@ -209,17 +250,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Is there a secret in the value of this setting?
-fn hides(key: &str, value: &Spanned<DeValue<'_>>) -> bool {
-    match value.get_ref() {
-        DeValue::Array(items) => items.iter().any(|item| hides(key, item)),
-        DeValue::Table(found) if names_secret(found) => false,
-        DeValue::Table(found) => {
-            found.iter().any(|(name, value)| hides(&format!("{key}.{}", name.get_ref()), value))
-        }
-        DeValue::Boolean(_) => false,
-        inner => is_secret(key, &plain(inner)),
-    }
+/// Is a prefix only a word that stands before a secret, or one use of a variable?
+fn is_harmless(prefix: &DeValue<'_>) -> bool {
+    prefix.as_str().is_none_or(|written| is_scheme(written) || is_variable(written))
 }
 
 /// A value that holds no others, without quotes.

@@ -111,6 +111,11 @@ pub(super) fn gives_away(written: &str) -> bool {
         || defaults(written).any(|(name, default)| is_named_secret(name) && !default.is_empty())
 }
 
+/// Is this a use of a variable that holds a secret, by its name or by what it comes to?
+pub(super) fn is_secret_variable(written: &str, filled: &str) -> bool {
+    written.starts_with("${") && (variables(written).any(is_named_secret) || gives_away(filled))
+}
+
 /// Is it one use of a variable and nothing else? Then it only says where the secret is.
 pub(super) fn is_variable(written: &str) -> bool {
     let name = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));

@@ -20,7 +20,7 @@ use super::pattern::is_plain;
 pub struct HttpGrant {
     /// Where in the file the grant stands, in bytes.
     pub place: Range<usize>,
-    /// The pattern as it was written, such as `https://*.example.org`.
+    /// The pattern for people, such as `https://*.example.org`: without secrets that variables filled in.
     pub written: String,
     /// `http` or `https`.
     pub scheme: HttpScheme,

@@ -115,7 +115,8 @@ impl Reading<'_> {
             Networks::Nowhere | Networks::Unnamed => Vec::new(),
             Networks::Named(networks) => networks,
         };
-        Some(HttpGrant { place: text.place, written: text.text, scheme, host, port, methods, path, networks })
+        let written = text.without_secrets();
+        Some(HttpGrant { place: text.place, written, scheme, host, port, methods, path, networks })
     }
 
     /// Notes what is wrong with a part of a text.

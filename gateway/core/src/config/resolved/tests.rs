@@ -66,7 +66,7 @@ fn secrets_stay_names_and_settings_keep_their_variables() {
          password = 'plain'\n'a b' = [1, { c = 0x10 }]\n",
     );
     for part in [
-        "name = \"en_GB.UTF-8\"",
+        "name = \"${LANG}\"",
         "{ env = \"GATEWAY_TOKEN\" }",
         &format!("key = {{ file = {:?} }}", folder().join("files/secret.txt")),
         "https://x:${LANG}@example.com",
@@ -76,6 +76,39 @@ fn secrets_stay_names_and_settings_keep_their_variables() {
         assert!(written.contains(part), "`{part}` is missing:\n{written}");
     }
     assert!(!written.contains("plain") && !written.contains("0123456789abcdef"), "{written}");
+}
+
+#[test]
+fn no_secret_of_a_header_or_an_address_is_written() {
+    let text = "version = 1\n[gateway]\ncache = '${HOME}/c'\n[http]\nallowed_hosts = ['${LANG:-a}.example']\n\
+         [plugins.a]\nsource = 'files/time.wasm'\n[plugins.a.allow]\n\
+         http = ['https://ok.example/bot${OTHER_TOKEN}/get', 'https://b.example']\n\
+         [[plugins.a.allow.credentials]]\norigin = 'https://b.example'\n\
+         headers.x-a = { env = 'LANG', prefix = '${OTHER_TOKEN}' }\n\
+         headers.x-b = { env = 'LANG', prefix = 'hunter2' }\n\
+         headers.x-c = { env = 'LANG', prefix = 'Bearer ' }\n";
+    let before = read(&folder().join("gateway.toml"), text);
+    let written = resolved(&before, &environment()).unwrap_or_else(|| panic!("{:?}", before.problems));
+    for part in [
+        "https://ok.example/bot${OTHER_TOKEN}/get",
+        "prefix = \"${OTHER_TOKEN}\"",
+        "prefix = \"*******\"",
+        "# a secret in the file itself",
+        "prefix = \"Bearer \"",
+        "cache = \"${HOME}/c\"",
+        "${LANG:-a}.example",
+    ] {
+        assert!(written.contains(part), "`{part}` is missing:\n{written}");
+    }
+    assert!(!written.contains("fedcba98") && !written.contains("hunter2"), "{written}");
+    // Nor is it where a grant is named: when it is new, and among all that a plugin is granted.
+    let config = before.config.unwrap();
+    let granted = config.plugins[0].allow.all().join("\n");
+    assert!(
+        granted.contains("http https://ok.example/bot***/get") && !granted.contains("fedcba98"),
+        "{granted}"
+    );
+    assert!(config.secrets.iter().any(|secret| secret.expose().starts_with("fedcba98")));
 }
 
 #[test]
