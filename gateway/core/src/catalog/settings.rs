@@ -114,7 +114,10 @@ impl Settings {
         let id = &config.id;
         let show = format!("`moongate inspect {id}` shows what its settings may be");
         let Some(key) = of(&flaw) else {
-            return Some(misfit(config, &flaw.message).at(table(config)).hint(show));
+            // It may be about a part of any of them.
+            let all = "they aren't together what the plugin's schema asks for";
+            let reason = if config.filled_from.is_empty() { flaw.message.as_str() } else { all };
+            return Some(misfit(config, reason).at(table(config)).hint(show));
         };
         let its = format!("/{}", pointer_step(&key));
         if matches!(flaw.kind, Flawed::Unknown) && flaw.at == its && self.known.is_some() {

@@ -117,6 +117,24 @@ fn what_a_secret_holds_is_not_told() {
 }
 
 #[test]
+fn what_a_secret_holds_is_not_told_where_the_schema_judges_all_settings_at_once() {
+    let one = json!({
+        "type": "object",
+        "properties": { "creds": { "type": "object", "properties": {}, "additionalProperties": false } },
+        "additionalProperties": false,
+    });
+    for schema in
+        [json!({ "anyOf": [one] }), json!({ "allOf": [one] }), json!({ "not": { "required": ["creds"] } })]
+    {
+        let found = told(&schema, "[plugins.p.config]\ncreds = { env = \"HELD\" }");
+        assert!(!found.is_empty(), "{schema}");
+        for (_, message, _, hint) in &found {
+            assert!(!message.contains("hidden") && !hint.contains("hidden"), "{message}");
+        }
+    }
+}
+
+#[test]
 fn a_schema_that_can_not_be_used_is_told_and_checks_nothing() {
     let found = told(&json!({ "$ref": "https://example.com/schema" }), "[plugins.p.config]\na = 1");
     assert!(
