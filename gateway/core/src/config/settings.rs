@@ -82,7 +82,8 @@ impl Reading<'_> {
         let path = &value.path;
         let message = format!("`{path}` looks like a secret, but is handed over as JSON, as it stands");
         let hint = "a secret is `{ env = \"NAME\" }` or `{ file = \"path\" }`, in small letters and with nothing beside it";
-        self.note(Problem::warning(message).at(value.place.clone()).hint(hint));
+        // At its key: what stands beside may be the secret itself.
+        self.note(Problem::warning(message).at(value.key_place.clone()).hint(hint));
     }
 
     fn json(&mut self, value: &Value<'_>) -> Option<Json> {
