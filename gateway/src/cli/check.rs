@@ -18,7 +18,7 @@ use crate::supervisor::{Options, Supervisor, Totals};
 Examples:
   moongate check
   moongate check --deny-warnings                in a pipeline
-  moongate check --print-resolved > now.toml    what holds: defaults, variables and paths filled in
+  moongate check --print-resolved > now.toml    what holds: defaults and paths filled in
   moongate check --config /etc/moongate/gateway.toml --format json")]
 pub(super) struct Check {
     /// Fail where there are warnings, too
