@@ -162,7 +162,10 @@ pub enum Standing {
 }
 
 /// A shorter secret may stand anywhere by chance, in bytes.
-const TELLING: usize = 8;
+pub(super) const TELLING: usize = 8;
+
+/// So often JSON is looked for in a text of JSON.
+const LEVELS: usize = 4;
 
 impl Standing {
     /// Does it count as found between these two?
@@ -193,11 +196,36 @@ impl Secret {
         }
     }
 
-    /// Does `text` give it away?
+    /// Does `text` give it away to whoever reads it, also as JSON?
     pub(super) fn is_told_by(&self, text: &str) -> bool {
-        match self.standing() {
-            Standing::Anywhere => text.contains(self.expose()),
-            Standing::Word | Standing::Text => text == self.expose(),
+        self.stands_in(text)
+            || serde_json::from_str(text).is_ok_and(|json| self.stands_in_json(&json, LEVELS))
+    }
+
+    fn stands_in(&self, text: &str) -> bool {
+        let secret = self.expose();
+        let standing = self.standing();
+        text == secret
+            || standing != Standing::Text
+                && text
+                    .match_indices(secret)
+                    .any(|(at, _)| standing.holds(&text[..at], &text[at + secret.len()..]))
+    }
+
+    fn stands_in_json(&self, value: &Json, levels: usize) -> bool {
+        match value {
+            Json::String(text) => {
+                self.stands_in(text)
+                    || levels > 0
+                        && serde_json::from_str(text)
+                            .is_ok_and(|inner| self.stands_in_json(&inner, levels - 1))
+            }
+            Json::Array(items) => items.iter().any(|item| self.stands_in_json(item, levels)),
+            Json::Object(members) => {
+                members.iter().any(|(name, value)| self.stands_in(name) || self.stands_in_json(value, levels))
+            }
+            Json::Number(_) => self.stands_in(&value.to_string()),
+            Json::Null | Json::Bool(_) => false,
         }
     }
 }
@@ -207,12 +235,16 @@ impl Reading<'_> {
     pub(super) fn note_secrets(&mut self, key: &str, value: &DeValue<'_>) {
         match value {
             DeValue::String(written) => {
-                let is_telling = is_named_secret(key);
-                let named = variables(written).filter(|name| is_telling || is_named_secret(name));
-                let held: Vec<_> = named.filter_map(|name| self.environment.variable(name).ok()).collect();
+                for name in variables(written) {
+                    let Ok(held) = self.environment.variable(name) else { continue };
+                    // A short one may stand anywhere by chance.
+                    if held.len() >= TELLING || is_named_secret(key) || is_named_secret(name) {
+                        self.note_secret(Secret::new(held));
+                    }
+                }
                 let filled = expand(written, self.environment).map(|filled| filled.text).unwrap_or_default();
                 if is_secret_when_filled(key, written, &filled) {
-                    held.into_iter().chain([filled]).for_each(|text| self.note_secret(Secret::new(text)));
+                    self.note_secret(Secret::new(filled));
                 }
             }
             DeValue::Integer(number) if is_named_secret(key) => {
@@ -247,17 +279,10 @@ impl Reading<'_> {
 
     /// Hides what a value holds from excerpts, but for that which a problem is about, and for the names of variables and
     /// files that hold secrets.
-    pub(super) fn hide_texts(&mut self, value: &Spanned<DeValue<'_>>) {
-        match value.get_ref() {
-            DeValue::Array(items) => items.iter().for_each(|item| self.hide_texts(item)),
-            DeValue::Table(table) if names_secret(table) => {}
-            DeValue::Table(table) => table.values().for_each(|value| self.hide_texts(value)),
-            DeValue::String(text) if is_variable(text) => {}
-            DeValue::Boolean(_) => {}
-            DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => {
-                self.hide_beside_problems(value.span());
-            }
-        }
+    fn hide_texts(&mut self, value: &Spanned<DeValue<'_>>) {
+        let mut places = Vec::new();
+        texts(value, &mut places);
+        places.into_iter().for_each(|place| self.hide_beside_problems(place));
     }
 
     fn hide_beside_problems(&mut self, place: Range<usize>) {
@@ -270,6 +295,20 @@ impl Reading<'_> {
             from = from.max(at.end);
         }
         self.plain_secrets.extend((from < place.end).then_some(from..place.end));
+    }
+}
+
+/// Collects where the texts and numbers of a value stand, but for the names of variables and files that hold secrets.
+pub(super) fn texts(value: &Spanned<DeValue<'_>>, places: &mut Vec<Range<usize>>) {
+    match value.get_ref() {
+        DeValue::Array(items) => items.iter().for_each(|item| texts(item, places)),
+        DeValue::Table(table) if names_secret(table) => {}
+        DeValue::Table(table) => table.values().for_each(|value| texts(value, places)),
+        DeValue::String(text) if is_variable(text) => {}
+        DeValue::Boolean(_) => {}
+        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => {
+            places.push(value.span());
+        }
     }
 }
 

@@ -101,12 +101,16 @@ impl Reading<'_> {
     pub(super) fn variable(&mut self, name: &Text) -> Result<String, Box<Problem>> {
         let shown = quoted(&name.text);
         if !is_variable_name(&name.text) {
-            // What stands behind a `=` is the value that the operator meant to hand over.
+            // What stands behind a `=` is the value that the operator meant to hand over; the rest is Base64.
             let shown = match name.text.split_once('=') {
-                Some((name, _)) => quoted(&format!("{name}=…")),
+                Some((name, value)) if is_variable_name(name) && !value.trim_matches('=').is_empty() => {
+                    quoted(&format!("{name}=…"))
+                }
+                Some(_) => "this".to_owned(),
+                None if name.text.contains(['/', '+']) => "this".to_owned(),
                 None => shown,
             };
-            if name.text.contains('=') {
+            if name.text.contains(['=', '/', '+']) {
                 self.plain_secrets.push(name.place.clone());
             }
             let problem = Problem::error(format!("{shown} can't be the name of an environment variable"));

@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use super::super::keys::{Inside, Key, Kind, ROOT};
 use super::super::problem::{Problem, quoted};
+use super::super::secrecy::texts;
 use super::{Reading, Table};
 
 impl Reading<'_> {
@@ -47,7 +48,7 @@ impl Reading<'_> {
         let meant = table.keys.iter().filter(|key| Some(key.name) == near).map(|key| key.kind);
         let mut kinds = meant.chain(homes(name).into_iter().map(|(_, kind)| kind));
         if !kinds.any(|kind| is_measure(value.get_ref(), kind)) {
-            self.hide_texts(value);
+            texts(value, &mut self.plain_secrets);
         }
     }
 }

@@ -133,6 +133,7 @@ fn what_the_gateway_goes_on_with_can_not_be_granted_before_the_restart() {
         (new("env = ['OTHER']"), "token `ci`"),
         (new("env = ['TOKEN']"), "sealing key"),
         (new("[plugins.a.config]\nurl = 'https://x:${OTHER}@example.com'"), "token `ci`"),
+        (new("[plugins.a.config]\nlist = [{ inner = '${OTHER}' }]"), "token `ci`"),
     ] {
         let said = said(&text);
         assert!(
