@@ -6,7 +6,7 @@ use std::env::VarError;
 use std::ops::Range;
 
 use super::environment::{Environment, meant};
-use super::problem::{Problem, quoted};
+use super::problem::{Problem, quoted, visible};
 use super::reading::{Run, Value, written_part};
 
 /// What is wrong with one use of a variable.
@@ -42,43 +42,111 @@ impl Filled {
         self.runs.push(Run { filled: start..self.text.len(), parsed: from..from + parsed });
     }
 
-    /// What was filled in: the text as a whole, and each use of a variable. `written` is what it was before.
-    pub(super) fn expansions(&self, written: &str) -> Vec<Expansion> {
+    /// What was filled in: the text as a whole, and each use of a variable. `written` is what it was before, and `place`
+    /// where it stands in the file.
+    pub(super) fn expansions(&self, written: &str, place: &Range<usize>) -> Vec<Expansion> {
         if self.text == written {
             return Vec::new();
         }
+        let one = |filled: &str, written: &str| Expansion {
+            filled: filled.to_owned(),
+            written: written.to_owned(),
+            place: place.clone(),
+        };
         let part = |run: &Run| {
             let (filled, written) = (&self.text[run.filled.clone()], &written[run.parsed.clone()]);
             let is_default = || written.ends_with(&format!(":-{filled}}}")); // which the file itself says
-            (written.starts_with("${") && filled.len() >= TELLING && !is_default())
-                .then(|| Expansion { filled: filled.to_owned(), written: written.to_owned() })
+            (written.starts_with("${") && !filled.is_empty() && !is_default()).then(|| one(filled, written))
         };
-        let whole = Expansion { filled: quoted(&self.text), written: quoted(written) };
-        std::iter::once(whole).chain(self.runs.iter().filter_map(part)).collect()
+        let mut all = vec![one(&quoted(&self.text), &quoted(written)), one(&self.text, written)];
+        let mut parts: Vec<_> = self.runs.iter().filter_map(part).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.filled.len())); // one may be a part of another
+        all.append(&mut parts);
+        all
     }
 }
 
 /// A shorter value may stand in a message by chance, in bytes.
 const TELLING: usize = 8;
 
+/// No more characters of a value stand in a message.
+const LONGEST_SHOWN: usize = 80;
+
 /// What a variable came to, and how that is written in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Expansion {
     filled: String,
     written: String,
+    /// Where the text with the variable stands.
+    place: Range<usize>,
 }
 
 impl Expansion {
     /// The same problem in the words of the file: what a variable holds may be a secret. Paths that were looked at, which
     /// stand at the place itself, stay as they are: else nobody could find the file.
     pub(super) fn undo(&self, problem: Problem) -> Problem {
-        let Self { filled, written } = self;
-        Problem {
-            message: problem.message.replace(filled.as_str(), written),
-            hint: problem.hint.map(|hint| hint.replace(filled.as_str(), written)),
-            ..problem
+        let is_about =
+            |at: &Range<usize>| at.start < self.place.end && self.place.start < at.end.max(at.start + 1);
+        let is_about = problem.place.as_ref().is_some_and(is_about);
+        if self.filled.len() < TELLING && !is_about {
+            return problem;
+        }
+        let Problem { message, hint, .. } = problem;
+        let (message, hint) = (self.undone(message), hint.map(|hint| self.undone(hint)));
+        Problem { message, hint, ..problem }
+    }
+
+    /// A text with what the variable came to undone, in each form that messages give it.
+    fn undone(&self, mut text: String) -> String {
+        for form in self.forms() {
+            if form.len() >= TELLING {
+                text = text.replace(&form, &self.written);
+            } else if form.contains(char::is_alphanumeric) {
+                text = replace_words(&text, &form, &self.written);
+            }
+        }
+        text
+    }
+
+    /// How messages write it: as it is, in small letters, with what can't be shown escaped, and cut.
+    fn forms(&self) -> Vec<String> {
+        let mut forms = vec![self.filled.clone()];
+        let mut add = |form: String| {
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        };
+        add(self.filled.to_lowercase());
+        for form in [visible(&self.filled).into_owned(), self.filled.escape_debug().to_string()] {
+            add(form.trim_end_matches(['.', '/', '=']).to_owned());
+            add(form);
+        }
+        if self.filled.chars().nth(LONGEST_SHOWN).is_some() {
+            let cut: String = self.filled.chars().take(LONGEST_SHOWN).collect();
+            add(format!("{}…", visible(&cut)));
+            add(format!("{}…", cut.escape_debug()));
+        }
+        forms
+    }
+}
+
+/// `text` with each `word` that stands for itself replaced.
+fn replace_words(text: &str, word: &str, by: &str) -> String {
+    let (mut out, mut from) = (String::new(), 0);
+    for (at, _) in text.match_indices(word) {
+        let end = at + word.len();
+        let is_inside = |c: char| c.is_alphanumeric() || c == '_';
+        // What is undone already stays.
+        let is_alone = !text[..at].ends_with(is_inside)
+            && !text[end..].starts_with(is_inside)
+            && !text[..at].ends_with("${");
+        if is_alone {
+            out.extend([&text[from..at], by]);
+            from = end;
         }
     }
+    out.push_str(&text[from..]);
+    out
 }
 
 /// Fills in the variables of `text`, or tells all that is wrong with them.

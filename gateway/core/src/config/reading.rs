@@ -369,7 +369,7 @@ impl<'a> Reading<'a> {
                         self.note_secret(Secret::new(value));
                     }
                 }
-                self.expansions.extend(filled.expansions(raw));
+                self.expansions.extend(filled.expansions(raw, &value.place));
                 Some(filled)
             }
             Err(faults) => {

@@ -306,3 +306,36 @@ fn what_stands_under_an_unknown_or_misplaced_key_is_not_shown() {
         assert!(said.contains(shown), "`{shown}` is missing:\n{said}");
     }
 }
+
+#[test]
+fn what_a_variable_holds_is_told_by_its_name_whatever_it_is() {
+    let long = "S3kr1t-".repeat(30);
+    for held in
+        ["S3kr", "S3kr1t", "S3kr1t\"quoted\"", "S3kr1t\\back", "S3kr1t\u{1b}[1m", "S3kr1t==", long.as_str()]
+    {
+        for line in [
+            "sha256 = '${V}'",
+            "prefix = '${V} x'",
+            "prefix = 'p q ${V}'",
+            "uris = ['${V}', 'a b ${V}']",
+            "reload = '${V}'",
+            "tools.deny = ['a ${V}']",
+            "limits.timeout = '${V}'",
+            "limits.memory = '${V} much'",
+            "allow.http = ['${V}', '${V}.example', 'ftp://${V}', 'https://a.example:${V}', 'https://${V}/a\"']",
+            "allow.env = ['${V}']",
+            "allow.dirs = [{ host = '/', guest = '${V}', mode = '${V}' }]",
+            "allow.state = 'a b ${V}'",
+            "[http]\nlisten = '${V}'\nallowed_hosts = ['a ${V}']\nallowed_origins = ['${V}']",
+        ] {
+            let mut environment = environment();
+            environment.insert("V".to_owned(), held.to_owned());
+            let loaded = from_text(&ui().join("gateway.toml"), with_plugin(line), &environment);
+            assert!(!loaded.problems.is_empty(), "{line}");
+            for Problem { message, hint, .. } in &loaded.problems {
+                let said = format!("{message} {hint:?}").to_lowercase();
+                assert!(!said.contains("s3kr"), "{line} with {held:?}: {said}");
+            }
+        }
+    }
+}
