@@ -123,9 +123,13 @@ fn what_a_secret_holds_is_not_told_where_the_schema_judges_all_settings_at_once(
         "properties": { "creds": { "type": "object", "properties": {}, "additionalProperties": false } },
         "additionalProperties": false,
     });
-    for schema in
-        [json!({ "anyOf": [one] }), json!({ "allOf": [one] }), json!({ "not": { "required": ["creds"] } })]
-    {
+    let other = json!({ "required": ["other"] });
+    for schema in [
+        json!({ "anyOf": [one, other] }),
+        json!({ "oneOf": [other, one], "additionalProperties": false }),
+        json!({ "allOf": [one] }),
+        json!({ "not": { "required": ["creds"] } }),
+    ] {
         let found = told(&schema, "[plugins.p.config]\ncreds = { env = \"HELD\" }");
         assert!(!found.is_empty(), "{schema}");
         for (_, message, _, hint) in &found {
