@@ -51,8 +51,8 @@ pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
 pub use grants::{
     Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, Match, NoTarget, Reserved, StateGrant, Target, directory_cure, fuzz_grant, is_public,
-    is_same_header, is_this_machine,
+    HttpScheme, Match, NoTarget, Reserved, StateGrant, Target, directory_item, directory_to_read, fuzz_grant,
+    is_public, is_same_header, is_this_machine,
 };
 pub use limits::{Instances, LimitKey, Limits};
 pub use live::{Reload, WatchConfig, WiderGrants};

@@ -58,7 +58,7 @@ fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
 }
 
 /// A path without what can't be seen or moves a cursor.
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     let mut shown = String::new();
     for c in path.to_string_lossy().chars() {
         if c.is_control() || text::is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
