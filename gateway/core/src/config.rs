@@ -59,7 +59,6 @@ pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};
 pub use nearby::{Entry, nearest_path};
 pub use problem::{Problem, Severity, Source};
-pub(crate) use reading::nearest as nearest_word;
 pub use render::{Style, render};
 pub use resolved::resolved;
 pub use secrecy::Standing;

@@ -23,7 +23,6 @@ mod unknown;
 
 pub(super) use scalars::{NameOrBoolean, TextOrTable};
 pub(super) use spans::{Run, written_part};
-pub(crate) use unknown::nearest;
 
 /// What all stages of reading share.
 pub(super) struct Reading<'a> {

@@ -7,6 +7,7 @@ use toml::de::DeValue;
 use super::super::keys::{Inside, Key, Kind, ROOT};
 use super::super::problem::{Problem, quoted};
 use super::{Reading, Table};
+use crate::names::alike;
 
 impl Reading<'_> {
     /// Notes each key of `table` that its key table doesn't have, and gives those that were probably meant.
@@ -19,7 +20,7 @@ impl Reading<'_> {
             let message = format!("unknown key {}{}", quoted(name), table.within());
             let problem = Problem::error(message).at(value.key_place);
             let known = table.keys.iter().map(|key| key.name);
-            let problem = match nearest(name, known).or_else(|| other_word(name, table)) {
+            let problem = match alike(name, known).or_else(|| other_word(name, table)) {
                 Some(near) => {
                     meant.push(near);
                     if near == "config" {
@@ -172,30 +173,13 @@ pub(super) fn suggest<'k>(
     known: impl Iterator<Item = &'k str> + Clone,
     problem: Problem,
 ) -> Problem {
-    match nearest(word, known.clone()) {
+    match alike(word, known.clone()) {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
         None => {
             let all: Vec<String> = known.map(|word| format!("`{word}`")).collect();
             problem.hint(format!("known here: {}", all.join(", ")))
         }
     }
-}
-
-/// No key and no word that is known is longer, in bytes.
-const LONGEST_WORD: usize = 32;
-
-/// The word that differs least, if it could be a slip of the same word.
-pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    if word.len() > 4 * LONGEST_WORD {
-        return None; // comparing takes time that grows with its length
-    }
-    let plain = |word: &str| word.to_ascii_lowercase().replace('-', "_");
-    let word = plain(word);
-    let known = known.filter(|candidate| candidate.len() <= 4 * LONGEST_WORD);
-    let scored = known.map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate));
-    let (distance, candidate) = scored.min_by_key(|(distance, _)| *distance)?;
-    let slips = (word.chars().count().max(candidate.len()) / 3).max(1);
-    (distance <= slips).then_some(candidate)
 }
 
 /// The tables in which a key of exactly this name is known.
