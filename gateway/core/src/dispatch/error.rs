@@ -31,14 +31,6 @@ pub enum DispatchError {
         /// Where the first of them stands, as a JSON pointer into the arguments.
         pointer: Option<String>,
     },
-    /// A required argument of a prompt is missing.
-    #[error("prompt `{}` needs the argument `{}`", shown(.prompt), shown(.argument))]
-    MissingArgument {
-        /// The prompt's public name.
-        prompt: String,
-        /// The argument.
-        argument: String,
-    },
     /// The call came to no result.
     #[error("plugin `{plugin}`: {error}")]
     Call {
