@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::call::CallError;
 use crate::catalog::{Catalog, Member};
-use crate::names::{PluginId, shown};
+use crate::names::PluginId;
 
 use super::nearest::Unknown;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::call::{Busy, CallError, Failure, Fault, ToolResult};
 use crate::catalog::Member;
 use crate::dispatch::DispatchError;
-use crate::json::{Json, pointer_step};
+use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject};
 use crate::names::{PluginId, shown};
 

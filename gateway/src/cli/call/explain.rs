@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use moongate_core::call::{Entry, Ledger};
-use moongate_core::config::{DirGrant, DirMode, PluginConfig};
+use moongate_core::config::{DirGrant, DirMode, PluginConfig, literal};
 use serde_json::{Value, json};
 
 /// For people; nothing where the call reached for nothing.
@@ -108,8 +108,7 @@ fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
 /// added would have the path of another; and those that it lacks.
 fn dirs(cures: &[&str], plugin: &PluginConfig) -> String {
     let item = |grant: &DirGrant, mode: DirMode| {
-        // A text of JSON is one of TOML, too, whatever is in it.
-        let [host, path] = [&*grant.named.to_string_lossy(), grant.guest.as_str()].map(Value::from);
+        let [host, path] = [&*grant.named.to_string_lossy(), grant.guest.as_str()].map(literal);
         format!("{{ host = {host}, guest = {path}, mode = \"{}\" }}", mode.as_str())
     };
     let there = plugin.allow.dirs.iter().map(|grant| {

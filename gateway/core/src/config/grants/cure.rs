@@ -7,11 +7,11 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde_json::Value;
 use url::Host;
 
 use super::outgoing::{HttpGrant, HttpOrigin, Target};
 use super::{ClientFeature, Grants, is_public, pattern};
+use crate::config::literal;
 
 /// A line that is longer, in bytes, is written without the networks that it needn't name.
 const LONGEST: usize = 360;
@@ -71,8 +71,7 @@ impl ClientFeature {
 /// The line that grants a directory for reading, once `host` says which one of the machine it is.
 #[must_use]
 pub fn directory_cure(guest: &str) -> String {
-    // A text of JSON is one of TOML, too, whatever is in it.
-    let guest = Value::from(guest);
+    let guest = literal(guest);
     format!("dirs = [{{ host = \"…\", guest = {guest}, mode = \"ro\" }}]")
 }
 
