@@ -159,7 +159,8 @@ fn settings_that_a_plugin_does_not_know_or_misses_are_told_before_any_call() {
         told.contains("moist = *\n") && told.contains("^^^^^\n") && told.contains("did you mean `most`?"),
         "{told}"
     );
-    // What settings hold is shown by no excerpt: much of it is secret.
+    // Of what a setting holds an excerpt shows only the part in which reading the file finds a problem, and none that looks
+    // like a secret: what the plugin's schema finds is told without it.
     for (wrong, message, caret) in [
         (
             right.replace("token = \"abc\"\n", ""),

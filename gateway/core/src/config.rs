@@ -30,6 +30,7 @@ mod http;
 pub mod keys;
 mod limits;
 mod live;
+mod literal;
 mod load;
 mod masking;
 mod nearby;
@@ -55,11 +56,11 @@ pub use grants::{
     is_public, is_same_header, is_this_machine,
 };
 pub use limits::{Instances, LimitKey, Limits};
+pub use literal::literal;
 pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};
 pub use nearby::{Entry, nearest_path};
 pub use problem::{Problem, Severity, Source};
-pub(crate) use reading::nearest as nearest_word;
 pub use render::{Style, render};
 pub use resolved::resolved;
 pub use secrecy::Standing;

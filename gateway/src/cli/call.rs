@@ -315,8 +315,7 @@ impl Call {
             }
             DispatchError::UnknownPrompt(_)
             | DispatchError::UnknownTemplate(_)
-            | DispatchError::ResourceNotFound(_)
-            | DispatchError::MissingArgument { .. } => None,
+            | DispatchError::ResourceNotFound(_) => None,
         }
     }
 

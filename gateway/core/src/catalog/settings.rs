@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::config::{PluginConfig, Problem, Secret, nearest_word};
+use crate::config::{PluginConfig, Problem, Secret};
 use crate::json::{Json, pointer_step};
+use crate::names::alike;
 
 use super::schema::{Flaw, Flawed};
 use super::{Bounds, Schema, SchemaError};
@@ -70,7 +71,7 @@ impl Settings {
         let id = &config.id;
         let message = format!("the plugin `{id}` has no setting `{key}`");
         let place = config.places.get(&format!("config:{key}")).unwrap_or(&config.place).clone();
-        let hint = match nearest_word(key, known.iter().map(String::as_str)) {
+        let hint = match alike(key, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => "it has no settings at all".to_owned(),
             None => {

@@ -229,6 +229,23 @@ fn a_plugin_is_not_served_while_a_denied_tool_is_written_wrongly() {
 }
 
 #[test]
+fn a_tool_in_the_configuration_leads_to_the_one_that_is_meant_or_to_all() {
+    for (name, hint) in [
+        ("Get-It", "did you mean `get_it`?"),
+        ("files_get_it", "did you mean `get_it`?"),
+        ("gti_it", "did you mean `get_it`?"),
+        ("weather", "it has `get_it`, `remove`; these are the plugin's own names"),
+    ] {
+        let fake = Fake::new("files").tool("get_it", &object(), None).tool("remove", &object(), None);
+        let mut config = PluginConfig::bare(fake.id.clone(), "a.wasm".into());
+        config.tools.deny = [name.to_owned()].into();
+        let problems = Member::new(Arc::new(fake), Arc::new(config)).unwrap_err();
+        let told = problems[0].hint.as_deref().unwrap();
+        assert!(told.starts_with(hint), "{name}: {told}");
+    }
+}
+
+#[test]
 fn a_refused_plugin_is_told_what_was_probably_not_meant_too() {
     let mistaken = bare("b").member(|config| {
         no_prefix(config);

@@ -75,6 +75,16 @@ fn a_misspelt_setting_is_told_at_its_key_with_the_one_that_is_like_it() {
 }
 
 #[test]
+fn a_misspelt_setting_in_capitals_leads_to_the_right_one() {
+    let schema = json!({ "type": "object", "properties": { "API_TOKEN": {}, "most": {} } });
+    for setting in ["API_TOKN", "api_token", "api-tokn"] {
+        let found = told(&schema, &format!("[plugins.p.config]\n{setting} = {{ env = \"HELD\" }}"));
+        let [(_, _, at, hint)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((at.as_str(), hint.as_str()), (setting, "did you mean `API_TOKEN`?"));
+    }
+}
+
+#[test]
 fn a_missing_setting_is_told_at_the_table_or_at_the_plugin() {
     for (settings, place) in [("[plugins.p.config]\nmost = 1", "config"), ("", "p")] {
         let found = told(&schema(), settings);

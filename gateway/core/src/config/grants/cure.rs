@@ -7,12 +7,12 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde_json::Value;
 use url::Host;
 
 use super::outgoing::{HttpGrant, HttpOrigin, Target};
 use super::{ClientFeature, DirMode, Grants, is_public, pattern};
 use crate::call::Cure;
+use crate::config::literal;
 
 /// A line that is longer, in bytes, is written without the networks that it needn't name.
 const LONGEST: usize = 360;
@@ -86,8 +86,7 @@ impl Cure {
 /// What stands for a directory in `dirs`.
 #[must_use]
 pub fn directory_item(host: &str, guest: &str, mode: DirMode) -> String {
-    // A text of JSON is one of TOML, too, whatever is in it.
-    let [host, guest] = [host, guest].map(Value::from);
+    let [host, guest] = [host, guest].map(literal);
     format!("{{ host = {host}, guest = {guest}, mode = \"{}\" }}", mode.as_str())
 }
 

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use super::{end, hide, is_bare, is_key, mask};
 use crate::config::keys::{Inside, Key, Kind, ROOT};
-use crate::config::reading::nearest;
 use crate::config::secrecy::sounds_secret;
+use crate::names::alike;
 
 /// The keys behind which no secret stands.
 static KNOWN: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
@@ -72,7 +72,7 @@ impl Lines {
         if let Some(length) = header(rest) {
             let (header, after) = rest.split_at(length);
             let mut parts = header.split(['[', ']', '.', ' ', '"', '\'']);
-            self.settings = parts.any(|part| nearest(part, ["config"].into_iter()).is_some());
+            self.settings = parts.any(|part| alike(part, ["config"].into_iter()).is_some());
             (self.known, self.expects) = (false, false);
             self.out.push_str(header);
             rest = after;
@@ -176,7 +176,7 @@ fn header(rest: &str) -> Option<usize> {
     let length = name.find(|c: char| !is_bare(c) && !" \t\"'".contains(c)).unwrap_or(name.len());
     let length = name[..length].trim_end().len();
     let first = name[..length].split(['.', ' ']).next()?.trim().trim_matches(['"', '\'']);
-    let is_header = brackets > 0 && nearest(first, ROOT.iter().map(|key| key.name)).is_some();
+    let is_header = brackets > 0 && alike(first, ROOT.iter().map(|key| key.name)).is_some();
     let close = name[length..].bytes().take_while(|byte| *byte == b']').count();
     (is_header && length <= 4 * LONGEST_KEY).then_some(brackets + length + close)
 }

@@ -72,3 +72,16 @@ fn excerpts_and_the_resolved_file_and_traces_hide_the_same() {
         assert!(traced.iter().any(|its| its.expose() == secret), "{line}: {traced:?}");
     }
 }
+
+#[test]
+fn of_a_setting_an_excerpt_shows_only_the_part_in_which_reading_finds_a_problem() {
+    let file = "version = 1\n[plugins.p]\nsource = \"p.wasm\"\nunits = \"metric\"\n[plugins.p.config]\n\
+                zone = \"${ZONE}/Rome\"\nplain = \"gelato\"\ntoken = \"${NOT_SET}/tiramisu\"\nlist = [\"panna\", 123456]\n";
+    let loaded = from_text(Path::new("/nowhere/gateway.toml"), file.to_owned(), &BTreeMap::new());
+    let shown = &loaded.source.text;
+    assert!(shown.contains("zone = *${ZONE}*"), "{shown}");
+    for hidden in ["gelato", "tiramisu", "panna", "123456", "metric", "Rome"] {
+        assert!(!shown.contains(hidden), "{hidden}: {shown}");
+    }
+    assert!(loaded.problems.iter().any(|problem| problem.message.contains("`ZONE` isn't set")));
+}
