@@ -127,7 +127,7 @@ impl Client {
         let is_token = |name: &String| {
             gateway.http.tokens.iter().any(|token| token.variable.as_deref() == Some(&**name))
         };
-        let variables = environment.names().into_iter().filter(|name| !is_token(name)).collect();
+        let variables = environment.found().into_iter().filter(|name| !is_token(name)).collect();
         Ok(own(&source.path, variables))
     }
 }
@@ -158,7 +158,8 @@ fn reached(listen: SocketAddr) -> String {
 struct Asked(RefCell<BTreeSet<String>>);
 
 impl Asked {
-    fn names(&self) -> Vec<String> {
+    /// Those that were found.
+    fn found(&self) -> Vec<String> {
         self.0.borrow().iter().cloned().collect()
     }
 }
@@ -171,6 +172,10 @@ impl Environment for Asked {
             self.0.borrow_mut().insert(name.to_owned());
         }
         Ok(value)
+    }
+
+    fn names(&self) -> Vec<String> {
+        ProcessEnvironment.names()
     }
 }
 
