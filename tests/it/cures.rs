@@ -196,9 +196,11 @@ fn a_plugins_settings_are_shown_before_any_is_set() {
     let (workspace, _) = with_settings("token = \"abc\"");
     for which in ["p", "./p.wasm"] {
         let page = String::from_utf8(workspace.run(&["inspect", which]).stdout).unwrap();
-        for part in
-            ["\nsettings, ", "\n  token: string  Who it is.\n", "\n  most?: integer  How many it gives.\n"]
-        {
+        for part in [
+            "\nsettings, ",
+            "\n  token: text (required); Who it is.\n",
+            "\n  most: whole number; How many it gives.\n",
+        ] {
             assert!(page.contains(part), "`{part}` isn't in: {page}");
         }
         let output = workspace.run(&["inspect", which, "--format", "json"]);

@@ -79,7 +79,7 @@ fn a_wrong_argument_of_a_tool_is_named_with_what_is_wanted() {
         let told = said(&workspace, &["call", tool, "--json", &arguments.to_string()]);
         let typed = match message {
             "`text` is missing" => "`zoo_echo` needs `text`\n",
-            "`txt` is unknown (did you mean `text`?)" => "for example: --json '{\"text\":\"x\"}'",
+            "`txt` is unknown (did you mean `text`?)" => "call zoo_echo --json '{\"text\":\"x\"}'",
             same => same,
         };
         assert!(told.contains(typed), "{told}");

@@ -12,22 +12,10 @@ use crate::json::{Json, pointer_step};
 use crate::names::alike;
 
 use super::schema::{Flaw, Flawed};
-use super::{Bounds, Schema, SchemaError};
+use super::{Bounds, Schema, SchemaError, named_members};
 
 /// How many wrong settings are told of.
 const MOST: usize = 50;
-/// Words that these schemas use say more of settings than their names: then none is unknown.
-const OPEN: [&str; 9] = [
-    "$ref",
-    "$dynamicRef",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "if",
-    "patternProperties",
-    "propertyNames",
-    "unevaluatedProperties",
-];
 
 /// What a plugin takes for settings.
 #[derive(Debug, Clone)]
@@ -47,11 +35,8 @@ impl Settings {
     pub(super) fn new(text: &Json, bounds: Bounds) -> Result<Self, SchemaError> {
         let schema = Schema::compile(text, bounds)?;
         let root = text.to_value().unwrap_or_default();
-        let others = root.get("additionalProperties");
-        let is_closed = others == Some(&Value::Bool(false));
-        let properties = root.get("properties").and_then(Value::as_object);
-        let says_all = (others.is_none() || is_closed) && OPEN.iter().all(|word| root.get(*word).is_none());
-        let known = properties.filter(|_| says_all).map(|properties| properties.keys().cloned().collect());
+        let is_closed = root.get("additionalProperties") == Some(&Value::Bool(false));
+        let known = named_members(&root).map(|names| names.into_iter().map(str::to_owned).collect());
         Ok(Self { schema, known, is_closed })
     }
 
