@@ -178,10 +178,10 @@ impl Member {
         &self.config
     }
 
-    /// What is probably not meant: names in the configuration that the plugin doesn't have, long names; and settings
-    /// that aren't what the plugin asks for, which are errors where calls would fail. It serves all the same.
+    /// What is wrong though it serves all the same. Warnings are of what is probably not meant, such as names in the
+    /// configuration that the plugin doesn't have; errors are of settings with which calls would fail.
     #[must_use]
-    pub fn warnings(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<Problem> {
         let place = |name: &Option<String>| match name {
             Some(name) => self.config.tool_place(name),
             None => self.config.place.clone(),

@@ -41,7 +41,7 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
         let at = text[problem.place.unwrap()].to_owned();
         (problem.severity, problem.message, at, problem.hint.unwrap_or_default())
     };
-    member.warnings().into_iter().map(one).collect()
+    member.problems().into_iter().map(one).collect()
 }
 
 #[test]
