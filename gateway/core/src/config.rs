@@ -194,10 +194,23 @@ pub struct PluginConfig {
     pub config: BTreeMap<String, Secret>,
     /// The variables and files that settings are filled from, by key: `env NAME`, `file PATH`.
     pub filled_from: BTreeMap<String, BTreeSet<String>>,
-    /// Where in the file the values stand that loading may find wrong, in bytes: `sha256`; limits as `limits.memory`, in
-    /// the plugin's own table or else in `[defaults]`; `config`, settings as `config.name`, and their keys as
-    /// `config:name`.
-    pub places: BTreeMap<String, Range<usize>>,
+    /// Where in the file that stands which loading may find wrong, in bytes.
+    pub places: BTreeMap<Spot, Range<usize>>,
+}
+
+/// A part of a plugin's table that loading may find wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Spot {
+    /// The value of `sha256`.
+    Sha256,
+    /// The value of a limit, in the plugin's own table or else in `[defaults]`.
+    Limit(LimitKey),
+    /// The key `config`.
+    Settings,
+    /// The key of a setting.
+    SettingKey(String),
+    /// What a setting is set to.
+    SettingValue(String),
 }
 
 impl PluginConfig {

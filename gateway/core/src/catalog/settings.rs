@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::config::{PluginConfig, Problem, Secret};
+use crate::config::{PluginConfig, Problem, Secret, Spot};
 use crate::json::{Json, pointer_step};
 use crate::names::alike;
 
@@ -55,7 +55,7 @@ impl Settings {
         let known = self.known.as_ref().filter(|known| !known.contains(key))?;
         let id = &config.id;
         let message = format!("the plugin `{id}` has no setting `{key}`");
-        let place = config.places.get(&format!("config:{key}")).unwrap_or(&config.place).clone();
+        let place = config.places.get(&Spot::SettingKey(key.to_owned())).unwrap_or(&config.place).clone();
         let hint = match alike(key, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => "it has no settings at all".to_owned(),
@@ -116,7 +116,7 @@ impl Settings {
             flaw.at == its && matches!(flaw.kind, Flawed::Type) || !config.filled_from.contains_key(&key);
         let reason =
             if is_shown { flaw.message } else { format!("`{key}` isn't what the plugin's schema asks for") };
-        let place = config.places.get(&format!("config.{key}")).unwrap_or(&config.place).clone();
+        let place = config.places.get(&Spot::SettingValue(key)).unwrap_or(&config.place).clone();
         Some(misfit(config, &reason).at(place).hint(show))
     }
 }
@@ -133,7 +133,7 @@ fn misfit(config: &PluginConfig, reason: &str) -> Problem {
 
 /// Where the settings stand.
 fn table(config: &PluginConfig) -> std::ops::Range<usize> {
-    config.places.get("config").unwrap_or(&config.place).clone()
+    config.places.get(&Spot::Settings).unwrap_or(&config.place).clone()
 }
 
 #[cfg(test)]
