@@ -86,7 +86,10 @@ impl StartError {
             Self::Trace(error) => Some(error.hint()),
             Self::Bind(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
-            Self::Open(_) => Some("listen on 127.0.0.1, or give tokens under `[http.auth]`".to_owned()),
+            Self::Open(address) => Some(format!(
+                "write `listen = \"127.0.0.1:{}\"` in `[http]`, or give tokens under `[http.auth]`",
+                address.port()
+            )),
             Self::Plugins(_) | Self::Tokens => None,
             Self::Sealing(_) => Some("give one as `sealing_key` in `[gateway]`".to_owned()),
         }

@@ -6,8 +6,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
+use self::failure::Failure;
 use crate::telemetry::{LogFormat, Verbosity};
 
 mod ask;
@@ -16,6 +18,8 @@ mod check;
 mod client;
 mod completions;
 mod configuration;
+mod failure;
+mod fields;
 mod health;
 mod inspect;
 mod list;
@@ -40,7 +44,7 @@ pub enum Exit {
     Unauthorized,
     /// No gateway answers.
     Unreachable,
-    /// The tool reported an error, or there is no such tool.
+    /// The tool couldn't be called, because it isn't there, lacks arguments or asks; or it reported an error.
     Tool,
     /// The configuration or one of its plugins can't be used (`EX_CONFIG` of sysexits.h: a service manager
     /// shouldn't try again).
@@ -84,7 +88,7 @@ Exit codes:
    2  the command line is wrong
    3  the gateway wants a token, or another one
    4  no gateway answers
-   5  the tool reported an error, or there is no such tool
+   5  the tool couldn't be called, or reported an error
   78  the configuration or one of its plugins can't be used";
 
 /// An MCP gateway whose tools are WebAssembly components
@@ -107,7 +111,10 @@ struct Common {
     /// The configuration [default: ./gateway.toml, then moongate/gateway.toml in $XDG_CONFIG_HOME or ~/.config]
     #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
-    /// Log more; twice for everything. MOONGATE_LOG and RUST_LOG go before it
+    /// Was it named on the command line?
+    #[arg(skip)]
+    is_config_typed: bool,
+    /// Log more; twice for everything. MOONGATE_LOG and RUST_LOG override it
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
     /// Log errors only
@@ -159,7 +166,9 @@ impl Cli {
             let of_verb = matches.subcommand().map(|(_, matches)| matches);
             let format = of_verb.and_then(|matches| matches.try_get_one::<Format>("format").ok().flatten());
             let is_document = format == Some(&Format::Json);
-            Ok(Self { is_document, ..Self::from_arg_matches(&matches)? })
+            let mut cli = Self { is_document, ..Self::from_arg_matches(&matches)? };
+            cli.common.is_config_typed = matches.value_source("config") == Some(ValueSource::CommandLine);
+            Ok(cli)
         });
         read.map_err(|error| usage::say(&error))
     }
@@ -216,7 +225,7 @@ impl Cli {
     pub async fn run(self) -> Exit {
         let Self { common, verb, is_document } = self;
         let done = match verb {
-            Verb::Serve(serve) => serve.run(&common).await,
+            Verb::Serve(serve) => serve.run(&common).await.map_err(Failure::from),
             Verb::Check(check) => check.run(&common).await,
             Verb::List(list) => list.run(&common).await,
             Verb::Inspect(inspect) => inspect.run(&common).await,
@@ -225,23 +234,16 @@ impl Cli {
             Verb::Health(health) => health.run(&common).await,
             Verb::New(new) => new.run(&common),
             Verb::Client(client) => client.run(&common),
-            Verb::Schema(schema) => schema.run(),
-            Verb::Completions(completions) => completions.run(),
+            Verb::Schema(schema) => schema.run().map_err(Failure::from),
+            Verb::Completions(completions) => completions.run().map_err(Failure::from),
         };
-        let exit = done.unwrap_or_else(|error| {
-            fail(&error);
-            Exit::Failure
-        });
-        if is_document && exit != Exit::Success {
-            let _ = print::failure(); // nobody reads it
-        }
-        exit
+        done.unwrap_or_else(|failure| failure.report(is_document))
     }
-}
 
-/// Says why the process can't go on.
-pub fn fail(error: &anyhow::Error) {
-    print::error(&format!("{error:#}"), None);
+    /// Says why the process can't begin, and what it ends with.
+    pub fn fail(&self, error: &anyhow::Error, exit: Exit) -> Exit {
+        Failure::new(exit).says(&format!("{error:#}"), None).report(self.is_document)
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use moongate::cli::{self, Cli, Exit};
+use moongate::cli::{Cli, Exit};
 use moongate::host::compile_if_asked;
 use moongate::telemetry::Telemetry;
 
@@ -21,15 +21,14 @@ fn main() -> ExitCode {
     let _telemetry = match Telemetry::start(cli.log_format(), cli.verbosity()) {
         Ok(telemetry) => telemetry,
         Err(error) => {
-            cli::fail(&error.into());
-            return Exit::Usage.into();
+            return cli.fail(&error.into(), Exit::Usage).into();
         }
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            cli::fail(&anyhow::Error::new(error).context("the threads can't be started"));
-            return Exit::Failure.into();
+            let error = anyhow::Error::new(error).context("the threads can't be started");
+            return cli.fail(&error, Exit::Failure).into();
         }
     };
     let exit = runtime.block_on(cli.run());

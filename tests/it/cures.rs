@@ -159,7 +159,8 @@ fn settings_that_a_plugin_does_not_know_or_misses_are_told_before_any_call() {
         told.contains("moist = *\n") && told.contains("^^^^^\n") && told.contains("did you mean `most`?"),
         "{told}"
     );
-    // What settings hold is shown by no excerpt: much of it is secret.
+    // Of what a setting holds an excerpt shows only the part in which reading the file finds a problem, and none that looks
+    // like a secret: what the plugin's schema finds is told without it.
     for (wrong, message, caret) in [
         (
             right.replace("token = \"abc\"\n", ""),
@@ -195,9 +196,11 @@ fn a_plugins_settings_are_shown_before_any_is_set() {
     let (workspace, _) = with_settings("token = \"abc\"");
     for which in ["p", "./p.wasm"] {
         let page = String::from_utf8(workspace.run(&["inspect", which]).stdout).unwrap();
-        for part in
-            ["\nsettings, ", "\n  token: string  Who it is.\n", "\n  most?: integer  How many it gives.\n"]
-        {
+        for part in [
+            "\nsettings, ",
+            "\n  token: text (required); Who it is.\n",
+            "\n  most: whole number; How many it gives.\n",
+        ] {
             assert!(page.contains(part), "`{part}` isn't in: {page}");
         }
         let output = workspace.run(&["inspect", which, "--format", "json"]);

@@ -251,6 +251,17 @@ fn variables_that_a_host_must_hand_over_are_named_and_no_others() {
     assert!(!none.contains("environment"), "{none}");
 }
 
+#[test]
+fn client_suggests_the_variable_that_was_probably_meant() {
+    let workspace = Workspace::new(
+        "[plugins.time]\nsource = \"@time@\"\n[plugins.time.config]\nzone = \"${MY_TIMEZON}\"\n",
+    );
+    let mut command = workspace.command(&["client", "cursor"]);
+    let output = command.env("MY_TIMEZONE", "UTC").output().unwrap();
+    let told = said(&output.stderr);
+    assert!(told.contains("did you mean `MY_TIMEZONE`, which is set?"), "{told}");
+}
+
 /// What a host would start from its snippet answers.
 #[test]
 fn the_command_of_a_snippet_serves() {

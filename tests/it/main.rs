@@ -8,6 +8,8 @@ mod admin;
 mod advice;
 /// Tools that ask, called from the command line.
 mod answers;
+/// What a tool takes, and calls that give it something else.
+mod arguments;
 /// Bad input to the binary.
 mod bad_input;
 /// Calls that nobody waits for any more.

@@ -19,7 +19,7 @@ mod ledger;
 mod outcome;
 
 pub use error::{Busy, CallError, Failure, Fault};
-pub use ledger::{Entry, Ledger};
+pub use ledger::{Cure, Entry, Ledger};
 pub use outcome::{
     Completion, CompletionTarget, Content, EmbeddedResource, InputRequest, MediaContent, NeedInput, Outcome,
     PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent, ToolResult,

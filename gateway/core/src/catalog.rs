@@ -29,6 +29,7 @@ mod entry;
 #[cfg(test)]
 pub(crate) mod fake;
 mod member;
+mod named;
 mod portable;
 mod schema;
 mod settings;
@@ -43,6 +44,7 @@ pub use conflict::{Conflict, Instead, Refused, Restart, Subject};
 pub use diff::{Change, Diff, KindDiff, Part, Weaker};
 pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 pub use member::Member;
+pub use named::named_members;
 pub use schema::{Bounds, Misfit, Schema, SchemaError};
 
 /// A future that a plugin's answer comes from.

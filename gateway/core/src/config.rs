@@ -30,6 +30,7 @@ mod http;
 pub mod keys;
 mod limits;
 mod live;
+mod literal;
 mod load;
 mod masking;
 mod nearby;
@@ -51,15 +52,15 @@ pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
 pub use grants::{
     Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, Match, NoTarget, Reserved, StateGrant, Target, directory_cure, fuzz_grant, is_public,
-    is_same_header, is_this_machine,
+    HttpScheme, Match, NoTarget, Reserved, StateGrant, Target, directory_item, directory_to_read, fuzz_grant,
+    is_public, is_same_header, is_this_machine,
 };
 pub use limits::{Instances, LimitKey, Limits};
+pub use literal::literal;
 pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};
 pub use nearby::{Entry, nearest_path};
 pub use problem::{Problem, Severity, Source};
-pub(crate) use reading::nearest as nearest_word;
 pub use render::{Style, render};
 pub use resolved::resolved;
 pub use secrecy::Standing;
@@ -193,10 +194,23 @@ pub struct PluginConfig {
     pub config: BTreeMap<String, Secret>,
     /// The variables and files that settings are filled from, by key: `env NAME`, `file PATH`.
     pub filled_from: BTreeMap<String, BTreeSet<String>>,
-    /// Where in the file the values stand that loading may find wrong, in bytes: `sha256`; limits as `limits.memory`, in
-    /// the plugin's own table or else in `[defaults]`; `config`, settings as `config.name`, and their keys as
-    /// `config:name`.
-    pub places: BTreeMap<String, Range<usize>>,
+    /// Where in the file that stands which loading may find wrong, in bytes.
+    pub places: BTreeMap<Spot, Range<usize>>,
+}
+
+/// A part of a plugin's table that loading may find wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Spot {
+    /// The value of `sha256`.
+    Sha256,
+    /// The value of a limit, in the plugin's own table or else in `[defaults]`.
+    Limit(LimitKey),
+    /// The key `config`.
+    Settings,
+    /// The key of a setting.
+    SettingKey(String),
+    /// What a setting is set to.
+    SettingValue(String),
 }
 
 impl PluginConfig {

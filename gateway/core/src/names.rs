@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 mod alike;
 
 pub use alike::alike;
-pub(crate) use alike::{ALIKE, likeness};
+pub(crate) use alike::{Effort, Ending, ending, slips};
 
 /// The longest public name, in characters: hosts refuse a tool list with a longer one in it.
 pub const MAX_PUBLIC_NAME: usize = 64;
@@ -38,7 +38,7 @@ pub enum NameError {
         most: usize,
     },
     /// The text holds a character that names don't have.
-    #[error("`{name}` holds {found:?}; only letters, digits, `_` and `-` are allowed")]
+    #[error("`{name}` holds {}; only letters, digits, `_` and `-` are allowed", in_words(*found))]
     BadCharacter {
         /// The name, with what can't be shown escaped.
         name: String,
@@ -79,6 +79,15 @@ pub(crate) fn shown(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// A character as a message names it.
+fn in_words(c: char) -> String {
+    match c {
+        ' ' => "a blank".to_owned(),
+        '`' => "a backtick".to_owned(),
+        c => format!("`{}`", shown(c.encode_utf8(&mut [0; 4]))),
+    }
 }
 
 /// Defines a name over the common alphabet.

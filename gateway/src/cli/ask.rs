@@ -18,7 +18,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::admin::Route;
-use crate::cli::{Common, Exit, configuration, print, serve};
+use crate::cli::failure::Failure;
+use crate::cli::{Common, Exit, configuration, serve};
 
 /// How long connecting may take: the listener is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -70,11 +71,11 @@ impl Silence {
             Self::AnyPort => "name it with `--admin`; the gateway says where it listens when it starts",
         }
     }
+}
 
-    /// Says so.
-    pub(super) fn report(&self) -> Exit {
-        print::error(&self.to_string(), Some(self.hint()));
-        Exit::Unreachable
+impl From<Silence> for Failure {
+    fn from(silence: Silence) -> Self {
+        Self::new(Exit::Unreachable).says(&silence.to_string(), Some(silence.hint()))
     }
 }
 
@@ -112,19 +113,18 @@ impl Where {
     /// The gateway that is meant.
     ///
     /// # Errors
-    /// What the process ends with: nothing says where to ask, and that was said.
-    pub(super) fn gateway(&self, common: &Common) -> Result<Gateway, Exit> {
+    /// Nothing says where to ask.
+    pub(super) fn gateway(&self, common: &Common) -> Result<Gateway, Failure> {
         if let Some(gateway) = self.named() {
             return Ok(gateway);
         }
         let loaded = configuration::read(common.config.as_deref());
         match Gateway::of(&loaded) {
             Err(Silence::NoListener) if loaded.config.is_none() => {
-                print::problems(&loaded.problems, &loaded.source);
-                print::note("hint: `--admin` names the gateway's listener without the configuration\n");
-                Err(Exit::Configuration)
+                let failure = Failure::new(Exit::Configuration).problems(&loaded.problems, &loaded.source);
+                Err(failure.notes("hint: `--admin` names the gateway's listener without the configuration\n"))
             }
-            gateway => gateway.map_err(|silence| silence.report()),
+            gateway => Ok(gateway?),
         }
     }
 }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Result;
 use clap::Args;
-use moongate_core::call::{CallError, Failure, Ledger};
+use moongate_core::call::{self, CallError, Ledger};
 use moongate_core::catalog::{Catalog, ToolEntry};
 use moongate_core::config::ClientFeature;
 use moongate_core::dispatch::DispatchError;
@@ -15,17 +14,17 @@ use serde_json::Value;
 use url::Url;
 
 use self::given::Answers;
-use self::here::Here;
+use self::here::{Failed, Here};
 pub(super) use self::remote::TOKEN;
 use self::remote::{Refusal, Remote};
 use self::rounds::{Came, Open};
+use crate::cli::failure::{Done, Failure};
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor};
 
 mod answer;
 mod arguments;
 mod explain;
-mod fields;
 mod given;
 mod here;
 mod questions;
@@ -47,11 +46,11 @@ Examples:
   moongate call --url http://127.0.0.1:8931/mcp time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
 
-Without TOOL it says which tools there are. A tool that asks ends the call with its questions and
-with the options that answer them; add those to the same call.
+Without TOOL it says which tools there are. A tool that asks ends the call with its questions and with the options that \
+answer them; add those to the same call.
 
-The explanation goes to stderr. With `--format json` it is part of the document, as `grants`.
-A gateway that wants a bearer token gets the one in the variable MOONGATE_TOKEN.")]
+--explain writes to stderr, or with `--format json` into the document, as `grants`, whether the call succeeds or fails. \
+With --url a bearer token is taken from the variable MOONGATE_TOKEN.")]
 pub(super) struct Call {
     /// The tool, under the name that clients see; with --plugin also under its own
     #[arg(value_name = "TOOL")]
@@ -76,7 +75,7 @@ pub(super) struct Call {
     /// Say to the tool that nobody can be asked, as a client without forms and models does
     #[arg(long, conflicts_with = "answers")]
     no_answers: bool,
-    /// Also say which grants the call used, which it lacked and which limits held it back, and what would change that
+    /// Also say which grants the call used, which it lacked, which limits held it back, and what would change that
     #[arg(long)]
     explain: bool,
     /// How to print the answer
@@ -103,75 +102,56 @@ impl Call {
         self.plugin.is_some()
     }
 
-    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let answers = match Answers::read(&self.answers) {
-            Ok(answers) => answers,
-            Err(why) => {
-                print::error(
-                    &why,
-                    Some("the keys and fields are told where the tool asks, without `--answer`"),
-                );
-                return Ok(Exit::Usage);
-            }
-        };
+    pub(super) async fn run(self, common: &Common) -> Done {
+        let answers = Answers::read(&self.answers).map_err(|why| {
+            let hint = "the keys and fields are told where the tool asks, without `--answer`";
+            Failure::new(Exit::Usage).says(&why, Some(hint))
+        })?;
         if let Some(url) = &self.url {
-            return self.elsewhere(url, answers).await;
+            return self.elsewhere(url, answers, common).await;
         }
-        let loaded = match &self.plugin {
+        let supervisor = match &self.plugin {
             Some(file) => configuration::load_bare(file, &ClientFeature::ALL).await?,
             None => configuration::load(common, Options::once()).await?,
         };
-        match loaded {
-            Some(supervisor) => self.here(&supervisor, answers).await,
-            None => Ok(Exit::Configuration),
-        }
+        // A plugin that can't be used may be why.
+        self.here(&supervisor, answers, common).await.map_err(|failure| failure.after(supervisor.problems()))
     }
 
     /// Calls a tool in this process.
-    async fn here(&self, supervisor: &Supervisor, mut answers: Answers) -> Result<Exit> {
+    async fn here(&self, supervisor: &Supervisor, mut answers: Answers, common: &Common) -> Done {
         let dispatcher = supervisor.dispatcher();
         let catalog = dispatcher.catalog();
-        let Some(tool) = &self.tool else { return takes::tools(&self.named(&catalog), self.format) };
+        let Some(tool) = &self.tool else { return Err(takes::unnamed(&self.named(&catalog))) };
         let entry = self.entry(tool, &catalog);
         let name = entry.map_or(&**tool, |entry| entry.public().as_str());
         let schema = entry.and_then(|entry| entry.tool().input_schema.to_value().ok());
-        let arguments = match self.arguments(tool, schema.as_ref())? {
-            Ok(arguments) => arguments,
-            Err(exit) => return Ok(exit),
-        };
-        let plugin = entry.map(|entry| Arc::clone(entry.member().config()));
-        let ledger = plugin.filter(|_| self.explain).map(|plugin| (Arc::new(Ledger::default()), plugin));
+        let arguments = self.arguments(tool, schema.as_ref(), common)?;
+        let plugin = entry.filter(|_| self.explain).map(|entry| Arc::clone(entry.member().config()));
+        let ledger = plugin.map(|plugin| (Arc::new(Ledger::default()), plugin));
         let noted = ledger.as_ref().map(|(ledger, _)| Arc::clone(ledger));
         let here = Here::new(dispatcher, &rounds::capabilities(!self.no_answers), noted)?;
-        let called = rounds::converse(&mut answers, async |more| {
-            here.request(name, &arguments, more).await.map_err(Failed::Process)?.map_err(Failed::Call)
+        let called =
+            rounds::converse(&mut answers, async |more| here.request(name, &arguments, more).await).await;
+        let explained = ledger.as_ref().map(|(ledger, plugin)| Explained {
+            text: explain::text(ledger, plugin),
+            document: explain::document(ledger, plugin),
         });
-        let came = match called.await {
-            Err(Failed::Process(error)) => return Err(error),
-            Err(Failed::Call(trouble)) => Err(trouble),
-            Ok(came) => Ok(came),
-        };
-        let explained = ledger.as_ref().map(|(ledger, plugin)| explain::document(ledger, plugin));
-        let in_document = self.format == Format::Json && came.is_ok();
-        let exit = match came {
-            Ok(Came::Done(result)) => {
-                let mut document = answer::document(&result);
-                if let Some(explained) = explained {
-                    document["grants"] = explained;
-                }
-                let exit = self.print(&document)?;
-                tell_unused(&answers);
-                exit
+        let failure = match called {
+            Ok(Came::Done(result)) => return self.print(answer::document(&result), explained, &answers),
+            Ok(Came::Open(open)) => {
+                let failure = open.failure();
+                let table = entry.filter(|_| self.is_bare()).map(|entry| needed(entry, &open));
+                failure.notes(&table.unwrap_or_default()).notes(&unused(&answers))
             }
-            Ok(Came::Open(open)) => self.open(&open, explained, &answers, entry)?,
-            Err(trouble) => self.refused(&trouble, schema.as_ref(), &catalog),
+            Err(Failed::Process(error)) => error.into(),
+            Err(Failed::Call(trouble)) => self.refused(&trouble, schema.as_ref(), &catalog),
         };
-        if let Some((ledger, plugin)) = &ledger
-            && !in_document
-        {
-            print::note(&explain::text(ledger, plugin));
-        }
-        Ok(exit)
+        Err(match (explained, self.format) {
+            (Some(Explained { text, .. }), Format::Text) => failure.notes(&text),
+            (Some(Explained { document, .. }), Format::Json) => failure.with("grants", document),
+            (None, _) => failure,
+        })
     }
 
     /// The tool that is meant. Of one component it may be called as the component itself calls it.
@@ -190,102 +170,95 @@ impl Call {
         tools.collect()
     }
 
-    /// What the tool gets; or how the process ends, because that can't be read or isn't enough, which was said.
-    fn arguments(&self, tool: &str, schema: Option<&Value>) -> Result<Result<Json, Exit>> {
-        let arguments = match arguments::object(self.json.as_deref(), &self.pairs, schema) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                print::error(&format!("{error:#}"), None);
-                return Ok(Err(Exit::Usage));
-            }
-        };
-        let Some(schema) = schema else { return Ok(Ok(arguments)) };
+    /// What the tool gets.
+    ///
+    /// # Errors
+    /// It can't be read, or something is missing.
+    fn arguments(&self, tool: &str, schema: Option<&Value>, common: &Common) -> Result<Json, Failure> {
+        let arguments = arguments::object(self.json.as_deref(), &self.pairs, schema)
+            .map_err(|error| Failure::new(Exit::Usage).says(&format!("{error:#}"), None))?;
+        let Some(schema) = schema else { return Ok(arguments) };
         if !takes::lacking(schema, &arguments).is_empty() {
-            return takes::refuse(tool, schema, &arguments, self.json.is_some(), self.format).map(Err);
+            let words = match &self.json {
+                Some(_) => vec!["--json".to_owned(), takes::object(schema, &arguments).to_string()],
+                None => takes::pairs(schema, &arguments, self.pairs.clone()),
+            };
+            return Err(takes::refusal(tool, schema, &arguments, &self.command(common, tool, &words)));
         }
-        if schema["additionalProperties"] == false {
-            return Ok(Ok(arguments)); // the gateway refuses what isn't known
+        // The gateway refuses what isn't known where the schema says so.
+        if schema["additionalProperties"] != false
+            && let Some(said) = takes::passed_on(schema, &arguments)
+        {
+            print::note(&format!("note: {said}\n"));
         }
-        for name in takes::unknown(schema, &arguments) {
-            let name = print::said(&name);
-            print::note(&format!("note: the tool takes no `{name}`; it takes\n{}\n", takes::text(schema)));
+        Ok(arguments)
+    }
+
+    /// The command line of this call, with these words for what the tool gets. How it logs makes no difference.
+    fn command(&self, common: &Common, tool: &str, arguments: &[String]) -> String {
+        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let config = common.config.as_ref().filter(|_| common.is_config_typed);
+        let options = [
+            ("--config", config.map(path)),
+            ("--plugin", self.plugin.as_ref().map(path)),
+            ("--url", self.url.as_ref().map(Url::to_string)),
+        ];
+        let flags = [("--no-answers", self.no_answers), ("--explain", self.explain)];
+        let mut words = vec![print::program(), "call".to_owned()];
+        words.extend(
+            options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten(),
+        );
+        words.push(tool.to_owned());
+        words.extend_from_slice(arguments);
+        words.extend(self.answers.iter().flat_map(|answer| ["--answer".to_owned(), answer.clone()]));
+        words.extend(flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned()));
+        if self.format == Format::Json {
+            words.extend(["--format", "json"].map(str::to_owned));
         }
-        Ok(Ok(arguments))
+        words.iter().map(|word| print::word(&print::said(word))).collect::<Vec<_>>().join(" ")
     }
 
     /// Calls a tool of a gateway that runs.
-    async fn elsewhere(&self, url: &Url, mut answers: Answers) -> Result<Exit> {
+    async fn elsewhere(&self, url: &Url, mut answers: Answers, common: &Common) -> Done {
         let remote = Remote::new(url.clone(), rounds::capabilities(!self.no_answers))?;
         if remote.tells_its_token() {
             print::note(
                 "note: the token goes to another machine unencrypted; https would keep it to itself\n",
             );
         }
-        let tools = match remote.tools(self.tool.as_deref()).await {
-            Ok(tools) => tools,
-            Err(refusal) => return Ok(refusal.report()),
-        };
+        let tools = remote.tools(self.tool.as_deref()).await?;
         let Some(name) = &self.tool else {
             let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
             let tools = tools.iter().map(|tool| (text(tool, "name"), text(tool, "description")));
-            return takes::tools(&tools.collect::<Vec<_>>(), self.format);
+            return Err(takes::unnamed(&tools.collect::<Vec<_>>()));
         };
         let schema = tools.iter().find(|tool| tool["name"] == **name).map(|tool| &tool["inputSchema"]);
-        let arguments = match self.arguments(name, schema)? {
-            Ok(arguments) => arguments,
-            Err(exit) => return Ok(exit),
-        };
+        let arguments = self.arguments(name, schema, common)?;
         let schema = schema.unwrap_or(&Value::Null);
         let came =
             rounds::converse(&mut answers, async |more| remote.call(name, &arguments, schema, more).await);
         match came.await {
-            Ok(Came::Done(result)) => {
-                let exit = self.print(&remote::document(&result))?;
-                tell_unused(&answers);
-                Ok(exit)
-            }
-            Ok(Came::Open(open)) => self.open(&open, None, &answers, None),
+            Ok(Came::Done(result)) => self.print(remote::document(&result), None, &answers),
+            Ok(Came::Open(open)) => Err(open.failure().notes(&unused(&answers))),
             Err(Refusal::Error(message)) if schema.is_null() => {
-                print::error(&message, Some(TOOLS));
-                Ok(Exit::Tool)
+                Err(Failure::new(Exit::Tool).says(&message, Some(TOOLS)))
             }
-            Err(refusal) => Ok(refusal.report()),
+            Err(refusal) => Err(refusal.into()),
         }
     }
 
-    /// Says what nobody answers.
-    fn open(
-        &self,
-        open: &Open,
-        explained: Option<Value>,
-        answers: &Answers,
-        entry: Option<&ToolEntry>,
-    ) -> Result<Exit> {
-        let exit = open.report(self.format, explained)?;
-        if let Some(entry) = entry.filter(|_| self.is_bare()) {
-            let id = entry.member().id();
-            let asked: Vec<Value> = open.features().into_iter().map(Value::from).collect();
-            let asked = Value::from(asked);
-            print::note(&format!(
-                "note: in gateway.toml such questions need `client = {asked}` in `[plugins.{id}.allow]`\n"
-            ));
-        }
-        tell_unused(answers);
-        Ok(exit)
-    }
-
-    /// Says why a call came to no result.
-    fn refused(&self, trouble: &Trouble, schema: Option<&Value>, catalog: &Catalog) -> Exit {
+    /// Why a call came to no result.
+    fn refused(&self, trouble: &Trouble, schema: Option<&Value>, catalog: &Catalog) -> Failure {
+        let failure = Failure::new(Exit::Tool);
         match trouble {
             Trouble::Failed(error @ DispatchError::InvalidArguments { .. }) => {
                 let takes = schema.map(takes::text).unwrap_or_default();
-                print::error_about(&error.to_string(), &takes, self.hint(error, catalog).as_deref());
+                failure.says_about(&error.to_string(), &takes, self.hint(error, catalog).as_deref())
             }
-            Trouble::Failed(error) => print::error(&error.to_string(), self.hint(error, catalog).as_deref()),
-            Trouble::Unanswered(plugin, why) => print::error(&format!("plugin `{plugin}`: {why}"), None),
-            Trouble::Refused(error) => print::error(&error.error.message, None),
+            Trouble::Failed(error) => failure.says(&error.to_string(), self.hint(error, catalog).as_deref()),
+            Trouble::Unanswered(plugin, why) => failure.says(&format!("plugin `{plugin}`: {why}"), None),
+            Trouble::Refused(error) => failure.says(&error.error.message, None),
         }
-        Exit::Tool
     }
 
     fn hint(&self, error: &DispatchError, catalog: &Catalog) -> Option<String> {
@@ -298,13 +271,13 @@ impl Call {
                 }
                 None => "`moongate list tools --format json` shows what each tool takes".to_owned(),
             }),
-            DispatchError::Call { error: CallError::Refused(Failure::MissingCapability(_)), .. } => {
-                Some(if self.no_answers {
-                    "without `--no-answers` it shows what it asks".to_owned()
-                } else {
-                    "`call` can't answer that; call it from an MCP client that can".to_owned()
-                })
-            }
+            DispatchError::Call {
+                error: CallError::Refused(call::Failure::MissingCapability(_)), ..
+            } => Some(if self.no_answers {
+                "without `--no-answers` it shows what it asks".to_owned()
+            } else {
+                "`call` can't answer that; call it from an MCP client that can".to_owned()
+            }),
             DispatchError::Call { plugin, error } => {
                 let key = error.config_key()?;
                 let member = catalog.members().iter().find(|member| member.id() == plugin)?;
@@ -315,50 +288,62 @@ impl Call {
             }
             DispatchError::UnknownPrompt(_)
             | DispatchError::UnknownTemplate(_)
-            | DispatchError::ResourceNotFound(_)
-            | DispatchError::MissingArgument { .. } => None,
+            | DispatchError::ResourceNotFound(_) => None,
         }
     }
 
-    fn print(&self, document: &Value) -> Result<Exit> {
+    /// What the tool answered, and beside it which answers nobody asked for.
+    fn print(&self, mut document: Value, explained: Option<Explained>, answers: &Answers) -> Done {
         match self.format {
-            Format::Text => print::foreign(&answer::text(document))?,
-            Format::Json => print::json(document)?,
+            Format::Text => {
+                print::foreign(&answer::text(&document))?;
+                print::note(&unused(answers));
+                print::note(&explained.map(|explained| explained.text).unwrap_or_default());
+            }
+            Format::Json => {
+                if let Some(explained) = explained {
+                    document["grants"] = explained.document;
+                }
+                print::json(&document)?;
+                print::note(&unused(answers));
+            }
         }
         Ok(if document["isError"] == true { Exit::Tool } else { Exit::Success })
     }
 }
 
-/// Why there is no result of a call in this process.
-enum Failed {
-    /// The process itself can't go on.
-    Process(anyhow::Error),
-    /// The call failed.
-    Call(Trouble),
+/// What `--explain` says of a call.
+struct Explained {
+    text: String,
+    document: Value,
 }
 
 /// Says which answers nobody asked for.
-fn tell_unused(answers: &Answers) {
-    for text in answers.unused() {
-        print::note(&format!("note: nothing asked for `--answer {}`\n", print::said(text)));
-    }
+fn unused(answers: &Answers) -> String {
+    let line = |text: &str| format!("note: nothing asked for `--answer {}`\n", print::said(text));
+    answers.unused().into_iter().map(line).collect()
 }
 
-impl Refusal {
-    /// Says so.
-    fn report(&self) -> Exit {
-        let (message, hint, exit) = match self {
-            Self::Unreachable(message) => {
+/// What a table of `gateway.toml` needs so that a plugin may ask this.
+fn needed(entry: &ToolEntry, open: &Open) -> String {
+    let asked: Value = open.features().into_iter().map(Value::from).collect();
+    let id = entry.member().id();
+    format!("note: in gateway.toml such questions need `client = {asked}` in `[plugins.{id}.allow]`\n")
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let (message, hint, exit) = match &refusal {
+            Refusal::Unreachable(message) => {
                 (message, "`moongate serve` says at which address it is", Exit::Unreachable)
             }
-            Self::Unauthorized(message) => (
+            Refusal::Unauthorized(message) => (
                 message,
                 "set the variable MOONGATE_TOKEN to one of the tokens under `[http.auth]`",
                 Exit::Unauthorized,
             ),
-            Self::Error(message) => (message, "the gateway's own log may say more", Exit::Tool),
+            Refusal::Error(message) => (message, "the gateway's own log may say more", Exit::Tool),
         };
-        print::error(message, Some(hint));
-        exit
+        Self::new(exit).says(message, Some(hint))
     }
 }

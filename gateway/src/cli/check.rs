@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
 use clap::Args;
 use moongate_core::catalog::Member;
 use moongate_core::config::{self, Loaded, Problem, ProcessEnvironment, Severity, Source};
 use serde_json::{Value, json};
 
+use crate::cli::failure::Done;
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor, Totals};
 
@@ -21,20 +21,20 @@ Examples:
   moongate check --print-resolved > now.toml    what holds: defaults and paths filled in
   moongate check --config /etc/moongate/gateway.toml --format json")]
 pub(super) struct Check {
-    /// Fail where there are warnings, too
+    /// Fail for warnings, too
     #[arg(long)]
     deny_warnings: bool,
-    /// Also print the configuration as it holds: defaults written out, variables filled in, paths absolute; secrets stay
-    /// the names of where they are
+    /// Also print the configuration that holds, with defaults, variables and absolute paths filled in; of secrets only
+    /// where they are
     #[arg(long)]
     print_resolved: bool,
-    /// How to say it
+    /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
 
 impl Check {
-    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+    pub(super) async fn run(self, common: &Common) -> Done {
         let loaded = configuration::read(common.config.as_deref()).for_http();
         let resolved =
             if self.print_resolved { config::resolved(&loaded, &ProcessEnvironment) } else { None };

@@ -14,12 +14,13 @@ use url::Url;
 
 use self::snippet::{Over, Snippet, Token, Wanted};
 use crate::cli::call::endpoint;
+use crate::cli::failure::{Done, Failure};
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::transport::http::PATH;
 
 mod snippet;
 
-/// Print what connects a host to this gateway, with absolute paths
+/// Print what to paste so that a host, such as Claude Code, connects to this gateway
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +28,7 @@ Examples:
   moongate client cursor > .cursor/mcp.json
   moongate client vscode --http
 
-What is to be pasted goes to stdout, and where it belongs to stderr. Over stdio the host starts a gateway of its own;
+What is to be pasted goes to stdout, and where it belongs to stderr. The host starts a gateway of its own, over stdio; \
 with --http or --url it connects to one that runs.")]
 pub(super) struct Client {
     /// The host
@@ -42,7 +43,7 @@ pub(super) struct Client {
     /// What the host calls the gateway
     #[arg(long, value_name = "NAME", default_value = "moongate", value_parser = name)]
     name: String,
-    /// How to print it
+    /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
@@ -75,18 +76,13 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 impl Client {
-    pub(super) fn run(&self, common: &Common) -> Result<Exit> {
-        let over = match self.over(common) {
-            Ok(over) => over?,
-            Err(exit) => return Ok(exit),
-        };
-        let wanted = Wanted { name: self.name.clone(), over };
+    pub(super) fn run(&self, common: &Common) -> Done {
+        let wanted = Wanted { name: self.name.clone(), over: self.over(common)? };
         let Some(Snippet { text, place, remark }) = self.host.snippet(&wanted) else {
-            print::error(
+            return Err(Failure::new(Exit::Usage).says(
                 "Claude Desktop's file names programs to start, and no addresses",
                 Some("leave out the address; or add it as a connector in its settings, if it is public"),
-            );
-            return Ok(Exit::Usage);
+            ));
         };
         match self.format {
             Format::Text => print::data(&text)?,
@@ -101,34 +97,33 @@ impl Client {
         Ok(Exit::Success)
     }
 
-    /// How the host is to reach the gateway; or what the process ends with, which was said.
-    fn over(&self, common: &Common) -> Result<Result<Over>, Exit> {
+    /// How the host is to reach the gateway.
+    fn over(&self, common: &Common) -> Result<Over, Failure> {
         if let Some(url) = &self.url {
-            return Ok(Ok(Over::Http { url: url.to_string(), token: Token::Unknown }));
+            return Ok(Over::Http { url: url.to_string(), token: Token::Unknown });
         }
         let environment = Asked::default();
         let Loaded { source, config, problems, .. } =
             configuration::read_with(common.config.as_deref(), &environment);
         let Some(gateway) = config else {
-            print::problems(&problems, &source);
-            return Err(Exit::Configuration);
+            return Err(Failure::new(Exit::Configuration).problems(&problems, &source));
         };
         let listen = gateway.http.listen;
         if self.http && listen.port() == 0 {
             let hint = "name its address with `--url`; the gateway says where it listens when it starts";
-            print::error("the port isn't known: `listen` under `[http]` leaves it to the system", Some(hint));
-            return Err(Exit::Usage);
+            let message = "the port isn't known: `listen` under `[http]` leaves it to the system";
+            return Err(Failure::new(Exit::Usage).says(message, Some(hint)));
         }
         if self.http {
             let token = if gateway.http.asks_for_tokens() { Token::Needed } else { Token::None };
-            return Ok(Ok(Over::Http { url: reached(listen), token }));
+            return Ok(Over::Http { url: reached(listen), token });
         }
         // Whoever starts the gateway needs no token to call it.
         let is_token = |name: &String| {
             gateway.http.tokens.iter().any(|token| token.variable.as_deref() == Some(&**name))
         };
-        let variables = environment.names().into_iter().filter(|name| !is_token(name)).collect();
-        Ok(own(&source.path, variables))
+        let variables = environment.found().into_iter().filter(|name| !is_token(name)).collect();
+        Ok(own(&source.path, variables)?)
     }
 }
 
@@ -158,7 +153,8 @@ fn reached(listen: SocketAddr) -> String {
 struct Asked(RefCell<BTreeSet<String>>);
 
 impl Asked {
-    fn names(&self) -> Vec<String> {
+    /// Those that were found.
+    fn found(&self) -> Vec<String> {
         self.0.borrow().iter().cloned().collect()
     }
 }
@@ -171,6 +167,10 @@ impl Environment for Asked {
             self.0.borrow_mut().insert(name.to_owned());
         }
         Ok(value)
+    }
+
+    fn names(&self) -> Vec<String> {
+        ProcessEnvironment.names()
     }
 }
 

@@ -9,7 +9,8 @@ use moongate_core::config::{
 };
 use moongate_core::names::PluginId;
 
-use crate::cli::{Common, print};
+use crate::cli::failure::Failure;
+use crate::cli::{Common, Exit, print};
 use crate::supervisor::{Options, Supervisor};
 
 /// The name of the file.
@@ -47,15 +48,17 @@ fn missing(usual: &[PathBuf]) -> Loaded {
     Loaded { source, config: None, problems: vec![problem], of_http: Vec::new(), files }
 }
 
-/// Reads the configuration and loads the plugins, says what is wrong, and gives what can be used: nothing, if the
-/// configuration can't.
-pub(super) async fn load(common: &Common, options: Options) -> Result<Option<Supervisor>> {
+/// Reads the configuration and loads the plugins, and says what is wrong with those that can't be used.
+///
+/// # Errors
+/// The configuration can't be used.
+pub(super) async fn load(common: &Common, options: Options) -> Result<Supervisor, Failure> {
     let Loaded { source, config, mut problems, .. } = read(common.config.as_deref());
-    let supervisor = match config {
-        Some(config) => Some(Supervisor::start(config, options).await?),
-        None => None,
+    let Some(config) = config else {
+        return Err(Failure::new(Exit::Configuration).problems(&problems, &source));
     };
-    problems.extend(supervisor.iter().flat_map(Supervisor::problems).cloned());
+    let supervisor = Supervisor::start(config, options).await?;
+    problems.extend_from_slice(supervisor.problems());
     print::problems(&problems, &source);
     Ok(supervisor)
 }
@@ -77,17 +80,26 @@ pub(super) fn bare(file: &Path) -> Result<Config> {
     Ok(config)
 }
 
-/// Loads a component that no configuration mentions, which may ask its client for `asked` and nothing else, and says what
-/// is wrong with it: then there is nothing.
-pub(super) async fn load_bare(file: &Path, asked: &[ClientFeature]) -> Result<Option<Supervisor>> {
+/// Loads a component that no configuration mentions, which may ask its client for `asked` and nothing else.
+///
+/// # Errors
+/// It can't be used.
+pub(super) async fn load_bare(file: &Path, asked: &[ClientFeature]) -> Result<Supervisor, Failure> {
     let mut config = bare(file)?;
     for plugin in &mut config.plugins {
         Arc::make_mut(plugin).allow.client.extend(asked);
     }
     let supervisor = Supervisor::start(config, Options::once()).await?;
-    for problem in supervisor.problems() {
-        print::error(&format!("`{}`: {}", file.display(), problem.message), problem.hint.as_deref());
+    let said = supervisor
+        .problems()
+        .iter()
+        .map(|problem| (format!("`{}`: {}", file.display(), problem.message), problem.hint.as_deref()));
+    if supervisor.catalog().borrow().members().is_empty() {
+        let failure = Failure::new(Exit::Configuration);
+        return Err(said.fold(failure, |failure, (message, hint)| failure.says(&message, hint)));
     }
-    let is_there = !supervisor.catalog().borrow().members().is_empty();
-    Ok(is_there.then_some(supervisor))
+    for (message, hint) in said {
+        print::error(&message, hint);
+    }
+    Ok(supervisor)
 }

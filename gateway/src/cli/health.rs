@@ -1,11 +1,11 @@
 //! `health`: asks the gateway that runs whether it serves. For health checks of containers, which have no curl.
 
-use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
 use crate::admin::Route;
 use crate::cli::ask::Where;
+use crate::cli::failure::Done;
 use crate::cli::{Common, Exit, Format, print};
 
 /// Ask the running gateway whether it serves
@@ -15,33 +15,27 @@ Examples:
   moongate health
   moongate health --details
 
-It ends with 0 if requests are taken, with 1 while the gateway starts or stops, and with 4 if
-none answers. A plugin that can't be used is told of with --details, and changes nothing of this.")]
+It ends with 0 if requests are taken, with 1 while the gateway starts or stops, and with 4 if none answers. A plugin \
+that can't be used makes no difference; --details tells of it.")]
 pub(super) struct Health {
     #[command(flatten)]
     place: Where,
-    /// Say what was looked at, each plugin too
+    /// Also say what was looked at, plugin by plugin
     #[arg(long)]
     details: bool,
-    /// How to say it
+    /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
 
 impl Health {
-    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let gateway = match self.place.gateway(common) {
-            Ok(gateway) => gateway,
-            Err(exit) => return Ok(exit),
-        };
-        let answer = match gateway.get(Route::Readyz, if self.details { "?verbose" } else { "" }).await {
-            Ok(answer) => answer,
-            Err(silence) => return Ok(silence.report()),
-        };
+    pub(super) async fn run(self, common: &Common) -> Done {
+        let gateway = self.place.gateway(common)?;
+        let answer = gateway.get(Route::Readyz, if self.details { "?verbose" } else { "" }).await?;
         let mut lines: Vec<&str> = answer.body.lines().collect();
         let sum = lines.pop();
         if !matches!((sum, answer.is_ok), (Some("ready"), true) | (Some("not ready"), false)) {
-            return Err(answer.complaint());
+            return Err(answer.complaint().into());
         }
         match self.format {
             Format::Json => print::json(&json!({ "ready": answer.is_ok, "checks": lines }))?,

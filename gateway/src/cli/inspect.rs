@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Result;
 use clap::Args;
 use moongate_core::catalog::Member;
-use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, Problem, StateGrant};
+use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, StateGrant};
 use moongate_core::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
 use moongate_core::names::PluginId;
 use serde_json::{Map, Value, json};
 
+use crate::cli::failure::{Done, Failure};
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor};
 
@@ -29,7 +29,7 @@ pub(super) struct Inspect {
     /// A component's file, or a plugin's name in the configuration
     #[arg(value_name = "FILE|NAME")]
     which: PathBuf,
-    /// How to show it
+    /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
@@ -40,24 +40,23 @@ impl Inspect {
         id(&self.which).is_none()
     }
 
-    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+    pub(super) async fn run(self, common: &Common) -> Done {
         let found = match id(&self.which) {
             None => Found { config: configuration::bare(&self.which)?, source: None },
-            Some(id) => match table(&id, common) {
-                Ok(found) => found,
-                Err(exit) => return Ok(exit),
-            },
+            Some(id) => table(&id, common)?,
         };
         let Found { config, source } = found;
         let state = config.state.clone();
         let supervisor = Supervisor::start(config, Options::looking()).await?;
         let catalog = Arc::clone(&supervisor.catalog().borrow());
         let [member] = catalog.members() else {
-            match &source {
-                Some(source) => print::problems(supervisor.problems(), source),
-                None => supervisor.problems().iter().for_each(say),
-            }
-            return Ok(Exit::Configuration);
+            let (failure, problems) = (Failure::new(Exit::Configuration), supervisor.problems());
+            return Err(match &source {
+                Some(source) => failure.problems(problems, source),
+                None => problems.iter().fold(failure, |failure, problem| {
+                    failure.says(&problem.message, problem.hint.as_deref())
+                }),
+            });
         };
         let table = if source.is_some() { Table::Read { state } } else { Table::None };
         let shown = Shown::new(member, table);
@@ -84,23 +83,21 @@ fn id(which: &Path) -> Option<PluginId> {
 }
 
 /// A plugin of the configuration.
-fn table(id: &PluginId, common: &Common) -> Result<Found, Exit> {
+fn table(id: &PluginId, common: &Common) -> Result<Found, Failure> {
     let Loaded { source, config, problems, .. } = configuration::read(common.config.as_deref());
+    let Some(mut config) = config else {
+        return Err(Failure::new(Exit::Configuration).problems(&problems, &source));
+    };
     print::problems(&problems, &source);
-    let Some(mut config) = config else { return Err(Exit::Configuration) };
     let names: Vec<String> = config.plugins.iter().map(|plugin| format!("`{}`", plugin.id)).collect();
     config.plugins.retain(|plugin| plugin.id == *id);
     if config.plugins.is_empty() {
         let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let hint = format!("it has {there}; a file is named with a `/`, such as `./{id}`");
-        print::error(&format!("there is no plugin `{id}` in `{}`", source.path.display()), Some(&hint));
-        return Err(Exit::Usage);
+        let message = format!("there is no plugin `{id}` in `{}`", source.path.display());
+        return Err(Failure::new(Exit::Usage).says(&message, Some(&hint)));
     }
     Ok(Found { config, source: Some(source) })
-}
-
-fn say(problem: &Problem) {
-    print::error(&problem.message, problem.hint.as_deref());
 }
 
 /// Whether there is a table for the plugin.
@@ -179,7 +176,7 @@ impl<'a> Shown<'a> {
             let arguments = prompt
                 .arguments
                 .iter()
-                .map(|it| json!({ "name": it.name, "description": it.description, "required": it.required }));
+                .map(|it| json!({ "name": it.name, "title": it.title, "description": it.description, "required": it.required }));
             json!({
                 "name": prompt.name.as_str(), "title": prompt.title, "description": prompt.description,
                 "arguments": arguments.collect::<Vec<_>>(),

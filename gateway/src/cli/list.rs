@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::admin;
 use crate::cli::ask::Where;
+use crate::cli::failure::{Done, Failure};
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor};
 
@@ -24,15 +25,15 @@ Examples:
   moongate list tools --format json
   moongate list plugins
 
-Plugins are listed as the running gateway has them, with their states, if the configuration has
-an `[admin]` listener and a gateway answers there; else they are loaded anew, as all else is.")]
+`list plugins` asks the running gateway, which knows their states, if the configuration has an `[admin]` listener and a \
+gateway answers there. Else, and for all other kinds, the plugins are loaded anew.")]
 pub(super) struct List {
     /// What to list; everything if left out
     #[arg(value_name = "KIND")]
     kind: Option<Kind>,
     #[command(flatten)]
     place: Where,
-    /// How to list it
+    /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
@@ -78,7 +79,7 @@ impl Kind {
 }
 
 impl List {
-    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+    pub(super) async fn run(self, common: &Common) -> Done {
         let why = match self.kind {
             Some(Kind::Plugins) => match live::ask(&self.place, common).await? {
                 Asked::Plugins(plugins) => {
@@ -86,18 +87,15 @@ impl List {
                     return Ok(Exit::Success);
                 }
                 Asked::Nobody(why) => Some(why),
-                Asked::Silent(exit) => return Ok(exit),
             },
             Some(Kind::Tools | Kind::Resources | Kind::Templates | Kind::Prompts) | None => None,
         };
         if why.is_none() && self.place.named().is_some() {
             let hint = "`moongate list plugins --admin ADDR`";
-            print::error("a running gateway tells of its plugins only", Some(hint));
-            return Ok(Exit::Usage);
+            let message = "a running gateway tells of its plugins only";
+            return Err(Failure::new(Exit::Usage).says(message, Some(hint)));
         }
-        let Some(supervisor) = configuration::load(common, Options::looking()).await? else {
-            return Ok(Exit::Configuration);
-        };
+        let supervisor = configuration::load(common, Options::looking()).await?;
         match (why, self.format, self.kind) {
             (Some(why), _, _) => {
                 live::note(common, &format!("the plugins were loaded here: {why}"));
@@ -133,19 +131,21 @@ fn sections(supervisor: &Supervisor) -> String {
 
 /// Names in one column, and the first line of what is said of each in another.
 fn table(items: &[Value], indent: &str) -> String {
-    let rows: Vec<(&str, &str)> = items
+    let rows: Vec<(String, String)> = items
         .iter()
         .map(|item| {
             // Resources have names, too, but are known by their URIs.
             let name = ["uri", "uriTemplate", "id", "name"].iter().find_map(|key| item[key].as_str());
-            let said = ["description", "title"].iter().find_map(|key| item[key].as_str());
-            let said = said.or(item["trouble"]["reason"].as_str()).unwrap_or_default();
-            (name.unwrap_or_default(), said.lines().next().unwrap_or_default())
+            let about = ["description", "title"].iter().find_map(|key| item[key].as_str());
+            // What is wrong is said whole.
+            let reason = item["trouble"]["reason"].as_str().and_then(|reason| reason.lines().next());
+            let about = about.map(print::first_line).or(reason.map(print::said)).unwrap_or_default();
+            (print::said(name.unwrap_or_default()), about)
         })
         .collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     rows.iter()
-        .map(|(name, said)| format!("{indent}{}\n", format!("{name:width$}  {said}").trim_end()))
+        .map(|(name, about)| format!("{indent}{}\n", format!("{name:width$}  {about}").trim_end()))
         .collect()
 }
 
@@ -226,6 +226,7 @@ fn prompts(catalog: &Catalog) -> Vec<Value> {
         let arguments = prompt.arguments.iter().map(|argument| {
             object([
                 ("name", Some(json!(argument.name))),
+                ("title", text(&argument.title)),
                 ("description", text(&argument.description)),
                 ("required", Some(json!(argument.required))),
             ])

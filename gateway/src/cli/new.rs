@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 
+use crate::cli::failure::{Done, Failure};
 use crate::cli::{Common, Exit, print};
 
 mod name;
@@ -42,22 +43,14 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 impl New {
-    pub(super) fn run(&self, common: &Common) -> Result<Exit> {
-        let usage = |message: &str, hint: &str| {
-            print::error(message, Some(hint));
-            Ok(Exit::Usage)
-        };
-        let name = match ProjectName::of(&self.folder) {
-            Ok(name) => name,
-            Err(error) => return usage(&error.to_string(), error.hint()),
-        };
-        let sdk = match Sdk::find(self.sdk.as_deref()) {
-            Ok(sdk) => sdk,
-            Err(error) => return usage(&error.to_string(), sdk::HINT),
-        };
+    pub(super) fn run(&self, common: &Common) -> Done {
+        let usage = |message: &str, hint: &str| Failure::new(Exit::Usage).says(message, Some(hint));
+        let name = ProjectName::of(&self.folder).map_err(|error| usage(&error.to_string(), error.hint()))?;
+        let sdk = Sdk::find(self.sdk.as_deref()).map_err(|error| usage(&error.to_string(), sdk::HINT))?;
         let shown = self.folder.display();
         if fs::symlink_metadata(&self.folder).is_ok() && !is_empty(&self.folder) {
-            return usage(&format!("`{shown}` is there already"), "name a folder that isn't there yet");
+            let message = format!("`{shown}` is there already");
+            return Err(usage(&message, "name a folder that isn't there yet"));
         }
         for (file, text) in FILES {
             write(&self.folder.join(file), &fill(text, &name, &sdk))

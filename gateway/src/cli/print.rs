@@ -2,26 +2,20 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use moongate_core::config::{Problem, Source, Style, render};
 use moongate_core::names::is_hidden;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Nobody reads more of what somebody else says about a failure, in characters.
 const LONGEST_SAID: usize = 2000;
 
-/// What was said to go wrong, for programs, which read it as a document where there is no other.
-static WRONG: Mutex<Vec<Value>> = Mutex::new(Vec::new());
-
-/// Was anything printed that was asked for?
-static PRINTED: AtomicBool = AtomicBool::new(false);
+/// The longest line that is said of something, in characters.
+const LINE: usize = 160;
 
 /// Prints what was asked for. A reader that has seen enough and closed the pipe is no failure.
 pub(super) fn data(text: &str) -> Result<()> {
-    PRINTED.store(true, Ordering::Relaxed);
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -84,42 +78,35 @@ pub(super) fn said(text: &str) -> String {
     line
 }
 
+/// As much of what somebody else says as is read at a glance, as a part of a line.
+pub(super) fn first_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(LINE) {
+        Some((end, _)) => format!("{}…", said(line[..end].trim_end())),
+        None => said(line),
+    }
+}
+
 /// Says what went wrong, and what to do about it.
 pub(super) fn error(message: &str, hint: Option<&str>) {
-    error_about(message, "", hint);
+    note(&error_text(message, "", hint));
 }
 
-/// The same, with what it is about between the two, on lines of its own.
-pub(super) fn error_about(message: &str, about: &str, hint: Option<&str>) {
-    wrong(message, hint);
+/// What went wrong, what it is about on lines of its own, and what to do about it.
+pub(super) fn error_text(message: &str, about: &str, hint: Option<&str>) -> String {
     let about = if about.is_empty() { String::new() } else { format!("{}\n", about.trim_end()) };
     let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-    note(&format!("error: {message}\n{about}{hint}"));
-}
-
-/// Keeps what went wrong.
-fn wrong(message: &str, hint: Option<&str>) {
-    let mut all = WRONG.lock().unwrap_or_else(PoisonError::into_inner);
-    all.push(json!({ "message": message, "hint": hint }));
-}
-
-/// Prints a document of what went wrong, unless one was printed: whoever reads documents gets one in any case.
-pub(super) fn failure() -> Result<()> {
-    if PRINTED.load(Ordering::Relaxed) {
-        return Ok(());
-    }
-    let all = std::mem::take(&mut *WRONG.lock().unwrap_or_else(PoisonError::into_inner));
-    json(&json!({ "errors": all }))
+    format!("error: {message}\n{about}{hint}")
 }
 
 /// Shows what is wrong with the configuration.
 pub(super) fn problems(problems: &[Problem], source: &Source) {
-    for problem in problems.iter().filter(|problem| problem.is_error()) {
-        wrong(&problem.message, problem.hint.as_deref());
-    }
-    if !problems.is_empty() {
-        note(&render(problems, source, style()));
-    }
+    note(&problems_text(problems, source));
+}
+
+/// What is wrong with the configuration; nothing, where nothing is.
+pub(super) fn problems_text(problems: &[Problem], source: &Source) -> String {
+    if problems.is_empty() { String::new() } else { render(problems, source, style()) }
 }
 
 /// Colours only on a terminal, and only where they are wanted (no-color.org).

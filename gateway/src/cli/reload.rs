@@ -1,11 +1,11 @@
 //! `reload`: asks the gateway that runs to look at everything anew.
 
-use anyhow::Result;
 use clap::Args;
 use serde_json::Value;
 
 use crate::admin::Route;
 use crate::cli::ask::Where;
+use crate::cli::failure::Done;
 use crate::cli::{Common, Exit, Format, print};
 
 /// Ask the running gateway to read its configuration and all plugins anew, and wait until it has
@@ -15,31 +15,25 @@ Examples:
   moongate reload
   moongate reload --admin 127.0.0.1:8932 --format json
 
-It also takes into use what waits for the operator: other code of plugins with
-`reload = \"pinned\"`, and wider grants where `wider_grants = \"wait\"`.")]
+It also takes into use what waits for the operator: other code of plugins with `reload = \"pinned\"`, and wider grants \
+where `wider_grants = \"wait\"`.")]
 pub(super) struct Reload {
     #[command(flatten)]
     place: Where,
-    /// How to say what came of it
+    /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
 
 impl Reload {
-    pub(super) async fn run(self, common: &Common) -> Result<Exit> {
-        let gateway = match self.place.gateway(common) {
-            Ok(gateway) => gateway,
-            Err(exit) => return Ok(exit),
-        };
-        let answer = match gateway.post(Route::Reload).await {
-            Ok(answer) => answer,
-            Err(silence) => return Ok(silence.report()),
-        };
+    pub(super) async fn run(self, common: &Common) -> Done {
+        let gateway = self.place.gateway(common)?;
+        let answer = gateway.post(Route::Reload).await?;
         let document = answer.json()?;
         let (Some(changed), Some(failed), true) =
             (lines(&document, "changed"), lines(&document, "failed"), answer.is_ok)
         else {
-            return Err(answer.complaint());
+            return Err(answer.complaint().into());
         };
         let restart = lines(&document, "needs_restart").unwrap_or_default();
         match self.format {

@@ -12,7 +12,7 @@ use crate::cli::{Exit, print};
 Examples:
   moongate schema > gateway.schema.json
 
-Editors that know Taplo, such as VS Code with Even Better TOML, take it from the first line of
+Editors that know Taplo, such as VS Code with Even Better TOML, take it from the first line of \
 gateway.toml:
 
   #:schema ./gateway.schema.json")]

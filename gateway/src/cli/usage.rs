@@ -2,21 +2,48 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::cli::failure::Failure;
 use crate::cli::{Exit, print};
 
 /// Says what is wrong, or shows the help that was asked for, and what the process ends with.
 pub(super) fn say(error: &clap::Error) -> Exit {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    match argument_of_a_tool(error, &words) {
+    let failure = Failure::new(Exit::Usage);
+    let failure = match argument_of_a_tool(error, &words) {
         Some((name, cure)) => {
             let hint = format!("an argument of the tool is written without dashes: {cure}");
-            print::error(&format!("`call` has no option `{}`", print::said(&name)), Some(&hint));
+            failure.says(&format!("`call` has no option `{}`", print::said(&name)), Some(&hint))
         }
         None => {
             let _ = error.print(); // nobody is left to tell
+            let (message, hint) = sentences(&error.to_string());
+            failure.tells(&message, Some(&hint))
         }
-    }
-    if error.use_stderr() { Exit::Usage } else { Exit::Success }
+    };
+    if error.use_stderr() { failure.report(wants_document(&words)) } else { Exit::Success }
+}
+
+/// Is the answer to be one JSON document, as far as words tell that don't read?
+fn wants_document(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).take_while(|word| *word != "--").collect();
+    words.contains(&"--format=json") || words.windows(2).any(|pair| pair == ["--format", "json"])
+}
+
+/// What is wrong and what to do about it, of a text of several paragraphs: `error: …`, tips, the usage.
+fn sentences(text: &str) -> (String, String) {
+    let line = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut paragraphs = text.split("\n\n").map(line);
+    let first = paragraphs.next().unwrap_or_default();
+    let said = first.strip_prefix("error: ").unwrap_or(&first);
+    let (message, values) = match said.split_once(" [possible values: ") {
+        Some((message, values)) => (message, Some(values.trim_end_matches(']'))),
+        None => (said, None),
+    };
+    let tips = paragraphs.filter_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
+    let hints: Vec<_> = tips.chain(values.map(|values| format!("it may be one of {values}"))).collect();
+    let hint =
+        if hints.is_empty() { "`--help` shows how it is written".to_owned() } else { hints.join("; ") };
+    (print::said(message), print::said(&hint))
 }
 
 /// A tool's argument that was written like an option of `call`, and as it should be.

@@ -4,6 +4,8 @@
 //! whenever that is. Only where the plugin's table has it so an instance that has answered waits for another call, see
 //! [`reuse`]. What the guest does wrong comes back as a [`CallError`].
 
+use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -76,6 +78,15 @@ struct Reuse {
     served: u32,
     /// The granted directories that it knows.
     places: Vec<(u64, u64)>,
+}
+
+/// Who asks, and what follows from that.
+#[derive(Debug)]
+enum Asker {
+    /// A caller. `sharer`: who may have the instance afterwards; none: nobody.
+    Caller { sharer: Option<Principal> },
+    /// The gateway itself, which wants to know what the plugin offers: that this has changed is no news then.
+    Gateway,
 }
 
 /// Where a call is served.
@@ -176,38 +187,37 @@ impl Sandbox {
         context: Arc<CallContext>,
         question: A,
     ) -> Result<A::Answer, CallError> {
-        let changes = Changes::new(self.config.id.clone(), self.shared.inbox.clone());
         let sharer = match self.config.instances {
             Instances::Reused if reuse::shares(&context.principal) => Some(context.principal.clone()),
             Instances::Reused | Instances::Fresh => None,
         };
-        let answer = self.run(context, self.config.limits.timeout, changes, sharer, question).await;
+        let answer = self.run(context, Asker::Caller { sharer }, question).await;
         answer.map_err(|error| match error {
             Unanswered::Store(error) => self.no_store(&error),
             Unanswered::Call { error, wanted: _ } => error,
         })
     }
 
-    /// Asks a fresh instance for the gateway itself, which wants to know what the plugin offers: that this has changed
-    /// is no news then.
+    /// Asks a fresh instance for the gateway itself.
     ///
     /// # Errors
     /// A limit was hit, the guest trapped, or a granted directory can't be opened.
     pub(super) async fn ask_itself<A: Ask>(&self, question: A) -> Result<A::Answer, Unanswered> {
         let context = Arc::new(CallContext::internal(Principal::Local));
-        let changes = Changes::new(self.config.id.clone(), None);
-        self.run(context, self.config.limits.describe_timeout, changes, None, question).await
+        self.run(context, Asker::Gateway, question).await
     }
 
     async fn run<A: Ask>(
         &self,
         context: Arc<CallContext>,
-        time: Duration,
-        changes: Changes,
-        sharer: Option<Principal>,
+        asker: Asker,
         question: A,
     ) -> Result<A::Answer, Unanswered> {
         let limits = &self.config.limits;
+        let (time, inbox, sharer) = match &asker {
+            Asker::Caller { sharer } => (limits.timeout, self.shared.inbox.clone(), sharer.clone()),
+            Asker::Gateway => (limits.describe_timeout, None, None),
+        };
         let cancel = context.cancel.clone();
         if cancel.is_cancelled() {
             return Err(CallError::Cancelled.into());
@@ -216,7 +226,7 @@ impl Sandbox {
         let _running = self.shared.ticker.running();
         let meter = Meter::new(limits.cpu_time);
         let until = std::time::Instant::now() + time;
-        let reached = self.reached(changes, &code);
+        let reached = self.reached(Changes::new(self.config.id.clone(), inbox), &code);
         let mut seat = None;
         let end = {
             let work = pin!(async {
@@ -224,7 +234,11 @@ impl Sandbox {
                 let Seat { store, instance, reuse: _ } = seat;
                 let instance = match instance {
                     Some(warm) => warm,
-                    none => none.insert(code.pre.instantiate_async(&mut *store).await?),
+                    none => {
+                        let fresh = code.pre.instantiate_async(&mut *store).await?;
+                        store.data_mut().homes.started();
+                        none.insert(fresh)
+                    }
                 };
                 Ok(question.ask(&code.exports, store, instance).await?)
             });
@@ -235,7 +249,7 @@ impl Sandbox {
             let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
             supervise(work, time, &cancel, grace, self.code.over()).await
         };
-        self.came_of(end, seat, time, &cancel)
+        self.came_of(end, seat, time, &asker, &cancel)
     }
 
     /// What came of a call.
@@ -244,15 +258,17 @@ impl Sandbox {
         end: End<T>,
         seat: Option<Seat>,
         time: Duration,
+        asker: &Asker,
         cancel: &CancellationToken,
     ) -> Result<T, Unanswered> {
         Err(match (end, seat) {
             (End::Answered(Ok(mut answer)), seat) => {
-                let complaint = answer.complaint();
                 if let Some(seat) = &seat {
-                    seat.store.data().tell_missed(complaint.as_deref());
-                    let missed = seat.store.data().uses.missed(&complaint.unwrap_or_default());
-                    missed.iter().for_each(|sentence| answer.add(sentence));
+                    let state = seat.store.data();
+                    let last_words = LazyCell::new(|| state.output.last_words());
+                    state.tell_missed(|| answer.complaint(), || last_words.as_ref());
+                    let missed = state.uses.missed(|| answer.complaint());
+                    answer.append(&missed);
                 }
                 if let Some(seat) = seat.filter(|_| !cancel.is_cancelled()) {
                     self.park(seat);
@@ -261,13 +277,7 @@ impl Sandbox {
             }
             (End::Answered(Err(Failed::Store(error))), _) => return Err(error.into()),
             (End::Answered(Err(Failed::Guest(error))), Some(seat)) => {
-                let state = seat.store.data();
-                let words = state.output.last_words().map(|words| words.said).unwrap_or_default();
-                state.tell_missed(Some(&words));
-                let error = classify(&error, state, &self.config.limits);
-                let is_refused = matches!(error, CallError::Memory(_) | CallError::Tables(_));
-                let wanted = state.budget.wanted().filter(|_| is_refused);
-                return Err(Unanswered::Call { error, wanted });
+                return Err(self.failed(&error, seat, asker));
             }
             (End::Answered(Err(Failed::Guest(error))), None) => CallError::Internal(format!("{error:#}")),
             (End::Panicked, _) => CallError::Internal("a function of the host panicked".to_owned()),
@@ -281,6 +291,27 @@ impl Sandbox {
             (End::Replaced, _) => CallError::Replaced,
         }
         .into())
+    }
+
+    /// Why the guest failed.
+    fn failed(&self, error: &wasmtime::Error, mut seat: Seat, asker: &Asker) -> Unanswered {
+        let state = seat.store.data();
+        let last_words = LazyCell::new(|| state.output.last_words());
+        let error = classify(error, state, &self.config.limits, || last_words.as_ref());
+        if matches!(error, CallError::Trap(_)) {
+            let said = || last_words.as_ref().map_or(Cow::Borrowed(""), |words| words.said.as_str().into());
+            state.tell_missed(|| Some(said()), || last_words.as_ref());
+        }
+        if !matches!(error, CallError::Memory(_) | CallError::Tables(_)) {
+            return Unanswered::Call { error, wanted: None };
+        }
+        let wanted = state.budget.wanted();
+        match asker {
+            // The operator reads it with the limit and a value that is likely to do, at every attempt to load it.
+            Asker::Gateway => seat.store.data_mut().budget.is_told(),
+            Asker::Caller { .. } => {}
+        }
+        Unanswered::Call { error, wanted }
     }
 
     /// What a call has to do with what goes on after it.

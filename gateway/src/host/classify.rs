@@ -8,14 +8,19 @@ use moongate_core::config::Limits;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::{I32Exit, ResourceTableError};
 
-use super::output::How;
+use super::output::{How, LastWords};
 use super::store::{Refused, State};
 use super::text;
 
-/// Why the call failed.
-pub(super) fn classify(error: &wasmtime::Error, state: &State, limits: &Limits) -> CallError {
+/// Why the call failed. `last_words`: how the guest ended itself, asked for only where that is so.
+pub(super) fn classify<'w>(
+    error: &wasmtime::Error,
+    state: &State,
+    limits: &Limits,
+    last_words: impl FnOnce() -> Option<&'w LastWords>,
+) -> CallError {
     if let Some(trap) = error.downcast_ref::<Trap>() {
-        return trapped(*trap, state, limits);
+        return trapped(*trap, state, limits, last_words);
     }
     if error.is::<PoolConcurrencyLimitError>() {
         return CallError::Busy(Busy::Gateway);
@@ -41,7 +46,12 @@ pub(super) fn classify(error: &wasmtime::Error, state: &State, limits: &Limits) 
 }
 
 /// What a trap means.
-fn trapped(trap: Trap, state: &State, limits: &Limits) -> CallError {
+fn trapped<'w>(
+    trap: Trap,
+    state: &State,
+    limits: &Limits,
+    last_words: impl FnOnce() -> Option<&'w LastWords>,
+) -> CallError {
     if let Some(refused) = state.budget.refused() {
         // How allocators give up when they were refused memory.
         let gave_up = [
@@ -62,7 +72,7 @@ fn trapped(trap: Trap, state: &State, limits: &Limits) -> CallError {
             "it reached outside of its memory (endless recursion does that too)".to_owned()
         }
         Trap::IntegerDivisionByZero => "it divided by zero".to_owned(),
-        Trap::UnreachableCodeReached => match state.output.last_words() {
+        Trap::UnreachableCodeReached => match last_words() {
             Some(words) => {
                 // Paths and values of the plugin's inside are for its author, who reads the log.
                 let line = text::line(&words.to_string(), text::SENTENCE);
@@ -73,7 +83,7 @@ fn trapped(trap: Trap, state: &State, limits: &Limits) -> CallError {
                     How::Threw => "it threw an exception that it didn't catch",
                     How::Gave => "it gave back or threw something that the contract has no place for",
                 };
-                format!("{did}; the gateway's log says where and why")
+                format!("{did}; a logged warning says where and why")
             }
             None => "it stopped itself (`unreachable`) and didn't say why".to_owned(),
         },

@@ -95,17 +95,21 @@ pub(super) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     let asked = std::sync::Mutex::new(None);
     let said = sandbox.ask_itself(Describe { asked: &asked }).await;
     let function = asked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let said = said.map_err(|error| match error {
-        Unanswered::Store(StoreError::Grant(error)) => {
+    let said = match said {
+        Ok(said) => said?,
+        Err(Unanswered::Store(StoreError::Grant(error))) => {
+            let hint = sandbox.shared.openings.hint(&sandbox.config, &error).await;
             let guest = error.guest().map(str::to_owned);
-            LoadError::Grant { reason: error.to_string(), hint: error.hint(), guest }
+            return Err(LoadError::Grant { reason: error.to_string(), hint, guest });
         }
-        Unanswered::Store(StoreError::Engine(error)) => LoadError::Internal(format!("{error:#}")),
-        Unanswered::Call { error, wanted } => {
+        Err(Unanswered::Store(StoreError::Engine(error))) => {
+            return Err(LoadError::Internal(format!("{error:#}")));
+        }
+        Err(Unanswered::Call { error, wanted }) => {
             let low = too_low(&error, wanted, limits).map(Box::new);
-            LoadError::Describe { function, error, low }
+            return Err(LoadError::Describe { function, error, low });
         }
-    })??;
+    };
     let pictures = std::iter::once(&said.info.icons)
         .chain(said.tools.iter().map(|tool| &tool.icons))
         .chain(said.resources.iter().map(|resource| &resource.icons))

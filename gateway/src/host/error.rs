@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use moongate_core::call::CallError;
-use moongate_core::config::{LimitKey, Limits};
+use moongate_core::config::{LimitKey, Limits, Spot};
 use moongate_core::names::Digest;
 
 use super::http::CaError;
@@ -58,7 +58,7 @@ fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
 }
 
 /// A path without what can't be seen or moves a cursor.
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     let mut shown = String::new();
     for c in path.to_string_lossy().chars() {
         if c.is_control() || text::is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
@@ -254,12 +254,12 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The key of the plugin's table that it is about, such as `sha256` or `limits.items`; none: it is about none but
+    /// The part of the plugin's table that it is about; none: it is about none but
     /// `source`, or isn't about the table.
     #[must_use]
-    pub fn key(&self) -> Option<String> {
+    pub fn spot(&self) -> Option<Spot> {
         let limit = match self {
-            Self::Digest { .. } => return Some("sha256".to_owned()),
+            Self::Digest { .. } => return Some(Spot::Sha256),
             Self::TooBig { .. } => LimitKey::Component,
             Self::Compile { low, .. } | Self::Manifest { low, .. } | Self::Describe { low, .. } => {
                 low.as_ref()?.key
@@ -282,7 +282,7 @@ impl LoadError {
             | Self::Grant { .. }
             | Self::Internal(_) => return None,
         };
-        Some(format!("limits.{}", limit.as_str()))
+        Some(Spot::Limit(limit))
     }
 
     /// Whether the same bytes under the same table can only fail again. Everything else may pass by itself, and is

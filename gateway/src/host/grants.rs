@@ -19,6 +19,7 @@ use moongate_core::config::{DirGrant, DirMode, Entry, Grants, PluginConfig, near
 use moongate_core::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
+use super::error::shown;
 use super::lane::Lanes;
 use super::output::{Captured, Nothing, Output, Stream};
 
@@ -31,9 +32,9 @@ const AT_ONCE: usize = 4;
 /// A granted directory can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GrantError {
-    #[error("the granted directory `{}` can't be opened: {reason}", host.display())]
-    Failed { host: PathBuf, guest: String, reason: String, near: Option<PathBuf> },
-    #[error("the granted directory `{}` doesn't answer", host.display())]
+    #[error("the granted directory `{}` can't be opened: {reason}", shown(host))]
+    Failed { host: PathBuf, guest: String, reason: String },
+    #[error("the granted directory `{}` doesn't answer", shown(host))]
     Silent { host: PathBuf, guest: String },
     /// No thread has come to any of them, so it isn't known which.
     #[error("no granted directory was opened in time")]
@@ -41,10 +42,8 @@ pub(super) enum GrantError {
 }
 
 impl GrantError {
-    /// Looks around for what may have been meant, where nothing is there.
     fn failed(dir: &DirGrant, reason: String) -> Self {
-        let near = nearest_path(&dir.host, Entry::Directory);
-        Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason, near }
+        Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason }
     }
 
     /// Which one it is, as the guest names it.
@@ -55,11 +54,13 @@ impl GrantError {
         }
     }
 
-    /// What to do about it.
-    pub(super) fn hint(&self) -> String {
+    /// What to do about it. `near`: a directory that may have been meant.
+    fn hint(&self, near: Option<&Path>) -> String {
+        if let Some(near) = near {
+            return format!("did you mean `{}`?", shown(near));
+        }
         let hint = match self {
-            Self::Failed { near: Some(near), .. } => return format!("did you mean `{}`?", near.display()),
-            Self::Failed { near: None, .. } => {
+            Self::Failed { .. } => {
                 "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`"
             }
             Self::Silent { .. } => "see whether its file system answers",
@@ -71,9 +72,13 @@ impl GrantError {
     }
 }
 
-/// Finds out where a path leads, links followed. Blocks meanwhile, for ever where nobody answers.
+/// The system's file systems. Blocks meanwhile, for ever where nobody answers.
 pub(super) trait Paths: Send + Sync {
+    /// Finds out where a path leads, links followed.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// The directory that may have been meant by a path where nothing is. Reads directories on the way to it.
+    fn nearest(&self, path: &Path) -> Option<PathBuf>;
 }
 
 /// Asks the system.
@@ -82,6 +87,10 @@ struct System;
 impl Paths for System {
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
+    }
+
+    fn nearest(&self, path: &Path) -> Option<PathBuf> {
+        nearest_path(path, Entry::Directory)
     }
 }
 
@@ -132,6 +141,16 @@ impl Openings {
             // Only the end of the gateway takes away a thread that hasn't begun.
             Err(_) => Err(GrantError::failed(first, "the gateway stops".to_owned())),
         })
+    }
+
+    /// What to do about it, for the operator. Looks around for what may have been meant, which no call waits for.
+    pub(super) async fn hint(&self, plugin: &PluginConfig, error: &GrantError) -> String {
+        let GrantError::Failed { host, .. } = error else { return error.hint(None) };
+        let (paths, host) = (Arc::clone(&self.paths), host.clone());
+        let lane = self.lanes.of(&plugin.id);
+        let look = lane.run(move || paths.nearest(&host));
+        let near = tokio::time::timeout(plugin.limits.describe_timeout, look).await;
+        error.hint(near.ok().and_then(Result::ok).flatten().as_deref())
     }
 
     /// That a directory of this table didn't answer in time; none: it grants none. The one that the plugin has waited
@@ -196,9 +215,9 @@ impl Opened {
         let said = |error: io::Error| error.to_string();
         let now = paths.resolve(host).map_err(said)?;
         if now != *host {
-            let now = now.display();
             return Err(format!(
-                "it leads to `{now}` by now; a reload takes that into use, if it may be granted"
+                "it leads to `{}` by now; a reload takes that into use, if it may be granted",
+                shown(&now)
             ));
         }
         let found = fs::metadata(host).map_err(said)?;

@@ -3,7 +3,7 @@
 //! Everything is linked for every plugin; what its table doesn't grant is answered with "no". Nothing here waits,
 //! so what a guest reports keeps its order.
 
-use moongate_core::call::LogLevel;
+use moongate_core::call::{Cure, LogLevel};
 use moongate_core::config::ClientFeature;
 use moongate_core::json::Json;
 use moongate_core::names::PluginId;
@@ -86,7 +86,7 @@ impl request::Host for State {
         };
         // It would have been able to ask.
         let wanted = format!("to ask the client for {}", feature.as_str());
-        self.uses.lacked(Lack { wanted, cure: Some(feature.cure()) });
+        self.uses.lacked(Lack { wanted, cure: Some(Cure::Line(feature.cure())) });
         Ok(false)
     }
 

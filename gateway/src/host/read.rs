@@ -76,7 +76,14 @@ pub(super) async fn read(config: &PluginConfig, lane: &Lane) -> Result<Candidate
         let looked = lane.run(move || look(&path, most)).await;
         looked.unwrap_or_else(|error| Err(LoadError::Internal(format!("reading broke off: {error}"))))
     };
-    let candidate = settled(&config.source, look).await?;
+    let candidate = match settled(&config.source, look).await {
+        Err(LoadError::Read { path, why: Unreadable::Absent { link: None, folder, near: _ } }) => {
+            let at = path.clone();
+            let near = lane.run(move || nearest_path(&at, Entry::File)).await.ok().flatten();
+            return Err(LoadError::Read { path, why: Unreadable::Absent { link: None, folder, near } });
+        }
+        settled => settled?,
+    };
     candidate.check(config)?;
     Ok(candidate)
 }
@@ -190,15 +197,15 @@ fn look(path: &Path, most: ByteSize) -> Result<Look, LoadError> {
     Ok(Look { candidate: Candidate { bytes, digest }, before: Stamp::of(&meta), after, at })
 }
 
-/// Why the file can't be read: the system's word, and what a look around adds to it.
+/// Why the file can't be read: the system's word, and what the way to it adds. What may have been meant instead is looked
+/// for once, when no look has found a file.
 fn unreadable(path: &Path, error: io::Error) -> Unreadable {
     match error.kind() {
         io::ErrorKind::NotFound => {
             let link = fs::read_link(path).ok();
             let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
             let folder = missing.last().map(Path::to_owned);
-            let near = if link.is_some() { None } else { nearest_path(path, Entry::File) };
-            Unreadable::Absent { link, folder, near }
+            Unreadable::Absent { link, folder, near: None }
         }
         io::ErrorKind::PermissionDenied => Unreadable::Denied,
         _ => Unreadable::Other(error),

@@ -292,6 +292,11 @@ impl Budget {
         self.refused
     }
 
+    /// Whoever reads why the call failed reads that it was refused something: there is no more to say of it.
+    pub(super) fn is_told(&mut self) {
+        self.refused = None;
+    }
+
     /// The same memory, of which nothing was refused yet.
     fn again(&self) -> Self {
         let Self { memory, most_memory, elements, most_elements, refused: _, wanted: _, peak } = self;

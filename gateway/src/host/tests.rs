@@ -6,6 +6,7 @@ mod guest;
 mod openings;
 mod reports;
 mod reuse;
+mod told;
 mod warnings;
 
 use std::path::Path;

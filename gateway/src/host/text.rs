@@ -38,6 +38,11 @@ pub(super) fn line(text: &str, most: usize) -> String {
     block(one, most)
 }
 
+/// The first `most` bytes of `text` at most, as they are.
+pub(super) fn beginning(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
 /// At most `most` bytes of `text`; an ellipsis says that there was more.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {

@@ -1,9 +1,10 @@
 //! What a call does with its grants: noted for whoever asks for an explanation; and what it lacks is told to the
 //! operator, with the line of `gateway.toml` that would grant it.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use moongate_core::call::{Entry, Ledger};
+use moongate_core::call::{Cure, Entry, Ledger};
 use moongate_core::names::PluginId;
 
 use super::once::{News, Once};
@@ -47,8 +48,8 @@ const MISSED: usize = 3;
 pub(super) struct Lack {
     /// What the call wanted, such as `GET https://example.com`.
     pub(super) wanted: String,
-    /// The line of `[plugins.<id>.allow]` that would grant it; none where nothing would.
-    pub(super) cure: Option<String>,
+    /// What would grant it; none where nothing would.
+    pub(super) cure: Option<Cure>,
 }
 
 impl Uses {
@@ -98,13 +99,31 @@ impl Uses {
 
     /// Notes that something isn't granted, and tells the operator, once.
     pub(super) fn lacked(&self, lack: Lack) {
+        let key = text::line(&lack.wanted, text::SENTENCE);
+        self.tell(key, lack);
+    }
+
+    /// The same where the guest's own words say more or less what it is: all of that is told once, because it may say
+    /// something else each time.
+    pub(super) fn lacked_some(&self, kind: &'static str, lack: Lack) {
+        self.tell(kind.to_owned(), lack);
+    }
+
+    /// Notes what may have lacked, for whoever asks for an explanation; none needs to be made where nobody does.
+    pub(super) fn may_have_lacked(&self, lack: impl FnOnce() -> Lack) {
+        if let Some(ledger) = &self.ledger {
+            let Lack { wanted, cure } = lack();
+            let cure = cure.filter(|cure| is_whole(&cure.line()));
+            ledger.note(Entry::Lacked { wanted: text::line(&wanted, text::SENTENCE), cure });
+        }
+    }
+
+    fn tell(&self, key: String, lack: Lack) {
         let wanted = text::line(&lack.wanted, text::SENTENCE);
-        // One that was cut or cleaned would grant something else, or break the file.
-        let is_whole = |cure: &String| *cure == text::line(cure, text::SENTENCE);
         let is_curable = lack.cure.is_some();
-        let cure = lack.cure.filter(is_whole);
+        let cure = lack.cure.filter(|cure| is_whole(&cure.line()));
         let plugin = &self.plugin;
-        match (self.told.lacked.hear(wanted.clone()), &cure) {
+        match (self.told.lacked.hear(key), cure.as_ref().map(Cure::line)) {
             (News::Yes, Some(cure)) => tracing::warn!(
                 target: GRANTS,
                 %plugin,
@@ -135,9 +154,8 @@ impl Uses {
     /// nothing that is the operator's alone.
     pub(super) fn lacked_openly(&self, lack: Lack, shown: Option<&str>) {
         let plugin = &self.plugin;
-        let is_whole = |text: &&str| **text == text::line(text, text::SENTENCE);
         let wanted = text::line(&lack.wanted, text::SENTENCE);
-        let cure = shown.filter(is_whole).map(|cure| format!("`{cure}`"));
+        let cure = shown.filter(|cure| is_whole(cure)).map(|cure| format!("`{cure}`"));
         let how = match &cure {
             Some(cure) => format!("{cure} in `[plugins.{plugin}.allow]` of `gateway.toml` grants it"),
             None => "the gateway's log has the line that grants it".to_owned(),
@@ -151,12 +169,22 @@ impl Uses {
         self.lacked(lack);
     }
 
-    /// What the caller is told of that beside the guest's own words, a sentence each; nothing of what those say already.
-    pub(super) fn missed(&self, said: &str) -> Vec<String> {
+    /// What the caller of a failed call is told of that beside the guest's own words, a sentence each; nothing of what
+    /// those say already. `complaint`: the guest's words, if it failed; asked for only if there is something to tell.
+    pub(super) fn missed<'c>(&self, complaint: impl FnOnce() -> Option<Cow<'c, str>>) -> Vec<String> {
         let all = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.is_empty() {
+            return Vec::new();
+        }
+        let Some(said) = complaint() else { return Vec::new() };
         let is_news = |missed: &&Missed| !missed.cure.as_ref().is_some_and(|cure| said.contains(cure));
         all.iter().filter(is_news).map(|missed| missed.sentence.clone()).collect()
     }
+}
+
+/// Can a line be shown as it is? One that was cut or cleaned would grant something else, or break the file.
+fn is_whole(line: &str) -> bool {
+    line == text::line(line, text::SENTENCE)
 }
 
 #[cfg(test)]

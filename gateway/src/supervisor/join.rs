@@ -29,7 +29,7 @@ pub(super) enum Pick {
 #[derive(Debug)]
 pub(super) struct Joined {
     pub(super) catalog: Catalog,
-    pub(super) warnings: Vec<Problem>,
+    pub(super) problems: Vec<Problem>,
     /// For each slot what went in.
     pub(super) picks: Vec<Option<Pick>>,
     /// Why something better didn't.
@@ -51,7 +51,7 @@ pub(super) fn join(slots: &[Slot], before: &Catalog) -> Joined {
     let states: Vec<_> = slots.iter().map(Slot::states).collect();
     let candidates: Vec<_> = states.iter().filter_map(|its| candidate(its)).collect();
     let previous = (before.generation() > 0).then_some(before);
-    let Build { catalog, picks, refused, warnings } =
+    let Build { catalog, picks, refused, problems } =
         Catalog::join(before.generation() + 1, &candidates, previous);
     let mut numbers = picks.into_iter();
     let picks = states.iter().map(|its| {
@@ -62,7 +62,7 @@ pub(super) fn join(slots: &[Slot], before: &Catalog) -> Joined {
     });
     let picks = picks.collect();
     let refused = refused.into_iter().map(|no| (no.plugin.clone(), no)).collect();
-    Joined { catalog, warnings, picks, refused }
+    Joined { catalog, problems, picks, refused }
 }
 
 /// A slot with all its states; none where it has none.

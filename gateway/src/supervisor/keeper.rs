@@ -67,8 +67,8 @@ pub(super) struct Keeper {
     status: watch::Sender<Arc<Status>>,
     /// Since when something is ready to be published.
     ready_since: Option<Instant>,
-    /// What was warned of when the catalog was built last.
-    warnings: Vec<Problem>,
+    /// What was told when the catalog was built last.
+    problems: Vec<Problem>,
     /// What serves no more, and how long it is still needed.
     replaced: Vec<(Arc<dyn Code>, Duration)>,
     phase: Phase,
@@ -102,7 +102,7 @@ impl Keeper {
             report: Report::default(),
             status: watch::channel(Arc::new(status)).0,
             ready_since: None,
-            warnings: Vec::new(),
+            problems: Vec::new(),
             replaced: Vec::new(),
             phase: Phase::Starting,
         };
@@ -139,7 +139,7 @@ impl Keeper {
     /// What is wrong with the plugins, in the order of the file.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let failures = self.slots.iter().flat_map(Slot::failures).flat_map(|failure| &failure.problems);
-        let mut problems: Vec<_> = failures.chain(&self.warnings).cloned().collect();
+        let mut problems: Vec<_> = failures.chain(&self.problems).cloned().collect();
         problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
         problems
     }

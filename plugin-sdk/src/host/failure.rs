@@ -9,7 +9,7 @@ pub(crate) fn explain(code: &ErrorCode, place: Place) -> HttpError {
     let Place { method, origin } = place;
     let connect = |origin, reason: &str| HttpError::Connect { origin, reason: reason.to_owned() };
     match code {
-        E::HttpRequestDenied => HttpError::NotGranted { method, origin, said: None },
+        E::HttpRequestDenied => HttpError::NotGranted { method, origin },
         E::DestinationIpProhibited => HttpError::PrivateAddress { origin },
         E::DnsTimeout => HttpError::Dns { origin, reason: "nobody said in time which".to_owned() },
         E::DnsError(details) => HttpError::Dns { origin, reason: details.rcode.clone().unwrap_or_default() },
@@ -40,10 +40,6 @@ pub(crate) fn explain(code: &ErrorCode, place: Place) -> HttpError {
         }
         E::HttpResponseBodySize(_) => {
             limit(origin, "`limits.received`, the bytes that a call's requests may be answered with")
-        }
-        // The code for a refusal has no room for words; these name the table of grants.
-        E::InternalError(Some(said)) if said.contains(".allow]") => {
-            HttpError::NotGranted { method, origin, said: Some(said.clone()) }
         }
         E::InternalError(Some(reason)) => HttpError::Other(reason.clone()),
         E::LoopDetected => HttpError::Other(format!("`{origin}` is the gateway itself")),

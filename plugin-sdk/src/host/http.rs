@@ -16,6 +16,9 @@ use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 use super::failure::explain;
 use crate::http::{Headers, HttpError, Outgoing, Place};
 
+/// What is added where a request isn't granted: nothing, the gateway adds its own words to a failed answer.
+pub(crate) const ON_REFUSAL: &str = "";
+
 /// The head of an answer, and its body.
 pub(crate) struct Answer {
     pub(crate) status: u16,

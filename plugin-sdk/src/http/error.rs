@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 
 use url::{Host, Url};
 
+use crate::host::http::ON_REFUSAL;
+
 /// Why a request got no answer, or its answer couldn't be used.
 ///
 /// An origin is scheme, host and, where it isn't the usual one, port. Messages hold no path and no query of a URL that
@@ -34,8 +36,6 @@ pub enum HttpError {
         method: String,
         /// The origin.
         origin: String,
-        /// The gateway's words, where it gave some: they name what the operator has to write.
-        said: Option<String>,
     },
     /// The host has only addresses that aren't public, and the operator granted none of them.
     PrivateAddress {
@@ -129,11 +129,10 @@ impl fmt::Display for HttpError {
             Self::InvalidUrl { url, reason } => write!(f, "`{url}` can't be requested: {reason}"),
             Self::InvalidMethod(method) => write!(f, "`{method}` is no method of HTTP"),
             Self::InvalidHeader { name, reason } => write!(f, "the header `{name}` can't be sent: {reason}"),
-            Self::NotGranted { said: Some(said), .. } => f.write_str(said),
-            Self::NotGranted { method, origin, said: None } => write!(
+            Self::NotGranted { method, origin } => write!(
                 f,
                 "this {method} request to `{origin}` isn't granted; `http = [{}]` below `[plugins.<name>.allow]` in \
-                 `gateway.toml` grants every request there",
+                 `gateway.toml` grants every request there{ON_REFUSAL}",
                 grant(origin)
             ),
             Self::PrivateAddress { origin } => write!(

@@ -30,22 +30,28 @@ fn a_path_without_a_granted_directory_is_told_with_the_line_that_grants_one() {
             &nothing,
             "zoo_read_file",
             json!({ "path": "/data/x.txt" }),
-            "to look for a file or a directory",
+            "perhaps a file or a directory",
             format!("dirs = [{open}]"),
         ),
-        (&nothing, "zoo_need_file", needed(true), "the path `/data/x.txt`", format!("dirs = [{data}]")),
+        (
+            &nothing,
+            "zoo_need_file",
+            needed(true),
+            "a file or a directory (perhaps `/data/x.txt`)",
+            format!("dirs = [{data}]"),
+        ),
         (
             &notes,
             "zoo_need_file",
             needed(true),
-            "the path `/data/x.txt`",
+            "a file or a directory (perhaps `/data/x.txt`) outside of `/notes`",
             format!("dirs = [{there}, {data}]"),
         ),
         (
             &notes,
             "zoo_need_file",
             needed(false),
-            "a path outside of `/notes`",
+            "a file or a directory outside of `/notes`",
             format!("dirs = [{there}, {open}]"),
         ),
     ] {
@@ -81,17 +87,18 @@ fn nothing_is_told_of_paths_where_none_was_looked_for_or_it_is_granted() {
 }
 
 #[test]
-fn a_path_without_a_grant_is_logged_once_and_no_caller_hears_of_it() {
+fn paths_without_a_grant_are_logged_once_if_calls_fail_and_no_caller_hears_of_it() {
     let workspace = zoo("");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    for _ in 0..2 {
-        let answer = stdio.call("zoo_need_file", json!({ "path": "/data/x", "named": true }));
+    stdio.call("zoo_read_file", json!({ "path": "/data/other" }));
+    for path in ["/data/x", "/data/x", "/etc/passwd"] {
+        let answer = stdio.call("zoo_need_file", json!({ "path": path, "named": true }));
         assert_eq!(answer["result"]["content"].as_array().unwrap().len(), 1, "{answer}");
     }
     let (_, _, log) = stdio.finish();
     let lines: Vec<_> = log.lines().filter(|line| line.contains("isn't granted")).collect();
     let [line] = lines.as_slice() else { panic!("{log}") };
-    let told = "it wanted the path `/data/x`, which isn't granted; `dirs = [{ host = \"…\", guest = \"/data\", mode = \"ro\" }]` \
+    let told = "it wanted a file or a directory (perhaps `/data/x`), which isn't granted; `dirs = [{ host = \"…\", guest = \"/data\", mode = \"ro\" }]` \
                 in `[plugins.zoo.allow]` grants it";
     assert!(line.contains("WARN") && line.contains(told), "{line}");
 }

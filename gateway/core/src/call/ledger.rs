@@ -23,11 +23,10 @@ pub enum Entry {
     Used(String),
     /// It isn't granted.
     Lacked {
-        /// What the call wanted, such as `GET https://example.com/a`.
+        /// What the call wanted, such as `GET https://example.com/a`; it begins with "perhaps" where that isn't certain.
         wanted: String,
-        /// The lines of the plugin's `allow` table that would grant it, or nothing where none can, or none that is short
-        /// enough to be read.
-        cure: Option<String>,
+        /// What would grant it; nothing where nothing can, or no line that is short enough to be read.
+        cure: Option<Cure>,
     },
     /// It is granted, but a limit kept the call from it.
     HeldBack {
@@ -35,6 +34,25 @@ pub enum Entry {
         key: Option<&'static str>,
         /// What happened, to stand after "it".
         what: String,
+    },
+}
+
+/// What to add to the plugin's `allow` table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cure {
+    /// This line.
+    Line(String),
+    /// A directory of this machine, for reading.
+    ReadDirectory {
+        /// The plugin's name for it; none: it isn't known.
+        guest: Option<String>,
+    },
+    /// The right to change what is in a directory that is granted for reading.
+    ChangeDirectory {
+        /// Its path on this machine, as the configuration names it.
+        host: String,
+        /// The plugin's name for it.
+        guest: String,
     },
 }
 

@@ -19,8 +19,8 @@ pub struct Build {
     pub picks: Vec<Option<usize>>,
     /// Plugins that aren't in it, or only as they were before, because they conflict with others.
     pub refused: Vec<Refused>,
-    /// What is probably not meant.
-    pub warnings: Vec<Problem>,
+    /// What is probably not meant, and what calls would fail with though the plugin serves.
+    pub problems: Vec<Problem>,
 }
 
 impl Catalog {
@@ -47,9 +47,9 @@ impl Catalog {
         let Outcome { table, picks, refused } = admit::settle(candidates, previous);
         // Also those of states that are refused: an unknown name in `rename` may be why.
         let tried = candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.up_to(*pick));
-        let warnings = tried.flat_map(Member::warnings).collect();
-        let (catalog, warnings) = Listing { table, warnings }.finish(generation);
-        Build { catalog, picks, refused, warnings }
+        let problems = tried.flat_map(Member::problems).collect();
+        let (catalog, problems) = Listing { table, problems }.finish(generation);
+        Build { catalog, picks, refused, problems }
     }
 }
 
@@ -62,7 +62,7 @@ fn before(member: &Member, previous: Option<&Catalog>) -> Option<Member> {
 /// A catalog in the making: it is known who serves.
 struct Listing {
     table: Table,
-    warnings: Vec<Problem>,
+    problems: Vec<Problem>,
 }
 
 impl Listing {
@@ -121,7 +121,7 @@ impl Listing {
             claims: self.table.claims,
             digests,
         };
-        (catalog, self.warnings)
+        (catalog, self.problems)
     }
 
     /// Is it still the plugin's own, or did the configuration grant it to another?
@@ -131,7 +131,7 @@ impl Listing {
             let id = member.id();
             let message =
                 format!("`{text}` of plugin `{id}` isn't listed: `uris` grants it to another plugin");
-            self.warnings.push(Problem::warning(message).at(member.config().place.clone()));
+            self.problems.push(Problem::warning(message).at(member.config().place.clone()));
         }
         keeps
     }
@@ -153,7 +153,7 @@ impl Listing {
                 let hint = format!(
                     "set another `prefix` in `[plugins.{id}]`, or give the tool another name in `[plugins.{id}.tools.rename]`"
                 );
-                self.warnings.push(Problem::warning(message).at(member.config().place.clone()).hint(hint));
+                self.problems.push(Problem::warning(message).at(member.config().place.clone()).hint(hint));
             }
         }
     }

@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::{ClientFeature, PluginConfig, Problem};
 use crate::manifest::{Manifest, Prompt, Tool};
-use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME};
+use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME, alike, ending};
 
 use super::annotated::Wrong;
 use super::settings::Settings;
 use super::shown::Shown;
 use super::{Bounds, Plugin, Schema};
+
+/// How many tools a message lists.
+const MOST_LISTED: usize = 10;
 
 /// A loaded plugin that can stand in a catalog, with the configuration it was loaded with.
 #[derive(Debug, Clone)]
@@ -175,10 +178,10 @@ impl Member {
         &self.config
     }
 
-    /// What is probably not meant: names in the configuration that the plugin doesn't have, long names; and settings
-    /// that aren't what the plugin asks for, which are errors where calls would fail. It serves all the same.
+    /// What is wrong though it serves all the same. Warnings are of what is probably not meant, such as names in the
+    /// configuration that the plugin doesn't have; errors are of settings with which calls would fail.
     #[must_use]
-    pub fn warnings(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<Problem> {
         let place = |name: &Option<String>| match name {
             Some(name) => self.config.tool_place(name),
             None => self.config.place.clone(),
@@ -393,11 +396,18 @@ impl<'a> Offering<'a> {
 /// A name in the configuration that the plugin doesn't have; `known` are those that it has.
 fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
     let problem = Problem::warning(format!("plugin `{id}` has no tool `{name}`, which `tools.{list}` names"));
-    let nearest = known.iter().min_by_key(|tool| strsim::damerau_levenshtein(tool, name));
-    match nearest {
-        Some(nearest) => problem
-            .hint(format!("did you mean `{nearest}`? these are the plugin's own names, without the prefix")),
-        None => problem.hint("it has no tools at all"),
+    const OWN: &str = "these are the plugin's own names, without the prefix";
+    // Whoever names the public one means the plugin's own that it ends with.
+    let is_end = |tool: &&&str| ending(name, tool).is_some();
+    let meant = known.iter().filter(is_end).max_by_key(|tool| tool.len()).copied();
+    match meant.or_else(|| alike(name, known.iter().copied())) {
+        Some(meant) => problem.hint(format!("did you mean `{meant}`? {OWN}")),
+        None if known.is_empty() => problem.hint("it has no tools at all"),
+        None => {
+            let listed: Vec<_> = known.iter().take(MOST_LISTED).map(|tool| format!("`{tool}`")).collect();
+            let and_more = if known.len() > MOST_LISTED { ", …" } else { "" };
+            problem.hint(format!("it has {}{and_more}; {OWN}", listed.join(", ")))
+        }
     }
 }
 

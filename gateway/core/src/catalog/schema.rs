@@ -19,6 +19,7 @@ mod words;
 
 use cost::Cost;
 pub(super) use cost::percent_decoded;
+use words::Words;
 pub(super) use words::{Flaw, Flawed};
 
 /// How large a schema's own text may be.
@@ -173,12 +174,9 @@ impl Schema {
         if cost.branches(size.depth) > MAX_STEPS {
             return misfit("it doesn't fit the schema");
         }
+        let mut words = Words::new(schema);
         for error in validator.iter_errors(value) {
-            if found.flaws.len() < most {
-                found.flaws.push(words::flaw(&error, schema))
-            } else {
-                found.more += 1
-            }
+            if found.flaws.len() < most { found.flaws.push(words.flaw(&error)) } else { found.more += 1 }
         }
         Ok(found)
     }

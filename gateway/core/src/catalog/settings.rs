@@ -7,26 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::config::{PluginConfig, Problem, Secret, nearest_word};
+use crate::config::{PluginConfig, Problem, Secret, Spot};
 use crate::json::{Json, pointer_step};
+use crate::names::alike;
 
 use super::schema::{Flaw, Flawed};
-use super::{Bounds, Schema, SchemaError};
+use super::{Bounds, Schema, SchemaError, named_members};
 
 /// How many wrong settings are told of.
 const MOST: usize = 50;
-/// Words that these schemas use say more of settings than their names: then none is unknown.
-const OPEN: [&str; 9] = [
-    "$ref",
-    "$dynamicRef",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "if",
-    "patternProperties",
-    "propertyNames",
-    "unevaluatedProperties",
-];
 
 /// What a plugin takes for settings.
 #[derive(Debug, Clone)]
@@ -46,11 +35,8 @@ impl Settings {
     pub(super) fn new(text: &Json, bounds: Bounds) -> Result<Self, SchemaError> {
         let schema = Schema::compile(text, bounds)?;
         let root = text.to_value().unwrap_or_default();
-        let others = root.get("additionalProperties");
-        let is_closed = others == Some(&Value::Bool(false));
-        let properties = root.get("properties").and_then(Value::as_object);
-        let says_all = (others.is_none() || is_closed) && OPEN.iter().all(|word| root.get(*word).is_none());
-        let known = properties.filter(|_| says_all).map(|properties| properties.keys().cloned().collect());
+        let is_closed = root.get("additionalProperties") == Some(&Value::Bool(false));
+        let known = named_members(&root).map(|names| names.into_iter().map(str::to_owned).collect());
         Ok(Self { schema, known, is_closed })
     }
 
@@ -69,8 +55,8 @@ impl Settings {
         let known = self.known.as_ref().filter(|known| !known.contains(key))?;
         let id = &config.id;
         let message = format!("the plugin `{id}` has no setting `{key}`");
-        let place = config.places.get(&format!("config:{key}")).unwrap_or(&config.place).clone();
-        let hint = match nearest_word(key, known.iter().map(String::as_str)) {
+        let place = config.places.get(&Spot::SettingKey(key.to_owned())).unwrap_or(&config.place).clone();
+        let hint = match alike(key, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => "it has no settings at all".to_owned(),
             None => {
@@ -133,7 +119,7 @@ impl Settings {
             flaw.at == its && matches!(flaw.kind, Flawed::Type) || !config.filled_from.contains_key(&key);
         let reason =
             if is_shown { flaw.message } else { format!("`{key}` isn't what the plugin's schema asks for") };
-        let place = config.places.get(&format!("config.{key}")).unwrap_or(&config.place).clone();
+        let place = config.places.get(&Spot::SettingValue(key)).unwrap_or(&config.place).clone();
         Some(misfit(config, &reason).at(place).hint(show))
     }
 }
@@ -150,7 +136,7 @@ fn misfit(config: &PluginConfig, reason: &str) -> Problem {
 
 /// Where the settings stand.
 fn table(config: &PluginConfig) -> std::ops::Range<usize> {
-    config.places.get("config").unwrap_or(&config.place).clone()
+    config.places.get(&Spot::Settings).unwrap_or(&config.place).clone()
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ fn ids(catalog: &Catalog) -> Vec<&str> {
 /// The problems of a build's refusals and warnings, one line each.
 fn said(build: &Build) -> Vec<String> {
     let refused = build.refused.iter().flat_map(Refused::problems);
-    refused.chain(build.warnings.iter().cloned()).map(|problem| problem.to_string()).collect()
+    refused.chain(build.problems.iter().cloned()).map(|problem| problem.to_string()).collect()
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_grant_settles_an_overlap() {
         assert_eq!(owner(&catalog, "x://h/sub/index").as_deref(), Some("narrow"));
         assert_eq!(owner(&catalog, "x://i"), None);
         assert!(catalog.resources().is_empty(), "what was granted away isn't listed");
-        assert!(build.warnings[0].message.contains("`uris` grants it to another plugin"));
+        assert!(build.problems[0].message.contains("`uris` grants it to another plugin"));
     }
     let both = Catalog::build(1, vec![wide().member(granted), narrow().member(granted)], None);
     assert_eq!(ids(&both.catalog), ["wide"]);
@@ -207,7 +207,7 @@ fn what_is_probably_not_meant_is_said() {
     );
     assert!(said[1].contains("47 characters long"), "{}", said[1]);
     assert!(said[2].contains("differ by nothing but case"), "{}", said[2]);
-    assert!(build.warnings.iter().all(|problem| problem.place == Some(3..4)));
+    assert!(build.problems.iter().all(|problem| problem.place == Some(3..4)));
 }
 
 #[test]
@@ -225,7 +225,24 @@ fn a_plugin_is_not_served_while_a_denied_tool_is_written_wrongly() {
     // Once it was there, it may go for a while.
     let member = denying(fake().tool("delete_al", &object(), None)).unwrap();
     let again = member.listed_anew(Arc::new(fake())).unwrap();
-    assert_eq!(again.warnings(), []);
+    assert_eq!(again.problems(), []);
+}
+
+#[test]
+fn a_tool_in_the_configuration_leads_to_the_one_that_is_meant_or_to_all() {
+    for (name, hint) in [
+        ("Get-It", "did you mean `get_it`?"),
+        ("files_get_it", "did you mean `get_it`?"),
+        ("gti_it", "did you mean `get_it`?"),
+        ("weather", "it has `get_it`, `remove`; these are the plugin's own names"),
+    ] {
+        let fake = Fake::new("files").tool("get_it", &object(), None).tool("remove", &object(), None);
+        let mut config = PluginConfig::bare(fake.id.clone(), "a.wasm".into());
+        config.tools.deny = [name.to_owned()].into();
+        let problems = Member::new(Arc::new(fake), Arc::new(config)).unwrap_err();
+        let told = problems[0].hint.as_deref().unwrap();
+        assert!(told.starts_with(hint), "{name}: {told}");
+    }
 }
 
 #[test]
@@ -236,7 +253,7 @@ fn a_refused_plugin_is_told_what_was_probably_not_meant_too() {
     });
     let build = Catalog::build(1, vec![bare("a").member(no_prefix), mistaken], None);
     assert_eq!(ids(&build.catalog), ["a"]);
-    let said: Vec<_> = build.warnings.iter().map(ToString::to_string).collect();
+    let said: Vec<_> = build.problems.iter().map(ToString::to_string).collect();
     assert!(said.len() == 1 && said[0].contains("no tool `rum`"), "{said:?}");
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::env::VarError;
 
-use super::reading::nearest;
+use crate::names::alike;
 
 /// Where variables are looked up.
 pub trait Environment {
@@ -24,10 +24,8 @@ pub trait Environment {
 /// The variable that is set and probably meant by this name, which isn't.
 pub(super) fn meant(name: &str, environment: &dyn Environment) -> Option<String> {
     let names = environment.names();
-    // `nearest` compares with names in small letters.
-    let small: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
-    let near = nearest(name, small.iter().map(String::as_str)).filter(|_| name.len() > 3)?;
-    names.iter().find(|name| name.eq_ignore_ascii_case(near)).cloned()
+    let near = alike(name, names.iter().map(String::as_str)).filter(|_| name.len() > 3)?;
+    Some(near.to_owned())
 }
 
 /// The variables of this process.

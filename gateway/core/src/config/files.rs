@@ -79,13 +79,13 @@ impl Reading<'_> {
             Ok(_) => Problem::error(format!("{} is no directory", quoted(&text.text)))
                 .hint("grant the directory that it is in, or a directory of its own"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let problem = refused("the directory", &text.text, &path, Entry::Directory, &error);
+                let problem = refused("the directory", &text.text, &path, Entry::Directory, &error, CORRECT);
                 self.left_to_loading.push(problem.at(text.place.clone()));
                 let end = overlap::end(&path);
                 self.files.insert(path);
                 return Some(end);
             }
-            Err(error) => refused("the directory", &text.text, &path, Entry::Directory, &error),
+            Err(error) => refused("the directory", &text.text, &path, Entry::Directory, &error, CORRECT),
         };
         self.files.insert(path);
         self.note(problem.at(text.place.clone()));
@@ -156,11 +156,28 @@ fn bare_variable(path: &str) -> Option<(&str, &str)> {
 
 /// Says why a file can't be used. `text` is how the operator wrote its path.
 pub(super) fn unreadable(what: &str, text: &str, path: &Path, error: &io::Error) -> Problem {
-    refused(what, text, path, Entry::File, error)
+    refused(what, text, path, Entry::File, error, CORRECT)
 }
 
-/// The same of a file or a directory.
-fn refused(what: &str, text: &str, path: &Path, wanted: Entry, error: &io::Error) -> Problem {
+/// The same of the configuration itself.
+pub(super) fn no_configuration(file: &Path, error: &io::Error) -> Problem {
+    let hint = "name another with `--config`";
+    refused("the configuration", &file.to_string_lossy(), file, Entry::File, error, hint)
+}
+
+/// What to do about a path that leads nowhere, and that nothing is like.
+const CORRECT: &str =
+    "correct the path, or make it first; a relative path starts at the directory of this file";
+
+/// The same of a file or a directory. `otherwise`: what to do where nothing is there that is like it.
+fn refused(
+    what: &str,
+    text: &str,
+    path: &Path,
+    wanted: Entry,
+    error: &io::Error,
+    otherwise: &str,
+) -> Problem {
     let written = quoted(text);
     // Only where there is a `..` do links count for what the path is called.
     let found = path.components().any(|part| part == Component::ParentDir).then(|| overlap::end(path));
@@ -171,10 +188,10 @@ fn refused(what: &str, text: &str, path: &Path, wanted: Entry, error: &io::Error
             let problem =
                 Problem::error(format!("{what} {written} isn't there")).label(format!("looked in {place}"));
             match nearest_path(path, wanted) {
-                Some(near) => problem.hint(format!("did you mean {}?", quoted(&as_written(text, path, &near)))),
-                None => problem.hint(
-                    "correct the path, or make it first; a relative path starts at the directory of this file",
-                ),
+                Some(near) => {
+                    problem.hint(format!("did you mean {}?", quoted(&as_written(text, path, &near))))
+                }
+                None => problem.hint(otherwise),
             }
         }
         io::ErrorKind::PermissionDenied => Problem::error(format!("{what} {written} may not be read"))

@@ -23,7 +23,7 @@ mod reading;
 mod wider;
 
 pub use asked::{Asked, Match};
-pub use cure::{directory_cure, is_this_machine};
+pub use cure::{directory_item, directory_to_read, is_this_machine};
 pub use fuzz::fuzz_grant;
 pub use headers::{Reserved, is_same_header};
 pub use outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, NoTarget, Target};

@@ -13,7 +13,6 @@ use super::environment::Environment;
 use super::files;
 use super::keys::{GATEWAY, ROOT};
 use super::masking;
-use super::nearby::{Entry, nearest_path};
 use super::overlap;
 use super::problem::{Problem, Source};
 use super::reading::{HandedOut, Reading, Table};
@@ -70,15 +69,7 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
     match read(file) {
         Ok(text) => from_text(file, text, environment),
         Err(error) => {
-            let shown = file.to_string_lossy();
-            let problem = files::unreadable("the configuration", &shown, file, &error);
-            let problem = match error.kind() {
-                io::ErrorKind::NotFound => match nearest_path(&absolute(file), Entry::File) {
-                    Some(_) => problem,
-                    None => problem.hint("name another with `--config`"),
-                },
-                _ => problem,
-            };
+            let problem = files::no_configuration(file, &error);
             let source = Source { path: file.to_owned(), text: String::new() };
             let files = BTreeSet::from([absolute(file)]);
             Loaded { source, config: None, problems: vec![problem], of_http: Vec::new(), files }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::names::slips;
+
 /// What is looked for at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
@@ -14,8 +16,8 @@ pub enum Entry {
 
 /// How many entries of a directory are looked at: one that holds more is no place where people slip.
 const MOST: usize = 2_000;
-/// Comparing takes time that grows with both lengths, in bytes.
-const LONGEST: usize = 100;
+/// No ending that anybody misspells is longer, in bytes.
+const LONGEST_ENDING: usize = 16;
 /// How cargo calls the directories that it builds into: whoever has built into one may have named the other.
 const PROFILES: [&str; 2] = ["debug", "release"];
 
@@ -69,35 +71,26 @@ fn nearest_entry(directory: &Path, name: &str, wanted: Entry) -> Option<String> 
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let entries = fs::read_dir(directory).ok()?.take(MOST).flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut alike: Vec<_> = names.filter_map(|its| Some((slips(name, &its)?, its))).collect();
+    let mut alike: Vec<_> = names.filter_map(|its| Some((slips_of_file(name, &its)?, its))).collect();
     alike.sort();
     alike.into_iter().map(|(_, its)| its).find(|its| is(&directory.join(its), wanted))
 }
 
 /// How many slips lie between two names; none where they are too many for the same name. The ending counts for itself:
 /// `a.wasm` isn't like `b.wasm` for what they share.
-fn slips(written: &str, there: &str) -> Option<usize> {
-    if written.len().max(there.len()) > LONGEST {
-        return None;
-    }
-    let plain = |name: &str| name.to_lowercase().replace('-', "_");
-    let (written, there) = (plain(written), plain(there));
+fn slips_of_file(written: &str, there: &str) -> Option<usize> {
     let split = |name: &str| match name.rsplit_once('.') {
-        Some((stem, ending)) if !stem.is_empty() => (stem.to_owned(), ending.to_owned()),
+        Some((stem, ending)) if !stem.is_empty() => (stem.to_owned(), ending.to_lowercase()),
         Some(_) | None => (name.to_owned(), String::new()),
     };
-    let ((stem, ending), (its_stem, its_ending)) = (split(&written), split(&there));
-    let letters = stem.chars().count().max(its_stem.chars().count());
-    let of_stem = strsim::damerau_levenshtein(&stem, &its_stem);
-    // Of a single letter nothing is left after a slip.
-    if of_stem > (letters / 3).max(1).min(letters - 1) {
-        return None;
-    }
+    let ((stem, ending), (its_stem, its_ending)) = (split(written), split(there));
+    let of_stem = slips(&stem, &its_stem)?;
     // An ending that was left out is one slip.
-    let of_ending = if ending.is_empty() && !its_ending.is_empty() {
-        1
-    } else {
-        strsim::damerau_levenshtein(&ending, &its_ending)
+    let of_ending = match (ending.as_str(), its_ending.as_str()) {
+        ("", its) if !its.is_empty() => 1,
+        // Longer ones are no endings, and comparing takes time that grows with both lengths.
+        (ending, its) if ending.len().max(its.len()) > LONGEST_ENDING => usize::from(ending != its) * 3,
+        (ending, its) => strsim::osa_distance(ending, its),
     };
     (of_ending <= 2).then_some(of_stem + of_ending)
 }

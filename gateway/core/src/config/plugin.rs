@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::keys::{Kind, ROOT};
 use super::problem::{Problem, quoted};
 use super::reading::{Reading, Table, Text, Value};
-use super::{Exposure, Limits, PluginConfig};
+use super::{Exposure, LimitKey, Limits, PluginConfig, Spot};
 use crate::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName};
 
 /// What names are made of.
@@ -20,8 +20,8 @@ const OWN: &str = "give the plugin's own name for it, without the prefix; `moong
 pub(super) struct Defaults {
     limits: Limits,
     portable_schemas: bool,
-    /// Where the limits stand, by `limits.` and their key.
-    places: BTreeMap<String, Range<usize>>,
+    /// Where the limits stand.
+    places: BTreeMap<Spot, Range<usize>>,
 }
 
 impl Reading<'_> {
@@ -72,7 +72,7 @@ impl Reading<'_> {
         let mut places = defaults.places.clone();
         places.extend(places_of_limits(table));
         places.extend(table.get("config").iter().flat_map(places_of_settings));
-        places.extend(sha256.as_ref().map(|text| ("sha256".to_owned(), text.place.clone())));
+        places.extend(sha256.as_ref().map(|text| (Spot::Sha256, text.place.clone())));
         PluginConfig {
             prefix: self.prefix(table).unwrap_or_else(|| id.as_str().to_owned()),
             id,
@@ -240,21 +240,22 @@ fn instead(name: &str) -> String {
     }
 }
 
-/// Where the limits of a table stand, by `limits.` and their key.
-fn places_of_limits(table: &Table<'_>) -> BTreeMap<String, Range<usize>> {
+/// Where the limits of a table stand.
+fn places_of_limits(table: &Table<'_>) -> BTreeMap<Spot, Range<usize>> {
     let limits = table.get("limits");
     let entries = limits.as_ref().and_then(|limits| Some((limits, limits.inner.as_table()?)));
     let entries = entries.map(|(limits, entries)| Table::free(limits, entries).entries()).unwrap_or_default();
-    entries.into_iter().map(|(key, value)| (format!("limits.{key}"), value.place)).collect()
+    let spot = |name: &str| LimitKey::ALL.into_iter().find(|key| key.as_str() == name).map(Spot::Limit);
+    entries.into_iter().filter_map(|(key, value)| Some((spot(key)?, value.place))).collect()
 }
 
 /// Where the settings of a plugin stand, and their keys.
-fn places_of_settings(config: &Value<'_>) -> BTreeMap<String, Range<usize>> {
+fn places_of_settings(config: &Value<'_>) -> BTreeMap<Spot, Range<usize>> {
     let entries = config.inner.as_table().map(|entries| Table::free(config, entries).entries());
-    let mut places = BTreeMap::from([("config".to_owned(), config.key_place.clone())]);
+    let mut places = BTreeMap::from([(Spot::Settings, config.key_place.clone())]);
     for (key, value) in entries.unwrap_or_default() {
-        places.insert(format!("config:{key}"), value.key_place);
-        places.insert(format!("config.{key}"), value.place);
+        places.insert(Spot::SettingKey(key.to_owned()), value.key_place);
+        places.insert(Spot::SettingValue(key.to_owned()), value.place);
     }
     places
 }

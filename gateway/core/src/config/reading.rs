@@ -14,9 +14,10 @@ use super::environment::Environment;
 use super::expand::{Expansion, Filled, expand};
 use super::keys::{Key, Kind};
 use super::problem::{Problem, quoted};
-use super::secrecy::is_secret_variable;
+use super::secrecy::{is_secret_variable, names_secret};
 use crate::names::PluginId;
 
+mod moved;
 mod scalars;
 mod spans;
 mod types;
@@ -24,7 +25,6 @@ mod unknown;
 
 pub(super) use scalars::{NameOrBoolean, TextOrTable};
 pub(super) use spans::{Run, written_part};
-pub(crate) use unknown::nearest;
 
 /// What all stages of reading share.
 pub(super) struct Reading<'a> {
@@ -245,6 +245,12 @@ impl<'a> Reading<'a> {
             self.wrong_type(value, &Kind::Table(keys));
             return None;
         };
+        if keys.iter().any(|key| key.name == "token") && names_secret(entries) {
+            let problem = Problem::error(format!("`{}` doesn't say whom the token stands for", value.path));
+            let hint = format!("write `{}`", moved::token(value.inner));
+            self.note(problem.at(value.place.clone()).hint(hint));
+            return None;
+        }
         let table = Table { path: value.path.clone(), place: value.key_place.clone(), entries, keys };
         self.check_keys(&table);
         Some(table)

@@ -1,5 +1,7 @@
 //! Text that is no TOML: what the parser found, in the words of whoever wrote it.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue, Error};
@@ -17,8 +19,9 @@ pub(super) fn problems(errors: &[Error], parsed: &DeTable<'_>, text: &str) -> Ve
     if let Some(problem) = another_format(text) {
         return vec![problem];
     }
-    let mut problems: Vec<Problem> = errors.iter().map(|error| problem(error, parsed, text)).collect();
-    problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+    let earlier = Earlier::new(parsed);
+    let mut problems: Vec<Problem> =
+        first_of_lines(errors, text).into_iter().map(|error| problem(error, &earlier, text)).collect();
     if let Some(Unclosed { opened, found, close }) = unclosed(errors, text) {
         let is_before = |problem: &Problem, at| problem.place.as_ref().is_some_and(|place| place.start < at);
         problems.retain(|problem| is_before(problem, found));
@@ -27,16 +30,30 @@ pub(super) fn problems(errors: &[Error], parsed: &DeTable<'_>, text: &str) -> Ve
             let what = if close == ']' { "list" } else { "table" };
             let problem =
                 Problem::error(format!("this isn't TOML: the {what} that begins here is never closed"));
-            problems.push(problem.at(opened..opened + 1).hint(format!("close it with `{close}`")));
+            let is_on_its_line = |before: &Problem| {
+                let at = before.place.as_ref().map_or(0, |place| place.start);
+                !text.as_bytes()[at..opened].contains(&b'\n')
+            };
+            if !problems.last().is_some_and(is_on_its_line) {
+                problems.push(problem.at(opened..opened + 1).hint(format!("close it with `{close}`")));
+            }
         }
     }
+    problems
+}
+
+/// Of each line the first error, in the order of the lines: only these are worded.
+fn first_of_lines<'e>(errors: &'e [Error], text: &str) -> Vec<&'e Error> {
+    let start = |error: &Error| error.span().map_or(0, |place| place.start.min(text.len()));
+    let mut errors: Vec<_> = errors.iter().collect();
+    errors.sort_by_key(|error| start(error));
     let mut last = None;
-    problems.retain(|problem| {
-        let Some(at) = problem.place.as_ref().map(|place| place.start.min(text.len())) else { return true };
+    errors.retain(|error| {
+        let at = start(error);
         let between = last.replace(at).map(|last| &text.as_bytes()[last..at]);
         between.is_none_or(|between| between.contains(&b'\n'))
     });
-    problems
+    errors
 }
 
 /// Where the line begins that this byte is in.
@@ -78,13 +95,13 @@ fn colon(line: &str) -> Option<usize> {
     (is_key && ends).then_some(at)
 }
 
-fn problem(error: &Error, parsed: &DeTable<'_>, text: &str) -> Problem {
+fn problem(error: &Error, earlier: &Earlier<'_>, text: &str) -> Problem {
     let place = error.span().unwrap_or(0..0);
     let place = place.start.min(text.len())..place.end.min(text.len());
     let start = line_start(text, place.start);
     let line = text[start..].split('\n').next().unwrap_or_default();
     if error.message() == "duplicate key" {
-        return twice(place, parsed, text);
+        return twice(place, earlier, text);
     }
     let at = |found: usize, length: usize| start + found..start + found + length;
     let (place, what, cure) = if let Some((found, length, what, cure)) = slip(line) {
@@ -93,7 +110,9 @@ fn problem(error: &Error, parsed: &DeTable<'_>, text: &str) -> Problem {
         line.char_indices().find(|(at, c)| CURLY.contains(c) && is_outside(line, *at))
     {
         (at(found, c.len_utf8()), "these quotes are typographic ones", "write straight ones, `\"` or `'`")
-    } else if let Some(found) = colon(line).filter(|_| error.message().contains("`=`")) {
+    } else if let Some(found) =
+        colon(line).filter(|found| error.message().contains("`=`") || place.start == start + found)
+    {
         (at(found, 1), "`=` stands between key and value, not `:`", "write `=` instead")
     } else {
         let (what, cure) = in_words(error.message(), line);
@@ -146,29 +165,50 @@ fn is_outside(line: &str, at: usize) -> bool {
 }
 
 /// A key or a table that stands there already.
-fn twice(place: Range<usize>, parsed: &DeTable<'_>, text: &str) -> Problem {
-    let mut earlier = Vec::new();
+fn twice(place: Range<usize>, earlier: &Earlier<'_>, text: &str) -> Problem {
     let name = text[place.clone()].trim_matches(['"', '\'']);
-    keys(parsed, &mut |key, its| {
-        if key == name && its.start < place.start {
-            earlier.push(its);
-        }
-    });
     let (what, cure) = if is_header(&text[line_start(text, place.start)..]) {
         ("the header of a table", "keep one of the two, and put the keys of both below it")
     } else {
         ("a key", "keep one of the two")
     };
+    let first = earlier.only(name, place.start);
     let problem = Problem::error(format!("this isn't TOML: {what} stands here a second time"));
     let problem = problem.at(place).hint(cure);
-    match earlier.as_slice() {
-        [first] => problem.related(first.clone(), "first here"),
-        _ => problem,
+    match first {
+        Some(first) => problem.related(first, "first here"),
+        None => problem,
+    }
+}
+
+/// Where keys stand, by their names: all that the parser took. The tables are walked once, when somebody asks.
+struct Earlier<'t> {
+    parsed: &'t DeTable<'t>,
+    places: OnceCell<HashMap<&'t str, Vec<Range<usize>>>>,
+}
+
+impl<'t> Earlier<'t> {
+    fn new(parsed: &'t DeTable<'t>) -> Self {
+        Self { parsed, places: OnceCell::new() }
+    }
+
+    /// The only key of this name before a place; none: there are several, or none.
+    fn only(&self, name: &str, before: usize) -> Option<Range<usize>> {
+        let places = self.places.get_or_init(|| {
+            let mut places: HashMap<_, Vec<_>> = HashMap::new();
+            keys(self.parsed, &mut |key, its| places.entry(key).or_default().push(its));
+            places.values_mut().for_each(|places| places.sort_by_key(|place| place.start));
+            places
+        });
+        let mut before = places.get(name)?.iter().take_while(|place| place.start < before);
+        before.next().filter(|_| before.next().is_none()).cloned()
     }
 }
 
 /// Tells of each key in a table and in those inside, by name and place.
-fn keys(table: &DeTable<'_>, found: &mut impl FnMut(&str, Range<usize>)) {
+fn keys<'t>(table: &'t DeTable<'t>, found: &mut impl FnMut(&'t str, Range<usize>)) {
+    #[cfg(test)]
+    tests::note_walk();
     for (key, value) in table.iter() {
         found(key.get_ref(), key.span());
         if let DeValue::Table(inner) = value.get_ref() {
@@ -277,3 +317,6 @@ fn unquoted(line: &str) -> (&'static str, &'static str) {
         "put it in quotes, `\"` or `'`; only `true`, `false`, numbers and times stand without",
     )
 }
+
+#[cfg(test)]
+mod tests;

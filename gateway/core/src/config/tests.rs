@@ -14,6 +14,7 @@ use crate::names::StoreName;
 mod broken;
 mod goldens;
 mod hostile;
+mod moved;
 
 /// The folder of files with a mistake and what is said of it.
 fn ui() -> PathBuf {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::catalog::{Misfit, Schema};
 use crate::json::{parse_strict, pointer_step};
-use crate::manifest::Prompt;
+use crate::manifest::{Prompt, PromptArgument};
 use crate::names::{alike, shown};
 
 use super::DispatchError;
@@ -15,9 +15,6 @@ use super::DispatchError;
 /// Up to this many bytes a value is checked where the request is handled; a larger one beside it, so that no other
 /// request waits. Some hundred microseconds' work.
 const CHECKED_IN_PLACE: usize = 64 * 1024;
-
-/// How many arguments a message lists: more than prompts usually have.
-const MOST_NAMED: usize = 10;
 
 /// A tool's arguments: always an object.
 #[derive(Debug, Clone)]
@@ -106,40 +103,30 @@ fn read_and_check(schema: &Schema, text: &str) -> Result<(), Misfit> {
     schema.check(&value)
 }
 
-/// Checks that a prompt's required arguments are there, that it takes all that are given, and that none comes twice.
+/// Checks that a prompt's required arguments are there and that none comes twice. Others than it declares are passed on:
+/// the plugin may know them.
 pub(super) fn check_prompt(
     prompt: &Prompt,
     public: &str,
     arguments: &[(String, String)],
 ) -> Result<(), DispatchError> {
-    let (mut given, prompt_name) = (HashSet::new(), shown(public));
+    let mut given = HashSet::new();
     let wrong = |message: String, name: &str| {
-        let message = format!("prompt `{prompt_name}` {message}");
+        let message = format!("prompt `{}` {message}", shown(public));
         DispatchError::InvalidArguments { message, pointer: Some(format!("/{}", pointer_step(name))) }
     };
     for (name, _) in arguments {
         if !given.insert(name.as_str()) {
             return Err(wrong(format!("is given the argument `{}` twice", shown(name)), name));
         }
-        if prompt.arguments.iter().all(|its| its.name != *name) {
-            return Err(wrong(format!("takes no argument `{}`{}", shown(name), instead(prompt, name)), name));
-        }
     }
-    let missing = prompt.arguments.iter().find(|it| it.required && !given.contains(it.name.as_str()));
-    match missing {
-        Some(it) => {
-            Err(DispatchError::MissingArgument { prompt: public.to_owned(), argument: it.name.clone() })
-        }
-        None => Ok(()),
+    let is_missing = |it: &&PromptArgument| it.required && !given.contains(it.name.as_str());
+    let Some(missing) = prompt.arguments.iter().find(is_missing) else { return Ok(()) };
+    let declared: HashSet<_> = prompt.arguments.iter().map(|it| it.name.as_str()).collect();
+    let strays = arguments.iter().map(|(name, _)| name.as_str()).filter(|name| !declared.contains(name));
+    let mut message = format!("needs the argument `{}`", shown(&missing.name));
+    if let Some(stray) = alike(&missing.name, strays) {
+        message.push_str(&format!(" (did you write `{}` for it?)", shown(stray)));
     }
-}
-
-/// What to name in place of an argument that a prompt doesn't take.
-fn instead(prompt: &Prompt, name: &str) -> String {
-    let names = || prompt.arguments.iter().map(|it| it.name.as_str());
-    if let Some(meant) = alike(name, names()) {
-        return format!("; did you mean `{}`?", shown(meant));
-    }
-    let listed: Vec<_> = names().take(MOST_NAMED).map(|name| format!("`{}`", shown(name))).collect();
-    if listed.is_empty() { "; it takes none".to_owned() } else { format!("; it takes {}", listed.join(", ")) }
+    Err(wrong(message, &missing.name))
 }

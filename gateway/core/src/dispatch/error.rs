@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::call::CallError;
 use crate::catalog::{Catalog, Member};
-use crate::names::{PluginId, shown};
+use crate::names::PluginId;
 
 use super::nearest::Unknown;
 
@@ -30,14 +30,6 @@ pub enum DispatchError {
         message: String,
         /// Where the first of them stands, as a JSON pointer into the arguments.
         pointer: Option<String>,
-    },
-    /// A required argument of a prompt is missing.
-    #[error("prompt `{}` needs the argument `{}`", shown(.prompt), shown(.argument))]
-    MissingArgument {
-        /// The prompt's public name.
-        prompt: String,
-        /// The argument.
-        argument: String,
     },
     /// The call came to no result.
     #[error("plugin `{plugin}`: {error}")]

@@ -5,10 +5,7 @@
 
 use std::fmt;
 
-use crate::names::{ALIKE, alike, likeness, shown};
-
-/// Longer ones are looked for nowhere, in bytes: a public name with what a client puts before it is shorter.
-const LONGEST: usize = 128;
+use crate::names::{Effort, Ending, alike, ending, shown};
 
 /// At most so many are suggested: plugins that call a tool the same may be many.
 const MOST: usize = 3;
@@ -30,7 +27,7 @@ impl Unknown {
     }
 
     /// The same, where something of a name is meant. Each of `all` is a public name and the plugin's own for the same.
-    pub(super) fn name<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+    pub(super) fn name<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Self {
         Self { nearest: names(asked, all), ..Self::new(asked) }
     }
 
@@ -55,58 +52,32 @@ impl fmt::Display for Unknown {
     }
 }
 
-fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
-    if asked.len() > LONGEST {
-        return Vec::new();
-    }
-    let asked = folded(asked);
-    // In the order in which they count.
-    let (mut same, mut within, mut own) = (Vec::new(), Vec::new(), Vec::new());
-    let mut nearest: Option<(f64, &str)> = None;
-    let mut own_within = Vec::new();
-    for (public, its_own) in all {
-        let (folded_public, folded_own) = (folded(public), folded(its_own));
-        if folded_public == asked {
-            same.push(public);
-        } else if is_last_part(&folded_public, &asked) {
-            within.push(public);
-        } else if folded_own == asked {
-            own.push(public);
-        } else if is_last_part(&folded_own, &asked) {
-            own_within.push(public);
-        }
-        let likeness = likeness(&folded_public, &asked).max(likeness(&folded_own, &asked));
-        if likeness >= ALIKE && nearest.is_none_or(|(best, _)| likeness > best) {
-            nearest = Some((likeness, public));
+fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
+    // In the order in which they count; what is only like it comes before the last.
+    let (mut same, mut within, mut own, mut own_within) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (public, its_own) in all.clone() {
+        match (ending(asked, public), ending(asked, its_own)) {
+            (Some(Ending::Whole), _) => same.push(public),
+            (Some(Ending::Part), _) => within.push(public),
+            (None, Some(Ending::Whole)) => own.push(public),
+            (None, Some(Ending::Part)) => own_within.push(public),
+            (None, None) => {}
         }
     }
     // `greet` is the last part of whatever `hello_greet` is the last part of.
     within.sort_by_key(|public| std::cmp::Reverse(public.len()));
     within.truncate(1);
-    let nearest: Vec<_> = nearest.into_iter().map(|(_, public)| public).collect();
-    let found = [same, within, own, nearest, own_within].into_iter().find(|found| !found.is_empty());
-    found.unwrap_or_default().into_iter().take(MOST).map(str::to_owned).collect()
-}
-
-/// The name in small letters, with `_` for whatever stands between its words.
-fn folded(name: &str) -> String {
-    let mut folded = String::with_capacity(name.len());
-    for c in name.chars() {
-        let c = if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-        if c != '_' || !folded.ends_with('_') {
-            folded.push(c);
-        }
-    }
-    folded
-}
-
-/// Does `whole` end with this part, with others before it?
-fn is_last_part(part: &str, whole: &str) -> bool {
-    whole.strip_suffix(part).is_some_and(|before| before.ends_with('_'))
+    let nearest = || {
+        let both = all.flat_map(|(public, its_own)| [(public, public), (its_own, public)]);
+        Effort::default().nearest(asked, both).into_iter().collect()
+    };
+    let found = [same, within, own].into_iter().find(|found| !found.is_empty()).unwrap_or_else(nearest);
+    let found = if found.is_empty() { own_within } else { found };
+    found.into_iter().take(MOST).map(str::to_owned).collect()
 }
 
 fn uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
-    if asked.is_empty() || asked.len() > LONGEST {
+    if asked.is_empty() {
         return None;
     }
     // One that was asked for without its beginning.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::call::{
-    CallContext, CallError, Completion, Content, Entry, Failure, NeedInput, Outcome, PromptResult,
+    CallContext, CallError, Completion, Content, Cure, Entry, Failure, NeedInput, Outcome, PromptResult,
     ReadResult, ToolResult,
 };
 use crate::catalog::{Catalog, Member, ToolEntry};
@@ -146,7 +146,8 @@ fn not_granted(member: &Member, context: &CallContext, feature: ClientFeature) -
         tracing::warn!(plugin = %id, "{why}");
     }
     if let Some(ledger) = &context.ledger {
-        ledger.note(Entry::Lacked { wanted: format!("to ask the client for {word}"), cure: Some(cure) });
+        let wanted = format!("to ask the client for {word}");
+        ledger.note(Entry::Lacked { wanted, cure: Some(Cure::Line(cure)) });
     }
     if context.revision.is_some() && !context.capabilities.has(word) {
         why.push_str(&format!(", but this client doesn't offer {word}"));

@@ -147,7 +147,7 @@ pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, para
     let revision = exchange.revision;
     let name = params.string("name")?;
     let arguments = Params::strings(params.get("arguments"), "/arguments").map_err(|mut wrong| {
-        wrong.error.message = format!("prompt `{}`: {}", shown(name), wrong.error.message);
+        wrong.error.message = format!("invalid arguments: prompt `{}`: {}", shown(name), wrong.error.message);
         wrong
     })?;
     let filling = Filling { name, arguments };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::call::{Busy, CallError, Failure, Fault, ToolResult};
 use crate::catalog::Member;
 use crate::dispatch::DispatchError;
-use crate::json::{Json, pointer_step};
+use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject};
 use crate::names::{PluginId, shown};
 
@@ -178,7 +178,6 @@ pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<Too
         | DispatchError::UnknownPrompt(_)
         | DispatchError::UnknownTemplate(_)
         | DispatchError::ResourceNotFound(_)
-        | DispatchError::MissingArgument { .. }
         | DispatchError::Call { error: CallError::Cancelled | CallError::Internal(_), .. } => None,
         DispatchError::InvalidArguments { .. } => {
             revision.has(Feature::InputErrorsAsResults).then(|| ToolResult::error(error.to_string()))
@@ -208,9 +207,6 @@ pub(super) fn for_program(error: &DispatchError, revision: Revision) -> Protocol
             ProtocolError::params("/name", &message)
         }
         DispatchError::UnknownTemplate(_) => ProtocolError::params("/ref/uri", &message),
-        DispatchError::MissingArgument { argument, .. } => {
-            ProtocolError::params(&format!("/arguments/{}", pointer_step(argument)), &message)
-        }
         DispatchError::InvalidArguments { pointer, .. } => {
             ProtocolError::params(&format!("/arguments{}", pointer.as_deref().unwrap_or_default()), &message)
         }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use moongate_core::json::{self, Json};
 use serde_json::{Map, Value};
 
-use super::fields::{fields, read};
+use crate::cli::fields::{fields, read};
 use crate::cli::print;
 
 /// The arguments as one JSON object: `whole`, or else one member for each `key=value`.

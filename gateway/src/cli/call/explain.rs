@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use moongate_core::call::{Entry, Ledger};
-use moongate_core::config::{DirGrant, DirMode, PluginConfig};
+use moongate_core::call::{Cure, Entry, Ledger};
+use moongate_core::config::{DirMode, PluginConfig, directory_item, directory_to_read};
 use serde_json::{Value, json};
 
 /// For people; nothing where the call reached for nothing.
@@ -23,7 +23,8 @@ pub(super) fn text(ledger: &Ledger, plugin: &PluginConfig) -> String {
     for (wanted, _) in &lacked {
         let _ = writeln!(said, "  {wanted}");
     }
-    said.push_str(&cures_text(lacked.iter().filter_map(|(_, cure)| cure.as_deref()), plugin));
+    let cures: Vec<&Cure> = lacked.iter().filter_map(|(_, cure)| cure.as_ref()).collect();
+    said.push_str(&cures_text(&cures, plugin));
     said.push_str(&held_back_text(&entries, plugin));
     if ledger.dropped() > 0 {
         let _ = writeln!(said, "and {} more", ledger.dropped());
@@ -32,19 +33,18 @@ pub(super) fn text(ledger: &Ledger, plugin: &PluginConfig) -> String {
 }
 
 /// What to write into the plugin's `allow` table.
-fn cures_text<'c>(cures: impl Iterator<Item = &'c str>, plugin: &PluginConfig) -> String {
+fn cures_text(cures: &[&Cure], plugin: &PluginConfig) -> String {
     let id = &plugin.id;
     let mut said = String::new();
-    let (of_dirs, added): (Vec<&str>, Vec<&str>) = cures.partition(|cure| cure.starts_with("dirs = "));
-    let mut added = merged(added.into_iter());
-    let replaced = if of_dirs.is_empty() {
-        None
-    } else if plugin.allow.dirs.is_empty() {
-        added.push(dirs(&of_dirs, plugin));
-        None
-    } else {
-        Some(dirs(&of_dirs, plugin))
+    let mut added = merged(cures.iter().filter_map(|cure| match cure {
+        Cure::Line(line) => Some(line.as_str()),
+        Cure::ReadDirectory { .. } | Cure::ChangeDirectory { .. } => None,
+    }));
+    let (new, replaced) = match directories(cures, plugin) {
+        Some(line) if plugin.allow.dirs.is_empty() => (Some(line), None),
+        replaced => (None, replaced),
     };
+    added.extend(new);
     if !added.is_empty() {
         let _ = write!(
             said,
@@ -54,29 +54,30 @@ fn cures_text<'c>(cures: impl Iterator<Item = &'c str>, plugin: &PluginConfig) -
             let _ = writeln!(said, "  {cure}");
         }
     }
+    let read: Vec<&Option<String>> = cures.iter().filter_map(to_read).collect();
     if let Some(cure) = replaced {
-        let what = if is_of_change(&of_dirs) { "changes" } else { "it" };
+        let what = if read.is_empty() { "changes" } else { "it" };
         let _ = write!(
             said,
             "to allow {what}, in gateway.toml, in place of the `dirs` that are there:\n  [plugins.{id}.allow]\n  {cure}\n"
         );
     }
-    if of_dirs.iter().any(|cure| cure.contains("guest = \"…\"")) {
+    if read.iter().any(|guest| guest.is_none()) {
         said.push_str(
             "with a directory of this machine and the plugin's own name for it in place of each `…`\n",
         );
-    } else if !is_of_change(&of_dirs) {
+    } else if !read.is_empty() {
         said.push_str("with a directory of this machine in place of `…`\n");
     }
     said
 }
 
-/// What stands in a line where only the operator knows what belongs there.
-const OPEN: &str = "\"…\"";
-
-/// Are they all about directories that may be read already?
-fn is_of_change(cures: &[&str]) -> bool {
-    cures.iter().all(|cure| !cure.contains(OPEN))
+/// The plugin's name for a directory that is to be read.
+fn to_read<'c>(cure: &&'c Cure) -> Option<&'c Option<String>> {
+    match cure {
+        Cure::ReadDirectory { guest } => Some(guest),
+        Cure::Line(_) | Cure::ChangeDirectory { .. } => None,
+    }
 }
 
 /// What limits kept the call from, and the lines with the values that hold.
@@ -104,27 +105,29 @@ fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     said
 }
 
-/// All directories of the plugin in one line, those of these cures with the mode that is lacking, because one that was
-/// added would have the path of another; and those that it lacks.
-fn dirs(cures: &[&str], plugin: &PluginConfig) -> String {
-    let item = |grant: &DirGrant, mode: DirMode| {
-        // A text of JSON is one of TOML, too, whatever is in it.
-        let [host, path] = [&*grant.named.to_string_lossy(), grant.guest.as_str()].map(Value::from);
-        format!("{{ host = {host}, guest = {path}, mode = \"{}\" }}", mode.as_str())
-    };
+/// All directories of the plugin in one line, because the key may not stand twice: those that it has, with the right to
+/// change what is in them where that is lacking, and those that it lacks. None: no cure is about directories.
+fn directories(cures: &[&Cure], plugin: &PluginConfig) -> Option<String> {
     let there = plugin.allow.dirs.iter().map(|grant| {
-        let changeable = item(grant, DirMode::ReadWrite);
-        let is_lacking = cures.contains(&format!("dirs = [{changeable}]").as_str());
-        if is_lacking { changeable } else { item(grant, grant.mode) }
+        let is_changed =
+            |cure: &&Cure| matches!(cure, Cure::ChangeDirectory { guest, .. } if *guest == grant.guest);
+        let mode = if cures.iter().any(is_changed) { DirMode::ReadWrite } else { grant.mode };
+        directory_item(&grant.named.to_string_lossy(), &grant.guest, mode)
     });
     let mut items: Vec<String> = there.collect();
+    let mut is_about_any = false;
     for cure in cures {
-        let new = cure.strip_prefix("dirs = [").and_then(|cure| cure.strip_suffix(']')).unwrap_or(cure);
-        if !items.iter().any(|its| its == new) {
-            items.push(new.to_owned());
+        let item = match cure {
+            Cure::Line(_) => continue,
+            Cure::ReadDirectory { guest } => directory_to_read(guest.as_deref()),
+            Cure::ChangeDirectory { host, guest } => directory_item(host, guest, DirMode::ReadWrite),
+        };
+        is_about_any = true;
+        if !items.contains(&item) {
+            items.push(item);
         }
     }
-    format!("dirs = [{}]", items.join(", "))
+    is_about_any.then(|| format!("dirs = [{}]", items.join(", ")))
 }
 
 /// One line for each key, because none may stand twice: `key = [a]` and `key = [b]` become `key = [a, b]`.
@@ -153,12 +156,21 @@ fn merged<'c>(cures: impl Iterator<Item = &'c str>) -> Vec<String> {
 /// For programs.
 pub(super) fn document(ledger: &Ledger, plugin: &PluginConfig) -> Value {
     let entries = ledger.entries();
-    let lacked = entries.iter().filter_map(lacked).map(|(wanted, cure)| match cure.as_deref() {
-        Some(cure) if cure.starts_with("dirs = ") => {
-            let replaces = !plugin.allow.dirs.is_empty();
-            json!({ "wanted": wanted, "cure": dirs(&[cure], plugin), "replaces": replaces })
+    let lacked: Vec<_> = entries.iter().filter_map(lacked).collect();
+    let of_directories: Vec<&Cure> = lacked
+        .iter()
+        .filter_map(|(_, cure)| cure.as_ref())
+        .filter(|cure| !matches!(cure, Cure::Line(_)))
+        .collect();
+    let directories = directories(&of_directories, plugin);
+    // Of several that lack each is told with the line for all: whoever takes over one after the other ends up with that.
+    let replaces = !plugin.allow.dirs.is_empty() || of_directories.len() > 1;
+    let lacked = lacked.into_iter().map(|(wanted, cure)| match cure {
+        Some(Cure::ReadDirectory { .. } | Cure::ChangeDirectory { .. }) => {
+            json!({ "wanted": wanted, "cure": directories, "replaces": replaces })
         }
-        Some(_) | None => json!({ "wanted": wanted, "cure": cure, "replaces": false }),
+        Some(Cure::Line(line)) => json!({ "wanted": wanted, "cure": line, "replaces": false }),
+        None => json!({ "wanted": wanted, "cure": null, "replaces": false }),
     });
     let held = entries.iter().filter_map(held_back).map(|(key, what)| {
         let limit = key.map(|key| format!("plugins.{}.limits.{key}", plugin.id));
@@ -180,7 +192,7 @@ fn used(entry: &Entry) -> Option<&String> {
     }
 }
 
-fn lacked(entry: &Entry) -> Option<(&String, &Option<String>)> {
+fn lacked(entry: &Entry) -> Option<(&String, &Option<Cure>)> {
     match entry {
         Entry::Used(_) | Entry::HeldBack { .. } => None,
         Entry::Lacked { wanted, cure } => Some((wanted, cure)),

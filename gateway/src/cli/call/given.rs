@@ -10,8 +10,8 @@ use moongate_core::json;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::fields::{Field, read};
 use super::questions::{Asks, Question};
+use crate::cli::fields::{Field, read};
 use crate::cli::print;
 
 /// Answers, each for one question, whenever it comes.

@@ -22,6 +22,20 @@ use crate::cli::version;
 /// The name by which `call` introduces itself to plugins.
 pub(super) const NAME: &str = "moongate-call";
 
+/// Why there is no result.
+pub(super) enum Failed {
+    /// The process itself can't go on.
+    Process(anyhow::Error),
+    /// The call failed.
+    Call(Trouble),
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        Self::Call(trouble)
+    }
+}
+
 /// One tool of this process and what it is called with.
 pub(super) struct Here {
     protocol: Protocol,
@@ -64,29 +78,29 @@ impl Here {
     /// One request.
     ///
     /// # Errors
-    /// The call came to no result; or, outside, its parameters can't be written.
+    /// The call came to no result, or what is sent and said can't be written and read.
     pub(super) async fn request(
         &self,
         tool: &str,
         arguments: &Json,
         more: &More,
-    ) -> Result<Result<Step<ToolResult>, Trouble>> {
-        let params = match params(tool, arguments, more)? {
-            Ok(params) => params,
-            Err(trouble) => return Ok(Err(trouble)),
-        };
+    ) -> Result<Step<ToolResult>, Failed> {
+        let params = text(tool, arguments, more).map_err(Failed::Process)?;
+        let params = Params::read(Some(&*params)).map_err(Trouble::Refused)?;
         let called =
             self.protocol.call_tool_here(&self.catalog, &self.exchange, &params, self.ledger.clone()).await;
-        Ok(match called {
-            Ok(Conversed::Done(result)) => Ok(Step::Done(result)),
-            Ok(Conversed::Asks(text)) => Ok(Step::Asks(serde_json::from_str(text.get())?)),
-            Err(trouble) => Err(trouble),
-        })
+        match called? {
+            Conversed::Done(result) => Ok(Step::Done(result)),
+            Conversed::Asks(text) => {
+                let asked = serde_json::from_str(text.get());
+                Ok(Step::Asks(asked.map_err(|error| Failed::Process(error.into()))?))
+            }
+        }
     }
 }
 
-/// The parameters of a request; the arguments stand in them as they were written.
-fn params(tool: &str, arguments: &Json, more: &More) -> Result<Result<Params, Trouble>> {
+/// The text of a request's parameters; the arguments stand in them as they were written.
+fn text(tool: &str, arguments: &Json, more: &More) -> Result<Box<RawValue>> {
     let mut members = Map::from_iter([("name".to_owned(), Value::from(tool))]);
     if let Some(state) = &more.state {
         members.insert("requestState".to_owned(), Value::from(state.as_str()));
@@ -95,5 +109,5 @@ fn params(tool: &str, arguments: &Json, more: &More) -> Result<Result<Params, Tr
     let others = Value::Object(members).to_string();
     let others = others.strip_prefix('{').context("an object begins with a brace")?;
     let text = format!("{{\"arguments\":{},{others}", arguments.get());
-    Ok(Params::read(Some(&*RawValue::from_string(text)?)).map_err(Trouble::Refused))
+    Ok(RawValue::from_string(text)?)
 }

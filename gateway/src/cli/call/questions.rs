@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fields::{Field, fields};
+use crate::cli::fields::{Field, fields};
 use crate::cli::print;
 
 /// One question.

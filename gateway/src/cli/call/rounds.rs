@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::given::Answers;
 use super::questions::{Question, option};
-use crate::cli::{Exit, Format, print};
+use crate::cli::failure::Failure;
+use crate::cli::{Exit, print};
 
 /// A gateway asks far less often; somebody else's could do it forever.
 const MOST: usize = 64;
@@ -109,11 +110,8 @@ impl Open {
         self.questions.iter().filter_map(|question| question.method().split('/').next()).collect()
     }
 
-    /// Says what is asked, and what would answer it. `grants` explains the call, where that is wanted.
-    ///
-    /// # Errors
-    /// stdout can't be written to.
-    pub(super) fn report(&self, format: Format, grants: Option<Value>) -> anyhow::Result<Exit> {
+    /// What is asked, and what would answer it.
+    pub(super) fn failure(&self) -> Failure {
         let sentence = match (self.wrong.as_slice(), self.questions.len()) {
             ([], 1) => "the tool asks, and nothing answers".to_owned(),
             ([], number) => format!("the tool asks {number} questions, and nothing answers"),
@@ -127,19 +125,9 @@ impl Open {
             (false, false) => format!("an answer that fits is: {}", options.join(" ")),
         };
         let told: String = self.questions.iter().map(Question::text).collect();
-        print::error_about(&sentence, &told, Some(&hint));
-        if format == Format::Json {
-            let questions = self.questions.iter().map(Question::document);
-            let mut document = json!({
-                "errors": [{ "message": sentence, "hint": hint }],
-                "questions": questions.collect::<Vec<_>>(),
-            });
-            if let Some(grants) = grants {
-                document["grants"] = grants;
-            }
-            print::json(&document)?;
-        }
-        Ok(if self.wrong.is_empty() { Exit::Tool } else { Exit::Usage })
+        Failure::new(if self.wrong.is_empty() { Exit::Tool } else { Exit::Usage })
+            .says_about(&sentence, &told, Some(&hint))
+            .with("questions", self.questions.iter().map(Question::document).collect())
     }
 }
 

@@ -8,13 +8,15 @@ use moongate_core::manifest::{Manifest, Need, Prompt, PromptArgument, Resource, 
 use serde_json::Value;
 
 use super::{Shown, Table};
+use crate::cli::fields::{self, fields};
+use crate::cli::print::first_line;
 
 /// The whole page.
 pub(super) fn page(shown: &Shown<'_>) -> String {
     let config = shown.member.config();
     let Manifest { info, tools, resources, templates, prompts, completes: _ } = shown.manifest;
     let mut page = format!("{}\n", config.source.display());
-    let said = info.description.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
+    let said = info.description.as_deref().map(first_line).unwrap_or_default();
     let name = format!("{} {}", info.name, info.version);
     rows(
         &mut page,
@@ -30,9 +32,9 @@ pub(super) fn page(shown: &Shown<'_>) -> String {
     section(&mut page, "settings, which `config` in its table sets", settings(shown).into_iter());
     section(&mut page, "limits that aren't the usual ones", config.limits.changed().iter().map(limit));
     section(&mut page, "tools", tools.iter().map(tool));
-    let about = |uri: &str, name: &str, description: Option<&str>| match description {
-        Some(description) => line(uri, &format!("{name}: {description}")),
-        None => line(uri, name),
+    let about = |uri: &str, name: &str, description: Option<&str>| match description.map(first_line) {
+        Some(description) => line(uri, &format!("{}: {description}", first_line(name))),
+        None => line(uri, &first_line(name)),
     };
     let resource = |it: &Resource| about(it.uri.as_str(), &it.name, it.description.as_deref());
     let template =
@@ -66,7 +68,7 @@ fn import(name: &str, shown: &Shown<'_>) -> String {
 /// What may be set for it, as its schema has it.
 fn settings(shown: &Shown<'_>) -> Vec<String> {
     let schema = shown.manifest.info.config_schema.as_ref();
-    schema.and_then(|schema| schema.to_value().ok()).map(|schema| members(&schema, "  ")).unwrap_or_default()
+    schema.and_then(|schema| schema.to_value().ok()).map(|schema| members(&schema, 2)).unwrap_or_default()
 }
 
 fn limit((key, value): &(&'static str, String)) -> String {
@@ -158,64 +160,29 @@ fn section(page: &mut String, title: &str, lines: impl Iterator<Item = String>) 
     }
 }
 
-/// The longest line that is said of something, in characters.
-const LINE: usize = 160;
-
+/// Something in a line, and what is said of it.
 fn line(name: &str, said: &str) -> String {
-    format!("  {}\n", format!("{name}  {}", first_line(said)).trim_end())
-}
-
-/// As much of a text as is read at a glance.
-fn first_line(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(LINE) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line.to_owned(),
-    }
+    format!("  {}\n", format!("{name}  {said}").trim_end())
 }
 
 /// A tool with its arguments.
 fn tool(tool: &Tool) -> String {
     let schema = tool.input_schema.to_value().unwrap_or_default();
-    line(tool.name.as_str(), &tool.description) + &members(&schema, "    ").concat()
+    line(tool.name.as_str(), &first_line(&tool.description)) + &members(&schema, 4).concat()
 }
 
-/// A prompt with its arguments.
+/// A prompt with its arguments, which are texts.
 fn prompt(prompt: &Prompt) -> String {
     let argument = |argument: &PromptArgument| {
-        let optional = if argument.required { "" } else { "?" };
-        let what = argument.description.as_deref().map(first_line).unwrap_or_default();
-        format!("    {}\n", format!("{}{optional}  {what}", argument.name).trim_end())
+        let PromptArgument { name, title, description, required, .. } = argument;
+        let about = description.as_deref().or(title.as_deref());
+        format!("    {}\n", fields::line(name, "text", None, *required, about))
     };
-    line(prompt.name.as_str(), &prompt.description)
+    line(prompt.name.as_str(), &first_line(&prompt.description))
         + &prompt.arguments.iter().map(argument).collect::<String>()
 }
 
-/// The members of an object, each with its type; those that may be left out have a `?`.
-fn members(schema: &Value, indent: &str) -> Vec<String> {
-    let required = schema["required"].as_array().cloned().unwrap_or_default();
-    let member = |(name, about): (&String, &Value)| {
-        let optional = if required.contains(&Value::from(name.as_str())) { "" } else { "?" };
-        let what = about["description"].as_str().map(first_line).unwrap_or_default();
-        format!("{indent}{}\n", format!("{name}{optional}: {}  {what}", kind(about, schema)).trim_end())
-    };
-    schema["properties"].as_object().into_iter().flatten().map(member).collect()
-}
-
-/// The type of a member in a word or two; `root` is the schema that it stands in.
-fn kind(schema: &Value, root: &Value) -> String {
-    // Once: a reference may lead to itself.
-    let named = schema["$ref"].as_str().and_then(|name| root.pointer(name.strip_prefix('#')?));
-    let schema = named.unwrap_or(schema);
-    if let Some(words) = schema["enum"].as_array() {
-        return words.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
-    }
-    match &schema["type"] {
-        Value::String(one) if one == "array" && named.is_none() => {
-            format!("{}[]", kind(&schema["items"], root))
-        }
-        Value::String(one) => one.clone(),
-        Value::Array(several) => several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => "value".to_owned(),
-    }
+/// The members of an object, a line each.
+fn members(schema: &Value, indent: usize) -> Vec<String> {
+    fields(schema).iter().map(|field| format!("{:indent$}{}\n", "", field.line())).collect()
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::admin::Route;
 use crate::cli::ask::{Gateway, Silence, Where};
-use crate::cli::{Common, Exit, configuration, print};
+use crate::cli::failure::Failure;
+use crate::cli::{Common, configuration, print};
 
 /// What became of the question.
 #[derive(Debug)]
@@ -17,8 +18,6 @@ pub(super) enum Asked {
     Plugins(Vec<Value>),
     /// Nobody has told, for this reason: they can be loaded here.
     Nobody(String),
-    /// The gateway that was named doesn't answer. It was said; the process ends with this.
-    Silent(Exit),
 }
 
 /// The answer of a gateway.
@@ -31,13 +30,10 @@ struct Told {
 /// Asks the gateway that was named, or else the one of the configuration, and says beside whose plugins these are.
 ///
 /// # Errors
-/// The gateway that was named answers with something else.
-pub(super) async fn ask(place: &Where, common: &Common) -> Result<Asked> {
+/// The gateway that was named doesn't answer, or with something else.
+pub(super) async fn ask(place: &Where, common: &Common) -> Result<Asked, Failure> {
     if let Some(gateway) = place.named() {
-        return Ok(match status(gateway).await {
-            Ok(told) => Asked::Plugins(told?.plugins),
-            Err(silence) => Asked::Silent(silence.report()),
-        });
+        return Ok(Asked::Plugins(status(gateway).await??.plugins));
     }
     let loaded = configuration::read(common.config.as_deref());
     let gateway = match Gateway::of(&loaded) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{LONGEST_SAID, harmless_json, said, word};
+use super::{LINE, LONGEST_SAID, first_line, harmless_json, said, word};
 
 #[test]
 fn words_are_quoted_where_a_shell_needs_it() {
@@ -19,6 +19,14 @@ fn what_others_say_stays_in_its_line() {
         "no\\nhint: run this\\u{1b}]0;x\\u{7}\\u{202e}"
     );
     assert_eq!(said(&"x".repeat(LONGEST_SAID + 1)).chars().count(), LONGEST_SAID + 1);
+}
+
+#[test]
+fn of_a_long_text_as_much_is_shown_as_is_read_at_a_glance() {
+    assert_eq!(first_line("\n  One\tline. \nAnd more."), "One\\tline.");
+    assert_eq!(first_line(&"é".repeat(LINE)).chars().count(), LINE);
+    assert_eq!(first_line(&"é".repeat(2000)), format!("{}…", "é".repeat(LINE)));
+    assert_eq!(first_line("\n"), "");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use moongate_core::config::{LimitKey, PluginConfig};
+use moongate_core::config::{LimitKey, PluginConfig, Spot};
 
 use super::{LoadError, TooLow, Unreadable, shown};
 
@@ -34,11 +34,12 @@ impl Named<'_> {
 
     /// That a limit should be raised. `enough`: a value that is likely to do.
     fn raise(self, key: LimitKey, enough: Option<&str>) -> String {
+        let spot = Spot::Limit(key);
         let key = key.as_str();
         match (self, enough) {
             (Self::InTable(table), Some(enough)) => {
                 // The message points at the value, if there is one.
-                let place = match table.places.get(&format!("limits.{key}")) {
+                let place = match table.places.get(&spot) {
                     Some(_) => "here".to_owned(),
                     None => format!("in `[plugins.{}.limits]`", table.id),
                 };

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use http::header::Entry;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Uri};
+use moongate_core::call::Cure;
 use moongate_core::config::{Credential, Grants, HttpGrant, HttpOrigin, NoTarget, Target, is_public};
 use url::{Host, Position, Url};
 use wasmtime_wasi_http::Error;
@@ -140,7 +141,8 @@ fn lacks(grants: &Grants, target: &Target, wanted: String) -> Refusal {
     // The line has the networks that are granted for the origin already, which are the operator's.
     let tells_networks =
         grants.http.iter().any(|grant| grant.covers_origin(&origin) && !grant.networks.is_empty());
-    Refusal::Lacks { shown: (!tells_networks).then(|| cure.clone()), lack: Lack { wanted, cure: Some(cure) } }
+    let shown = (!tells_networks).then(|| cure.clone());
+    Refusal::Lacks { shown, lack: Lack { wanted, cure: Some(Cure::Line(cure)) } }
 }
 
 fn of_the_gateway(target: &Target, origin: &HttpOrigin) -> Lack {
@@ -162,7 +164,7 @@ impl<'g> Permit<'g> {
     pub(super) fn not_public(&self, address: IpAddr) -> Refusal {
         let wanted = format!("{} {} at {address}, which isn't public", self.target.method(), self.origin);
         let cure = self.grants.first().map(|grant| grant.cure(&self.origin, address));
-        Refusal::NotPublic(Lack { wanted, cure })
+        Refusal::NotPublic(Lack { wanted, cure: cure.map(Cure::Line) })
     }
 
     /// What is told where the host is the gateway itself.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use bytesize::ByteSize;
+use moongate_core::call::Cure;
 use moongate_core::config::StateGrant;
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -109,7 +110,7 @@ impl kv_store::Host for State {
         let kept = match &self.memory.access {
             Access::Granted(kept) => Arc::clone(kept),
             Access::Refused => {
-                let cure = Some("state = true".to_owned());
+                let cure = Some(Cure::Line("state = true".to_owned()));
                 self.uses.lacked(Lack { wanted: "to keep state".to_owned(), cure });
                 return Ok(Err(kv_store::Error::AccessDenied));
             }

@@ -161,6 +161,20 @@ async fn where_there_is_no_file_the_path_and_the_cause_are_named() {
 }
 
 #[tokio::test]
+async fn what_may_have_been_meant_is_looked_for_when_all_looks_are_over() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("time.wasm"), "content").unwrap();
+    let slip = dir.path().join("tme.wasm");
+    let looked = look(&slip, ByteSize::kib(1)).err();
+    let Some(LoadError::Read { why: Unreadable::Absent { near, .. }, .. }) = looked else {
+        panic!("{looked:?}")
+    };
+    assert_eq!(near, None, "a look is repeated for as long as nothing is there");
+    let (_, hint) = read_path(slip).await.unwrap_err();
+    assert_eq!(hint, Some(format!("did you mean `{}`?", dir.path().join("time.wasm").display())));
+}
+
+#[tokio::test]
 async fn where_cargo_would_have_written_the_file_its_pitfalls_are_named() {
     let dir = TempDir::new().unwrap();
     let hint = |at: &str| {

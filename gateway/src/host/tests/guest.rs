@@ -8,6 +8,14 @@ use std::path::Path;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
+/// As much of WASI's files as a guest needs that asks which directories there are.
+const FILESYSTEM: &str = "package wasi:filesystem@0.2.0;
+    interface types { resource descriptor; }
+    interface preopens {
+        use types.{descriptor};
+        get-directories: func() -> list<tuple<descriptor, string>>;
+    }";
+
 /// The parts that differ from guest to guest.
 #[derive(Debug, Default)]
 pub(crate) struct Guest {
@@ -84,6 +92,9 @@ impl Guest {
 pub(crate) fn component(world: &str, core: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit")).unwrap();
+    if world.contains("wasi:filesystem/") {
+        resolve.push_str("filesystem.wit", FILESYSTEM).unwrap();
+    }
     let package =
         resolve.push_str("guest.wit", &format!("package test:guest; world guest {{ {world} }}")).unwrap();
     let world = resolve.select_world(&[package], None).unwrap();

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load, load_file};
 use crate::host::grants::{GrantError, Openings, Paths};
-use crate::host::{WasmHost, WasmPlugin};
+use crate::host::{LoadError, WasmHost, WasmPlugin};
 
 /// So much time a call has that can only end by it.
 const SOON: Duration = Duration::from_millis(50);
@@ -32,6 +32,8 @@ struct Dead {
     directories: BTreeSet<PathBuf>,
     /// How many threads wait for one of them.
     waiting: usize,
+    /// How often somebody looked around for what may have been meant.
+    looks_around: usize,
 }
 
 impl Disk {
@@ -66,6 +68,11 @@ impl Paths for Disk {
         }
         drop(dead);
         fs::canonicalize(path)
+    }
+
+    fn nearest(&self, _: &Path) -> Option<PathBuf> {
+        self.dead.lock().unwrap().looks_around += 1;
+        Some("/a\u{1b}[2Jb".into())
     }
 }
 
@@ -203,6 +210,21 @@ async fn the_directory_that_hangs_is_named_whoever_waits_for_it_and_none_where_i
     assert!(is_named(&silent(&table), "/well"));
     table.allow.dirs.clear();
     assert!(openings.silent(&table).is_none());
+}
+
+#[tokio::test]
+async fn no_call_looks_around_for_a_directory_that_is_gone_and_loading_does_once() {
+    let bench = Bench::new();
+    let plugin = bench.load("gone", &["well"], |_| {}).await;
+    fs::remove_dir(bench.path("well")).unwrap();
+    for _ in 0..3 {
+        let said = call(&plugin).await.unwrap_err().to_string();
+        assert!(said.contains("the granted directory `/well` can't be opened"), "{said}");
+    }
+    let looks_around = || bench.disk.dead.lock().unwrap().looks_around;
+    assert_eq!(looks_around(), 0);
+    let LoadError::Grant { hint, .. } = plugin.described_anew().await.unwrap_err() else { panic!() };
+    assert_eq!((hint.as_str(), looks_around()), ("did you mean `/a\\u{1b}[2Jb`?", 1));
 }
 
 #[tokio::test]

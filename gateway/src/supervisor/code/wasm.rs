@@ -72,8 +72,8 @@ fn failure(table: &PluginConfig, error: &LoadError) -> Failure {
         && let Some(dir) = table.allow.dirs.iter().find(|dir| dir.guest == *guest)
     {
         place = &dir.place;
-    } else if let Some(key) = error.key() {
-        place = table.places.get(&key).unwrap_or(place);
+    } else if let Some(spot) = error.spot() {
+        place = table.places.get(&spot).unwrap_or(place);
     }
     // Where no configuration mentions it, nothing stands anywhere.
     let named = if table.source_place.is_empty() { Named::ByHand } else { Named::InTable(table) };

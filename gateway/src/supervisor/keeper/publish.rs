@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use moongate_core::catalog::{Diff, Refused};
+use moongate_core::config::Severity;
 use moongate_core::names::PluginId;
 use tokio::time::Instant;
 
@@ -37,7 +38,7 @@ impl Keeper {
         let Ok(joined) = catch_unwind(AssertUnwindSafe(|| join(&self.slots, &before))) else {
             return self.give_up();
         };
-        let Joined { catalog, warnings, picks, refused } = joined;
+        let Joined { catalog, problems, picks, refused } = joined;
         let mut became = Vec::new();
         for (slot, pick) in self.slots.iter_mut().zip(picks) {
             became.push(slot.picked(pick, refused.get(slot.id())));
@@ -49,11 +50,14 @@ impl Keeper {
             self.told(at, became);
         }
         if self.phase == Phase::Serving {
-            for warning in warnings.iter().filter(|warning| !self.warnings.contains(warning)) {
-                tracing::warn!("{warning}");
+            for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
+                match problem.severity {
+                    Severity::Error => tracing::error!("{problem}"),
+                    Severity::Warning => tracing::warn!("{problem}"),
+                }
             }
         }
-        self.warnings = warnings;
+        self.problems = problems;
         let slots = &self.slots;
         self.tools.gate.retain(|id| slots.iter().any(|slot| slot.id() == id));
         for (code, after) in self.replaced.drain(..) {

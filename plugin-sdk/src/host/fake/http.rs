@@ -8,6 +8,9 @@ use super::{read, rounds, tell};
 use crate::http::{Headers, HttpError, Outgoing, Place};
 use crate::testing::{HttpAnswer, HttpRequest};
 
+/// What is added where a request isn't granted: a test may have forgotten it.
+pub(crate) const ON_REFUSAL: &str = " (in a test, `Client::http` or `Client::pages` plays the servers)";
+
 /// How much of a body comes at once, in bytes: little, so that tests read more than one piece.
 const PIECE: usize = 1000;
 
@@ -45,19 +48,12 @@ pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Ans
     }
     tell(|gateway| gateway.requests.push(request.clone()));
     let Some(servers) = read(|gateway| gateway.servers.clone()) else {
-        return Err(refusal(outgoing.place()));
+        let Place { method, origin } = outgoing.place();
+        return Err(HttpError::NotGranted { method, origin });
     };
     let HttpAnswer { status, headers, body, broken } = (servers.0)(&request)?;
     let body = if request.method == "HEAD" { Vec::new() } else { body };
     Ok(Answer { status, headers, body: Body { left: body.into_iter(), broken } })
-}
-
-/// What a gateway without a grant says, and what a test may have forgotten.
-fn refusal(place: Place) -> HttpError {
-    let Place { method, origin } = place;
-    let refused = HttpError::NotGranted { method: method.clone(), origin: origin.clone(), said: None };
-    let said = format!("{refused} (in a test, `Client::http` or `Client::pages` plays the servers)");
-    HttpError::NotGranted { method, origin, said: Some(said) }
 }
 
 impl Body {

@@ -5,7 +5,7 @@ use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 use crate::json::{pointer_step, type_of};
-use crate::names::alike;
+use crate::names::Effort;
 
 /// The longest text taken over from a value or a schema, in characters: a message is read, a value isn't.
 const MAX_SHOWN: usize = 80;
@@ -13,8 +13,14 @@ const MAX_SHOWN: usize = 80;
 /// How many members a message names at once.
 const MAX_NAMED: usize = 10;
 
-/// How many forms of a value are told apart, and how many lie in one another.
+/// How many members of a value, and how many that its schema names, are looked at for what was meant.
+const MAX_COMPARED: usize = 100;
+
+/// How many forms of a value are told apart at one place, and how many lie in one another.
 const MAX_FORMS: usize = 4;
+
+/// How many forms are told apart for one answer, wherever they are.
+const MAX_FORMS_IN_ALL: usize = 32;
 
 /// One wrong member.
 pub(in crate::catalog) struct Flaw {
@@ -39,131 +45,169 @@ pub(in crate::catalog) enum Flawed {
     Value,
 }
 
-/// Says what is wrong with a value; `schema` is the whole schema.
-pub(super) fn flaw(error: &ValidationError<'_>, schema: &Value) -> Flaw {
-    flaw_within(error, schema, 0)
+/// Says what is wrong with a value: all of it for one answer, to somebody who waits for it.
+pub(super) struct Words<'s> {
+    /// The whole schema.
+    schema: &'s Value,
+    /// What may still be done to find what was meant.
+    effort: Effort,
+    /// How many forms may still be told apart.
+    forms: usize,
 }
 
-fn flaw_within(error: &ValidationError<'_>, schema: &Value, level: usize) -> Flaw {
-    let at = error.instance_path().to_string();
-    let it = named(&at);
-    let mut kind = Flawed::Value;
-    let message = match error.kind() {
-        ValidationErrorKind::Required { property } => {
-            return missing(&at, property.as_str().unwrap_or_default(), error, schema);
+impl<'s> Words<'s> {
+    pub(super) fn new(schema: &'s Value) -> Self {
+        Self { schema, effort: Effort::default(), forms: MAX_FORMS_IN_ALL }
+    }
+
+    /// Says what one error is.
+    pub(super) fn flaw(&mut self, error: &ValidationError<'_>) -> Flaw {
+        self.flaw_within(error, 0)
+    }
+
+    fn flaw_within(&mut self, error: &ValidationError<'_>, level: usize) -> Flaw {
+        let at = error.instance_path().to_string();
+        let it = named(&at);
+        let mut kind = Flawed::Value;
+        let message = match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                return self.missing(&at, property.as_str().unwrap_or_default(), error);
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                return self.unknown(&at, unexpected, error);
+            }
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+                return self.no_form(at, context, level);
+            }
+            ValidationErrorKind::Type { kind: wanted } => {
+                kind = Flawed::Type;
+                let expected = match wanted {
+                    TypeKind::Single(one) => one.to_string(),
+                    TypeKind::Multiple(several) => {
+                        several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+                    }
+                };
+                format!("{it} must be of type {expected}, not {}", type_of(error.instance().as_ref()))
+            }
+            ValidationErrorKind::Enum { options } => {
+                format!(
+                    "{it} must be one of {}{}",
+                    sentence(&listed(options)),
+                    self.option(options, error.instance())
+                )
+            }
+            ValidationErrorKind::Constant { expected_value } => {
+                format!("{it} must be {}", cut(&expected_value.to_string()))
+            }
+            ValidationErrorKind::Pattern { pattern } => {
+                format!("{it} must match the pattern `{}`", cut(pattern))
+            }
+            ValidationErrorKind::Format { format } => format!("{it} must have the format `{}`", cut(format)),
+            ValidationErrorKind::Minimum { limit } => format!("{it} must be at least {limit}"),
+            ValidationErrorKind::Maximum { limit } => format!("{it} must be at most {limit}"),
+            ValidationErrorKind::ExclusiveMinimum { limit } => format!("{it} must be more than {limit}"),
+            ValidationErrorKind::ExclusiveMaximum { limit } => format!("{it} must be less than {limit}"),
+            ValidationErrorKind::MultipleOf { multiple_of } => {
+                format!("{it} must be a multiple of {multiple_of}")
+            }
+            ValidationErrorKind::MinLength { limit } => format!("{it} must have at least {limit} characters"),
+            ValidationErrorKind::MaxLength { limit } => format!("{it} must have at most {limit} characters"),
+            ValidationErrorKind::MinItems { limit } => format!("{it} must have at least {limit} items"),
+            ValidationErrorKind::MaxItems { limit } => format!("{it} must have at most {limit} items"),
+            ValidationErrorKind::MinProperties { limit } => {
+                format!("{it} must have at least {limit} members")
+            }
+            ValidationErrorKind::MaxProperties { limit } => format!("{it} must have at most {limit} members"),
+            ValidationErrorKind::UniqueItems => format!("{it} must not have equal items"),
+            ValidationErrorKind::FalseSchema => format!("{it} must not be there"),
+            ValidationErrorKind::OneOfMultipleValid { .. } => {
+                format!("{it} fits several of the forms of which the schema allows one")
+            }
+            // The kinds belong to another crate, which will add some.
+            _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
+        };
+        Flaw { at, message, kind }
+    }
+
+    /// A member that isn't there; perhaps it is there under a name that nothing forbids.
+    fn missing(&mut self, at: &str, name: &str, error: &ValidationError<'_>) -> Flaw {
+        let at = format!("{at}/{}", pointer_step(name));
+        let mut message = format!("{} is missing", named(&at));
+        let around = around(error, self.schema);
+        let declared = &around["properties"];
+        let given = error.instance().as_object().into_iter().flatten().map(|(given, _)| given.as_str());
+        let strays = given.take(MAX_COMPARED).filter(|given| declared.get(given).is_none());
+        if around["additionalProperties"] != false
+            && let Some(stray) = self.effort.alike(name, strays)
+        {
+            message.push_str(&format!(" (did you write `{}` for it?)", cut(stray)));
         }
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            return unknown(&at, unexpected, error, schema);
-        }
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            return no_form(at, context, schema, level);
-        }
-        ValidationErrorKind::Type { kind: wanted } => {
-            kind = Flawed::Type;
-            let expected = match wanted {
-                TypeKind::Single(one) => one.to_string(),
-                TypeKind::Multiple(several) => {
-                    several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+        Flaw { at, message, kind: Flawed::Missing }
+    }
+
+    /// Members that aren't allowed, each with what was probably meant.
+    fn unknown(&mut self, at: &str, names: &[String], error: &ValidationError<'_>) -> Flaw {
+        let pointer = |name: &str| format!("{at}/{}", pointer_step(name));
+        let around = around(error, self.schema);
+        let declared = around["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        let declared = declared.take(MAX_COMPARED);
+        let mut is_any_like_none = false;
+        let mut said = Vec::new();
+        for name in names.iter().take(MAX_NAMED) {
+            let it = format!("{} is unknown", named(&pointer(name)));
+            said.push(match self.effort.alike(name, declared.clone()) {
+                Some(meant) => format!("{it} (did you mean `{}`?)", cut(meant)),
+                None => {
+                    is_any_like_none = true;
+                    it
                 }
-            };
-            format!("{it} must be of type {expected}, not {}", type_of(error.instance().as_ref()))
+            });
         }
-        ValidationErrorKind::Enum { options } => {
-            format!("{it} must be one of {}{}", sentence(&listed(options)), option(options, error.instance()))
+        let mut message = said.join("; ");
+        let known: Vec<_> = declared.take(MAX_NAMED).map(|name| format!("`{}`", cut(name))).collect();
+        if is_any_like_none && !known.is_empty() {
+            message.push_str(&format!("; known are {}", known.join(", ")));
         }
-        ValidationErrorKind::Constant { expected_value } => {
-            format!("{it} must be {}", cut(&expected_value.to_string()))
-        }
-        ValidationErrorKind::Pattern { pattern } => format!("{it} must match the pattern `{}`", cut(pattern)),
-        ValidationErrorKind::Format { format } => format!("{it} must have the format `{}`", cut(format)),
-        ValidationErrorKind::Minimum { limit } => format!("{it} must be at least {limit}"),
-        ValidationErrorKind::Maximum { limit } => format!("{it} must be at most {limit}"),
-        ValidationErrorKind::ExclusiveMinimum { limit } => format!("{it} must be more than {limit}"),
-        ValidationErrorKind::ExclusiveMaximum { limit } => format!("{it} must be less than {limit}"),
-        ValidationErrorKind::MultipleOf { multiple_of } => {
-            format!("{it} must be a multiple of {multiple_of}")
-        }
-        ValidationErrorKind::MinLength { limit } => format!("{it} must have at least {limit} characters"),
-        ValidationErrorKind::MaxLength { limit } => format!("{it} must have at most {limit} characters"),
-        ValidationErrorKind::MinItems { limit } => format!("{it} must have at least {limit} items"),
-        ValidationErrorKind::MaxItems { limit } => format!("{it} must have at most {limit} items"),
-        ValidationErrorKind::MinProperties { limit } => format!("{it} must have at least {limit} members"),
-        ValidationErrorKind::MaxProperties { limit } => format!("{it} must have at most {limit} members"),
-        ValidationErrorKind::UniqueItems => format!("{it} must not have equal items"),
-        ValidationErrorKind::FalseSchema => format!("{it} must not be there"),
-        ValidationErrorKind::OneOfMultipleValid { .. } => {
-            format!("{it} fits several of the forms of which the schema allows one")
-        }
-        // The kinds belong to another crate, which will add some.
-        _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
-    };
-    Flaw { at, message, kind }
-}
+        let at = names.first().map_or_else(|| at.to_owned(), |name| pointer(name));
+        Flaw { at, message, kind: Flawed::Unknown }
+    }
 
-/// A member that isn't there; perhaps it is there under a name that nothing forbids.
-fn missing(at: &str, name: &str, error: &ValidationError<'_>, schema: &Value) -> Flaw {
-    let at = format!("{at}/{}", pointer_step(name));
-    let mut message = format!("{} is missing", named(&at));
-    let around = around(error, schema);
-    let declared = &around["properties"];
-    let strays = error.instance().as_object().into_iter().flatten().map(|(given, _)| given.as_str());
-    let strays = strays.filter(|given| declared.get(given).is_none());
-    if around["additionalProperties"] != false
-        && let Some(stray) = alike(name, strays)
-    {
-        message.push_str(&format!(" (did you write `{}` for it?)", cut(stray)));
-    }
-    Flaw { at, message, kind: Flawed::Missing }
-}
-
-/// Members that aren't allowed, each with what was probably meant.
-fn unknown(at: &str, names: &[String], error: &ValidationError<'_>, schema: &Value) -> Flaw {
-    let pointer = |name: &str| format!("{at}/{}", pointer_step(name));
-    let around = around(error, schema);
-    let declared: Vec<&str> =
-        around["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    let said = |name: &String| {
-        let it = format!("{} is unknown", named(&pointer(name)));
-        match alike(name, declared.iter().copied()) {
-            Some(meant) => format!("{it} (did you mean `{}`?)", cut(meant)),
-            None => it,
+    /// A value that fits none of several forms: what is wrong by the only one that is no mere `null`, or by each.
+    fn no_form(&mut self, at: String, context: &[Vec<ValidationError<'_>>], level: usize) -> Flaw {
+        let is_null = |error: &ValidationError<'_>| {
+            matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
+        };
+        let mut message = format!("{} fits none of the forms that the schema allows", named(&at));
+        let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
+        let left = self.forms.checked_sub(forms.len());
+        let Some(left) = left.filter(|_| level < MAX_FORMS && forms.len() <= MAX_FORMS) else {
+            return Flaw { at, message, kind: Flawed::Value };
+        };
+        self.forms = left;
+        let wanted = forms.into_iter().filter(|error| !is_null(error));
+        let mut wanted: Vec<Flaw> = wanted.map(|error| self.flaw_within(error, level + 1)).collect();
+        if wanted.len() == 1 {
+            return wanted.remove(0);
         }
-    };
-    let mut message = names.iter().take(MAX_NAMED).map(said).collect::<Vec<_>>().join("; ");
-    if !message.ends_with("?)") && !declared.is_empty() {
-        let listed: Vec<_> = declared.iter().take(MAX_NAMED).map(|name| format!("`{}`", cut(name))).collect();
-        message.push_str(&format!("; known are {}", listed.join(", ")));
-    }
-    let at = names.first().map_or_else(|| at.to_owned(), |name| pointer(name));
-    Flaw { at, message, kind: Flawed::Unknown }
-}
-
-/// A value that fits none of several forms: what is wrong by the only one that is no mere `null`, or by each.
-fn no_form(at: String, context: &[Vec<ValidationError<'_>>], schema: &Value, level: usize) -> Flaw {
-    let is_null = |error: &ValidationError<'_>| {
-        matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
-    };
-    let mut message = format!("{} fits none of the forms that the schema allows", named(&at));
-    let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
-    if level == MAX_FORMS || forms.len() > MAX_FORMS {
-        return Flaw { at, message, kind: Flawed::Value };
-    }
-    let wanted = forms.into_iter().filter(|error| !is_null(error));
-    let mut wanted: Vec<Flaw> = wanted.map(|error| flaw_within(error, schema, level + 1)).collect();
-    if wanted.len() == 1 {
-        return wanted.remove(0);
-    }
-    let mut reasons: Vec<String> = Vec::new();
-    for flaw in wanted {
-        if !reasons.contains(&flaw.message) {
-            reasons.push(flaw.message);
+        let mut reasons: Vec<String> = Vec::new();
+        for flaw in wanted {
+            if !reasons.contains(&flaw.message) {
+                reasons.push(flaw.message);
+            }
         }
+        if !reasons.is_empty() {
+            message.push_str(&format!(" ({})", sentence(&reasons.join(", or "))));
+        }
+        Flaw { at, message, kind: Flawed::Value }
     }
-    if !reasons.is_empty() {
-        message.push_str(&format!(" ({})", sentence(&reasons.join(", or "))));
+
+    /// The option that was probably meant.
+    fn option(&mut self, options: &Value, given: &Value) -> String {
+        let texts = options.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let meant = given.as_str().and_then(|given| self.effort.alike(given, texts.take(MAX_COMPARED)));
+        meant.map(|meant| format!(" (did you mean \"{}\"?)", cut(meant))).unwrap_or_default()
     }
-    Flaw { at, message, kind: Flawed::Value }
 }
 
 /// The schema that a keyword stands in.
@@ -171,13 +215,6 @@ fn around<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
     let keyword = error.schema_path().to_string();
     let (around, _) = keyword.rsplit_once('/').unwrap_or_default();
     schema.pointer(around).unwrap_or(&Value::Null)
-}
-
-/// The option that was probably meant.
-fn option(options: &Value, given: &Value) -> String {
-    let texts = options.as_array().into_iter().flatten().filter_map(Value::as_str);
-    let meant = given.as_str().and_then(|given| alike(given, texts));
-    meant.map(|meant| format!(" (did you mean \"{}\"?)", cut(meant))).unwrap_or_default()
 }
 
 /// Says what is wrong with a schema.
@@ -229,3 +266,6 @@ fn cut_at(text: &str, most: usize) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

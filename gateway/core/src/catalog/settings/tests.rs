@@ -41,7 +41,7 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
         let at = text[problem.place.unwrap()].to_owned();
         (problem.severity, problem.message, at, problem.hint.unwrap_or_default())
     };
-    member.warnings().into_iter().map(one).collect()
+    member.problems().into_iter().map(one).collect()
 }
 
 #[test]
@@ -72,6 +72,16 @@ fn a_misspelt_setting_is_told_at_its_key_with_the_one_that_is_like_it() {
     closed["additionalProperties"] = json!(false);
     let found = told(&closed, "[plugins.p.config]\ntoken = \"abc\"\nlangauge = \"en\"");
     assert!(matches!(&found[..], [(Severity::Error, _, _, _)]), "{found:?}");
+}
+
+#[test]
+fn a_misspelt_setting_in_capitals_leads_to_the_right_one() {
+    let schema = json!({ "type": "object", "properties": { "API_TOKEN": {}, "most": {} } });
+    for setting in ["API_TOKN", "api_token", "api-tokn"] {
+        let found = told(&schema, &format!("[plugins.p.config]\n{setting} = {{ env = \"HELD\" }}"));
+        let [(_, _, at, hint)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((at.as_str(), hint.as_str()), (setting, "did you mean `API_TOKEN`?"));
+    }
 }
 
 #[test]

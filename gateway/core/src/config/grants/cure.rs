@@ -7,11 +7,12 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde_json::Value;
 use url::Host;
 
 use super::outgoing::{HttpGrant, HttpOrigin, Target};
-use super::{ClientFeature, Grants, is_public, pattern};
+use super::{ClientFeature, DirMode, Grants, is_public, pattern};
+use crate::call::Cure;
+use crate::config::literal;
 
 /// A line that is longer, in bytes, is written without the networks that it needn't name.
 const LONGEST: usize = 360;
@@ -68,12 +69,32 @@ impl ClientFeature {
     }
 }
 
-/// The line that grants a directory for reading, once `host` says which one of the machine it is.
+impl Cure {
+    /// The line that grants it, once the operator has put a directory of the machine where there is an ellipsis.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Line(line) => line.clone(),
+            Self::ReadDirectory { guest } => format!("dirs = [{}]", directory_to_read(guest.as_deref())),
+            Self::ChangeDirectory { host, guest } => {
+                format!("dirs = [{}]", directory_item(host, guest, DirMode::ReadWrite))
+            }
+        }
+    }
+}
+
+/// What stands for a directory in `dirs`.
 #[must_use]
-pub fn directory_cure(guest: &str) -> String {
-    // A text of JSON is one of TOML, too, whatever is in it.
-    let guest = Value::from(guest);
-    format!("dirs = [{{ host = \"…\", guest = {guest}, mode = \"ro\" }}]")
+pub fn directory_item(host: &str, guest: &str, mode: DirMode) -> String {
+    let [host, guest] = [host, guest].map(literal);
+    format!("{{ host = {host}, guest = {guest}, mode = \"{}\" }}", mode.as_str())
+}
+
+/// The same for one that is to be read and that only the operator knows, and perhaps only they can name.
+#[must_use]
+pub fn directory_to_read(guest: Option<&str>) -> String {
+    const OPEN: &str = "…";
+    directory_item(OPEN, guest.unwrap_or(OPEN), DirMode::ReadOnly)
 }
 
 /// The line with all networks, or only with those that it can't do without.

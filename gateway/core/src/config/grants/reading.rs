@@ -11,30 +11,31 @@ use super::is_public;
 use super::outgoing::{HostPattern, HttpGrant, HttpScheme};
 use super::pattern::{self, Fault, Pattern};
 use crate::config::problem::{Problem, quoted};
-use crate::config::reading::{Reading, Table, Text, TextOrTable, nearest};
+use crate::config::reading::{Reading, Table, Text, TextOrTable};
+use crate::names::alike;
 
 /// The one asks a proxy for a tunnel; the others ask to see the request as it came, with what the gateway added to it.
 const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
-/// The methods that are in use (RFC 9110, 5789, 4918, 3253, 5323), in small letters, as slips are looked for.
+/// The methods that are in use (RFC 9110, 5789, 4918, 3253, 5323).
 const METHODS: [&str; 17] = [
-    "get",
-    "head",
-    "post",
-    "put",
-    "patch",
-    "delete",
-    "options",
-    "query",
-    "propfind",
-    "proppatch",
-    "mkcol",
-    "copy",
-    "move",
-    "lock",
-    "unlock",
-    "report",
-    "search",
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "OPTIONS",
+    "QUERY",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "REPORT",
+    "SEARCH",
 ];
 
 /// What a grant's networks are.
@@ -208,8 +209,7 @@ impl Reading<'_> {
                 Problem::error(format!("{shown} can't be granted"))
                     .hint("no request of a plugin is sent by it")
             } else {
-                let slip = nearest(&method, METHODS.into_iter()).map(str::to_ascii_uppercase);
-                let slip = slip.filter(|known| *known != method);
+                let slip = alike(&method, METHODS.into_iter()).filter(|known| *known != method);
                 match (methods.insert(method), slip) {
                     (false, _) => Problem::warning(format!("{shown} is named twice")).hint("remove it"),
                     (true, Some(known)) => Problem::warning(format!("{shown} is no usual method"))

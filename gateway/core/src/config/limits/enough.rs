@@ -9,7 +9,7 @@ use super::written::{size_text, time_text};
 use crate::config::keys::{self, Kind};
 
 /// A limit that a plugin may come up against before it serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LimitKey {
     /// The component's file, in bytes.
     Component,

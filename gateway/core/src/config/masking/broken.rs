@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use super::{end, hide, is_bare, is_key, mask};
 use crate::config::expand::is_variable_name;
 use crate::config::keys::{HEADER, Inside, Key, Kind, ROOT, SECRET};
-use crate::config::reading::nearest;
 use crate::config::secrecy::{is_scheme, sounds_secret};
+use crate::names::alike;
 
 /// The keys of the gateway's own, but for those of secrets and settings.
 static KNOWN: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
@@ -343,7 +343,7 @@ fn header(rest: &str) -> Option<usize> {
     let length = name.find(|c: char| !is_bare(c) && !" \t\"'".contains(c)).unwrap_or(name.len());
     let length = name[..length].trim_end().len();
     let first = name[..length].split(['.', ' ']).next()?.trim().trim_matches(['"', '\'']);
-    let is_header = brackets > 0 && nearest(first, ROOT.iter().map(|key| key.name)).is_some();
+    let is_header = brackets > 0 && alike(first, ROOT.iter().map(|key| key.name)).is_some();
     let close = name[length..].bytes().take_while(|byte| *byte == b']').count();
     (is_header && length <= 4 * LONGEST_KEY).then_some(brackets + length + close)
 }

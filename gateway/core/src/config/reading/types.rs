@@ -4,7 +4,9 @@ use toml::de::DeValue;
 
 use super::super::expand::is_variable_name;
 use super::super::keys::{Key, Kind};
+use super::super::literal::literal;
 use super::super::problem::Problem;
+use super::moved::{is_token, token};
 use super::{Reading, Value};
 
 impl Reading<'_> {
@@ -69,21 +71,26 @@ fn cure(value: &Value<'_>, kind: &Kind) -> String {
             DeValue::Boolean(_) => {
                 format!(
                     "say which: {}",
-                    words.iter().map(|word| format!("`{word:?}`")).collect::<Vec<_>>().join(" or ")
+                    words.iter().map(|word| format!("`{}`", literal(word))).collect::<Vec<_>>().join(" or ")
                 )
             }
             _ => such(),
         },
         Kind::List(item) => list(value, item).unwrap_or_else(such),
         Kind::Table(keys) if value.path.ends_with(']') => match value.inner {
-            DeValue::String(text) if keys.iter().any(|key| key.name == "guest") => directory(text),
+            DeValue::String(text) if keys.iter().any(|key| key.name == "guest") => {
+                format!("write `{}`", directory(text))
+            }
+            value if keys.iter().any(|key| key.name == "token") && is_token(value) => {
+                format!("write `{}`", token(value))
+            }
             _ => such(),
         },
         Kind::Table(keys) => {
             if let Some(text) = value.inner.as_str()
                 && keys.iter().any(|key| key.name == "source")
             {
-                return format!("write `[{}]`, and `source = {text:?}` below it", value.path);
+                return format!("write `[{}]`, and `source = {}` below it", value.path, literal(text));
             }
             if let Some(list) = first_list(value, keys) {
                 return format!("say what the list is: `{} = {{ {list} }}`", last(&value.path));
@@ -113,20 +120,19 @@ fn last(path: &str) -> &str {
 }
 
 /// A grant of the directory that was written as a text alone.
-fn directory(host: &str) -> String {
+pub(super) fn directory(host: &str) -> String {
     let name = host.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let is_name =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     let guest = if is_name { name } else { "data" };
-    format!("write `{{ host = {host:?}, guest = \"/{guest}\" }}`")
+    format!("{{ host = {}, guest = \"/{guest}\" }}", literal(host))
 }
 
 /// A list of texts as the value of the table's first key, where that is such a list.
 fn first_list(value: &Value<'_>, keys: &[Key]) -> Option<String> {
     let Key { name, kind: Kind::List(Kind::Text(_)), .. } = keys.first()? else { return None };
     let items = value.inner.as_array().filter(|items| !items.is_empty())?;
-    let texts: Option<Vec<_>> =
-        items.iter().map(|item| item.get_ref().as_str().map(|text| format!("{text:?}"))).collect();
+    let texts: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str().map(literal)).collect();
     Some(format!("{name} = [{}]", texts?.join(", ")))
 }
 
@@ -136,9 +142,14 @@ fn list(value: &Value<'_>, item: &Kind) -> Option<String> {
     let takes_tables = matches!(item, Kind::Table(_) | Kind::TextOrTable(..));
     match value.inner {
         DeValue::String(text) if matches!(item, Kind::Table(keys) if keys.iter().any(|key| key.name == "guest")) => {
-            Some(directory(text).replace("`{", "`[{").replace("}`", "}]`"))
+            Some(format!("write `[{}]`", directory(text)))
         }
-        DeValue::String(text) if takes_texts => Some(format!("put it in brackets: `[{:?}]`", text.as_ref())),
+        one if matches!(item, Kind::Table(keys) if keys.iter().any(|key| key.name == "token"))
+            && is_token(one) =>
+        {
+            Some(format!("write `[{}]`", token(one)))
+        }
+        DeValue::String(text) if takes_texts => Some(format!("put it in brackets: `[{}]`", literal(text))),
         DeValue::Table(_) if takes_tables => Some("put it in brackets: `[{ … }]`".to_owned()),
         DeValue::Boolean(true) => Some(format!("say which, in a list such as `[{}]`", item.example())),
         DeValue::Boolean(false) => Some("leave the key out, or write `[]`".to_owned()),

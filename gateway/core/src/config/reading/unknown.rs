@@ -1,14 +1,14 @@
 //! Keys that nobody knows, and what was probably meant.
 
-use std::net::Ipv4Addr;
-
 use bytesize::ByteSize;
 use toml::de::DeValue;
 
 use super::super::keys::{Inside, Key, Kind, ROOT};
 use super::super::problem::{Problem, quoted};
 use super::super::secrecy::texts;
+use super::moved::{fitted, key_at, token};
 use super::{Reading, Table};
+use crate::names::alike;
 
 impl Reading<'_> {
     /// Notes each key of `table` that its key table doesn't have, and gives those that were probably meant.
@@ -22,7 +22,18 @@ impl Reading<'_> {
             let problem = Problem::error(message).at(value.key_place);
             let known = table.keys.iter().map(|key| key.name);
             self.hide_stray(table, name);
-            let problem = match nearest(name, known).or_else(|| other_word(name, table)) {
+            if let Some(hint) = token_line(name, value.inner, table) {
+                self.note(problem.hint(hint));
+                continue;
+            }
+            let near = alike(name, known);
+            if let Some(key) = other_word(name, table).filter(|_| near.is_none()) {
+                meant.push(key);
+                if key == "config" {}
+                self.note(problem.hint(instead(key, value.inner, table)));
+                continue;
+            }
+            let problem = match near {
                 Some(near) => {
                     meant.push(near);
                     problem.hint(format!("did you mean `{near}`?"))
@@ -44,7 +55,7 @@ impl Reading<'_> {
     /// often secrets.
     fn hide_stray(&mut self, table: &Table<'_>, name: &str) {
         let Some(value) = table.entries.get(name) else { return };
-        let near = nearest(name, table.keys.iter().map(|key| key.name));
+        let near = alike(name, table.keys.iter().map(|key| key.name));
         let meant = table.keys.iter().filter(|key| Some(key.name) == near).map(|key| key.kind);
         let mut kinds = meant.chain(homes(name).into_iter().map(|(_, kind)| kind));
         if !kinds.any(|kind| is_measure(value.get_ref(), kind)) {
@@ -70,7 +81,7 @@ fn is_measure(value: &DeValue<'_>, kind: Kind) -> bool {
 const LONGEST_NUMBER: usize = 10;
 
 /// What a key is called elsewhere, and how it is called here: a key with a value, or the way to one.
-const ELSEWHERE: [(&[&str], &[&str], &str); 10] = [
+const ELSEWHERE: [(&[&str], &[&str], &str); 9] = [
     (&["url", "uri", "path", "file", "wasm", "module", "component", "src"], &["source"], "source"),
     (&["permissions", "permission", "grants", "capabilities"], &["allow", "source"], "allow"),
     (&["settings", "options", "configuration"], &["config", "source"], "config"),
@@ -78,7 +89,6 @@ const ELSEWHERE: [(&[&str], &[&str], &str); 10] = [
     (&["hosts", "allowed_hosts", "urls", "domains", "network", "fetch"], &["http", "dirs"], "http"),
     (&["files", "filesystem", "directories", "paths", "folders"], &["dirs"], "dirs"),
     (&["address", "addr", "bind", "endpoint"], &["listen"], "listen"),
-    (&["token", "bearer"], &["listen", "auth"], "auth.tokens"),
     (&["server", "listener"], &["http", "plugins"], "http"),
     (&["mcpservers", "servers", "mcp_servers", "modules"], &["plugins"], "plugins"),
 ];
@@ -112,7 +122,7 @@ fn cure(name: &str, table: &Table<'_>, problem: Problem) -> (Problem, Option<&'s
     };
     let homes = if own.is_empty() { homes } else { own };
     if !homes.is_empty() {
-        return (problem.hint(move_to(name, &homes, value.is_some_and(DeValue::is_table))), None);
+        return (problem.hint(move_to(name, &homes, value, table)), None);
     }
     let Some(plugin) = plugin else { return (all(), None) };
     let known: Vec<_> = table.keys.iter().map(|key| format!("`{}`", key.name)).collect();
@@ -153,33 +163,86 @@ fn habit(
             return Some((hint, None));
         }
     }
-    if let Some(listen) = address(name, value).filter(|_| table.has_key("listen") && !table.has("listen")) {
-        return Some((format!("write `listen = \"{listen}\"`"), None));
+    if matches!(name, "port" | "host") && table.has_key("listen") && !table.has("listen") {
+        let kind = key_at(table.keys, "listen")?.kind;
+        return Some((format!("write `listen = {}` instead", fitted("listen", &kind, value?)?), None));
     }
     None
 }
 
-/// Where a key belongs: one of these tables.
-fn move_to(name: &str, homes: &[(String, Kind)], is_table: bool) -> String {
-    let all = |home: fn(&str, &str) -> String| {
-        homes.iter().map(|(path, _)| home(path, name)).collect::<Vec<_>>().join(" or ")
+/// The line that makes a token of what stands somewhere as one: tokens have names, and stand in a list.
+fn token_line(name: &str, value: &DeValue<'_>, table: &Table<'_>) -> Option<String> {
+    let is_one = ["token", "bearer", "bearer_token"].iter().any(|word| name.eq_ignore_ascii_case(word));
+    let home = match table.path.as_str() {
+        "" | "http" | "http.auth" if is_one => "http.auth",
+        _ => return None,
     };
-    match homes {
-        [(path, kind @ Kind::List(_)), ..] if is_table => {
-            format!("write `{name} = {}` in `[{path}]`", kind.example())
-        }
-        _ if is_table => format!("write {}", all(|path, name| format!("`[{path}.{name}]`"))),
-        _ => format!("move it to {}", all(|path, _| format!("`[{path}]`"))),
+    let way = home.strip_prefix(table.path.as_str())?.trim_start_matches('.');
+    let way = if way.is_empty() { "tokens".to_owned() } else { format!("{way}.tokens") };
+    let line = token(value);
+    Some(match find(table, &way) {
+        Some(_) => format!("add `{line}` to `tokens` in `[{home}]` instead"),
+        None => format!("write `tokens = [{line}]` in `[{home}]` instead"),
+    })
+}
+
+/// What stands at a path between dots in a table.
+fn find<'t>(table: &Table<'t>, path: &str) -> Option<&'t DeValue<'t>> {
+    let mut parts = path.split('.');
+    let first = table.entries.get(parts.next()?)?.get_ref();
+    parts.try_fold(first, |value, part| value.get(part).map(|inner| inner.get_ref()))
+}
+
+/// What to write instead of a key that is called `key` here, or leads to one with dots.
+fn instead(key: &'static str, value: &DeValue<'_>, table: &Table<'_>) -> String {
+    let (way, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let kind = key_at(table.keys, key).map(|key| key.kind);
+    let line = kind.and_then(|kind| fitted(name, &kind, value));
+    let its =
+        if way.is_empty() { String::new() } else { format!(" in `[{}]`", super::join(&table.path, way)) };
+    // Tables with names of their own may have as many headers as they like.
+    if find(table, key).is_some() && !matches!(kind, Some(Kind::Named(_))) {
+        return there_already(name, kind, &its);
+    }
+    match line {
+        Some(_) if key == "source" => "download the component, and name its file with `source`".to_owned(),
+        Some(line) => format!("write `{name} = {line}`{its} instead"),
+        // A table that has a header of its own takes no dotted keys.
+        None if !way.is_empty() && table.has(way) => format!("write it as `{name}`{its} instead"),
+        None => format!("did you mean `{key}`?"),
     }
 }
 
-/// The address to listen on that a port or a host alone stands for.
-fn address(name: &str, value: Option<&DeValue<'_>>) -> Option<String> {
-    let text = value.and_then(|value| value.as_str().or_else(|| Some(value.as_integer()?.as_str())))?;
-    match name {
-        "port" => text.parse::<u16>().ok().map(|port| format!("127.0.0.1:{port}")),
-        "host" => text.parse::<Ipv4Addr>().ok().map(|host| format!("{host}:8931")),
-        _ => None,
+/// Where a key belongs that is there already.
+fn there_already(name: &str, kind: Option<Kind>, its: &str) -> String {
+    match kind {
+        Some(Kind::List(_)) => format!("add what it lists to `{name}`{its}, and remove it here"),
+        Some(Kind::Table(_) | Kind::Settings) => format!("put its keys into `{name}`{its} instead"),
+        _ => format!("remove it: `{name}` is there already{its}"),
+    }
+}
+
+/// Where a key belongs: one of these tables.
+fn move_to(name: &str, homes: &[(String, Kind)], value: Option<&DeValue<'_>>, table: &Table<'_>) -> String {
+    let all = |home: fn(&str, &str) -> String| {
+        homes.iter().map(|(path, _)| home(path, name)).collect::<Vec<_>>().join(" or ")
+    };
+    let is_table = value.is_some_and(DeValue::is_table);
+    if let [(home, kind)] = homes
+        && let Some(way) = home.strip_prefix(table.path.as_str())
+        && find(table, &super::join(way.trim_start_matches('.'), name)).is_some()
+    {
+        return there_already(name, Some(*kind), &format!(" in `[{home}]`"));
+    }
+    match (homes.first(), value) {
+        (Some((_, kind)), Some(value)) => match fitted(name, kind, value) {
+            Some(line) if !matches!(kind, Kind::Table(_) | Kind::Named(_) | Kind::Settings) => {
+                format!("write `{name} = {line}` in {} instead", all(|path, _| format!("`[{path}]`")))
+            }
+            _ if is_table => format!("write {}", all(|path, name| format!("`[{path}.{name}]`"))),
+            _ => format!("move it to {}", all(|path, _| format!("`[{path}]`"))),
+        },
+        _ => format!("move it to {}", all(|path, _| format!("`[{path}]`"))),
     }
 }
 
@@ -189,30 +252,13 @@ pub(super) fn suggest<'k>(
     known: impl Iterator<Item = &'k str> + Clone,
     problem: Problem,
 ) -> Problem {
-    match nearest(word, known.clone()) {
+    match alike(word, known.clone()) {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
         None => {
             let all: Vec<String> = known.map(|word| format!("`{word}`")).collect();
             problem.hint(format!("known here: {}", all.join(", ")))
         }
     }
-}
-
-/// No key and no word that is known is longer, in bytes.
-const LONGEST_WORD: usize = 32;
-
-/// The word that differs least, if it could be a slip of the same word.
-pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    if word.len() > 4 * LONGEST_WORD {
-        return None; // comparing takes time that grows with its length
-    }
-    let plain = |word: &str| word.to_ascii_lowercase().replace('-', "_");
-    let word = plain(word);
-    let known = known.filter(|candidate| candidate.len() <= 4 * LONGEST_WORD);
-    let scored = known.map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate));
-    let (distance, candidate) = scored.min_by_key(|(distance, _)| *distance)?;
-    let slips = (word.chars().count().max(candidate.len()) / 3).max(1);
-    (distance <= slips).then_some(candidate)
 }
 
 /// The tables in which a key of exactly this name is known.

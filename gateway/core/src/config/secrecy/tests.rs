@@ -141,3 +141,16 @@ fn a_text_in_base64_is_not_told_where_a_variable_is_named() {
         assert!(said.contains(told) && !said.contains("cGFz"), "{said}");
     }
 }
+
+#[test]
+fn of_a_setting_an_excerpt_shows_only_the_part_in_which_reading_finds_a_problem() {
+    let file = "version = 1\n[plugins.p]\nsource = \"p.wasm\"\nunits = \"metric\"\n[plugins.p.config]\n\
+                zone = \"${ZONE}/Rome\"\nplain = \"gelato\"\ntoken = \"${NOT_SET}/tiramisu\"\nlist = [\"panna\", 123456]\n";
+    let loaded = from_text(Path::new("/nowhere/gateway.toml"), file.to_owned(), &BTreeMap::new());
+    let shown = &loaded.source.text;
+    assert!(shown.contains("zone = *${ZONE}*"), "{shown}");
+    for hidden in ["gelato", "tiramisu", "panna", "123456", "metric", "Rome"] {
+        assert!(!shown.contains(hidden), "{hidden}: {shown}");
+    }
+    assert!(loaded.problems.iter().any(|problem| problem.message.contains("`ZONE` isn't set")));
+}

@@ -14,6 +14,9 @@ pub(super) struct Unclosed {
     pub(super) close: char,
 }
 
+/// How many places are looked at, because for each the whole text before it is: the first ones have the cause before them.
+const MOST: usize = 20;
+
 /// The first such, if what the parser found comes of one.
 pub(super) fn unclosed(errors: &[Error], text: &str) -> Option<Unclosed> {
     let within = |error: &&Error| {
@@ -22,7 +25,7 @@ pub(super) fn unclosed(errors: &[Error], text: &str) -> Option<Unclosed> {
     };
     let mut places: Vec<_> = errors.iter().filter(within).filter_map(Error::span).collect();
     places.sort_by_key(|place| place.start);
-    places.into_iter().map(|place| place.start.min(text.len())).find_map(|at| found_at(at, text))
+    places.into_iter().take(MOST).map(|place| place.start.min(text.len())).find_map(|at| found_at(at, text))
 }
 
 fn found_at(at: usize, text: &str) -> Option<Unclosed> {

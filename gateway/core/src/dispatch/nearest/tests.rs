@@ -74,3 +74,20 @@ fn a_uri_leads_to_the_one_that_is_most_like_it() {
         assert_eq!(meant(asked), format!("`{asked}`"));
     }
 }
+
+#[test]
+fn among_so_many_that_comparing_would_take_long_only_what_is_cheap_to_find_is_suggested() {
+    let names: Vec<String> = (0..10_000).map(|at| format!("plugin_of_many_tool_number_{at:05}")).collect();
+    let tools = || names.iter().map(|name| (name.as_str(), name.strip_prefix("plugin_of_").unwrap()));
+    let meant = |asked: &str, most| Unknown::name(asked, tools().take(most)).nearest;
+    assert_eq!(meant("plugin_of_many_tool_numbr_00007", 100), ["plugin_of_many_tool_number_00007"]);
+    assert!(meant("plugin_of_many_tool_numbr_00007", 10_000).is_empty());
+    for asked in ["mcp__x__Plugin-of-many-tool-number-09999", "many.tool.number.09999"] {
+        assert_eq!(meant(asked, 10_000), ["plugin_of_many_tool_number_09999"], "{asked}");
+    }
+    let uris: Vec<String> = (0..10_000).map(|at| format!("notes://folder/of/many/{at:05}")).collect();
+    let meant = |asked: &str, most| Unknown::uri(asked, uris.iter().map(String::as_str).take(most)).nearest;
+    assert_eq!(meant("notes://foldr/of/many/00007", 100), ["notes://folder/of/many/00007"]);
+    assert!(meant("notes://foldr/of/many/00007", 10_000).is_empty());
+    assert_eq!(meant("of/many/09999", 10_000), ["notes://folder/of/many/09999"]);
+}

@@ -187,7 +187,7 @@ async fn an_annotation_that_clients_would_drop_the_tool_for_is_shown_to_nobody()
         "properties": { "a": { "type": "number", "x-mcp-header": "A" }, "b": { "type": "string", "x-mcp-header": "B" } },
     });
     let member = Fake::new("a").tool("fine", &schema, None).member(|config| config.place = 3..4);
-    let [warning] = member.warnings().try_into().unwrap();
+    let [warning] = member.problems().try_into().unwrap();
     assert!(warning.message.contains("`/properties/a`") && warning.message.contains("`fine`"), "{warning}");
     assert_eq!((warning.is_error(), warning.place), (false, Some(3..4)));
     let server = serving(catalog(vec![member]));

@@ -1,5 +1,6 @@
 //! Cures are lines that can be pasted.
 
+use moongate_core::config::DirGrant;
 use moongate_core::names::PluginId;
 
 use super::*;
@@ -52,7 +53,7 @@ fn a_directory_that_may_be_changed_takes_the_place_of_the_one_that_may_not() {
         })
         .to_vec();
     let ledger = Ledger::default();
-    let cure = Some("dirs = [{ host = \"/b\", guest = \"/b\", mode = \"rw\" }]".to_owned());
+    let cure = Some(Cure::ChangeDirectory { host: "/b".to_owned(), guest: "/b".to_owned() });
     ledger.note(Entry::Lacked { wanted: "to change what is in `/b`".to_owned(), cure });
     let line = "dirs = [{ host = \"/a\", guest = \"/a\", mode = \"ro\" }, { host = \"/b\", guest = \"/b\", mode = \"rw\" }]";
     let said = text(&ledger, &plugin);
@@ -72,10 +73,8 @@ fn a_directory_that_is_lacking_is_added_to_those_that_are_there() {
     let mut plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
     let ledger = Ledger::default();
     let new = "{ host = \"…\", guest = \"/data\", mode = \"ro\" }";
-    ledger.note(Entry::Lacked {
-        wanted: "the path `/data/x`".to_owned(),
-        cure: Some(format!("dirs = [{new}]")),
-    });
+    let cure = Some(Cure::ReadDirectory { guest: Some("/data".to_owned()) });
+    ledger.note(Entry::Lacked { wanted: "the path `/data/x`".to_owned(), cure });
     let said = text(&ledger, &plugin);
     let lines =
         format!("add to it):\n  [plugins.notes.allow]\n  dirs = [{new}]\nwith a directory of this machine");
@@ -89,6 +88,35 @@ fn a_directory_that_is_lacking_is_added_to_those_that_are_there() {
     assert!(said.contains(&format!("to allow it, in gateway.toml, in place of the `dirs` that are there:\n  [plugins.notes.allow]\n  {all}\n")), "{said}");
     let lacked = &document(&ledger, &plugin)["lacked"][0];
     assert_eq!((&lacked["cure"], &lacked["replaces"]), (&json!(all), &json!(true)));
+}
+
+#[test]
+fn several_directories_are_one_line_and_none_of_them_undoes_another() {
+    let mut plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let ledger = Ledger::default();
+    for guest in [Some("/data"), Some("…"), None] {
+        let cure = Some(Cure::ReadDirectory { guest: guest.map(str::to_owned) });
+        ledger.note(Entry::Lacked { wanted: format!("{guest:?}"), cure });
+    }
+    let state = Some(Cure::Line("state = true".to_owned()));
+    ledger.note(Entry::Lacked { wanted: "to keep state".to_owned(), cure: state });
+    let item = |guest: &str| format!("{{ host = \"…\", guest = \"{guest}\", mode = \"ro\" }}");
+    let lacked = document(&ledger, &plugin)["lacked"].clone();
+    let cures: Vec<_> =
+        lacked.as_array().unwrap().iter().filter(|its| its["cure"] != "state = true").collect();
+    // One that is called like the place for it is no other than one that nobody can name.
+    let all = format!("dirs = [{}, {}]", item("…"), item("/data"));
+    assert_eq!(cures.len(), 3);
+    assert!(cures.iter().all(|its| its["cure"] == *all && its["replaces"] == true), "{lacked}");
+    assert!(text(&ledger, &plugin).contains(&format!("  state = true\n  {all}\nwith a directory")));
+    let (host, named) = ("/a".into(), "/a".into());
+    plugin.allow.dirs =
+        vec![DirGrant { place: 0..0, host, named, guest: "/…".to_owned(), mode: DirMode::ReadOnly }];
+    let ledger = Ledger::default();
+    let cure = Some(Cure::ChangeDirectory { host: "/a".to_owned(), guest: "/…".to_owned() });
+    ledger.note(Entry::Lacked { wanted: "to change what is in `/…`".to_owned(), cure });
+    let said = text(&ledger, &plugin);
+    assert!(said.contains("to allow changes, in") && !said.contains("in place of `…`"), "{said}");
 }
 
 #[test]

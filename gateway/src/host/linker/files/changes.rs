@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
+use moongate_core::call::Cure;
 use moongate_core::config::{DirGrant, DirMode};
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime::{Result, StoreContextMut};
@@ -18,7 +19,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorStat, ErrorCode, HostDescriptor as _, NewTimestamp, PathFlags,
 };
 
-use super::missed::Looks;
+use super::missed::{Asked, Looks};
 use super::quota::Open;
 use super::{Answer, MADE, answer, open, permissions, quota};
 use crate::host::store::State;
@@ -47,7 +48,12 @@ impl Homes {
 
     /// The same for another call of the same instance.
     pub(in crate::host) fn again(self) -> Self {
-        Self { looks: Looks::default(), ..self }
+        Self { looks: self.looks.earlier(), ..self }
+    }
+
+    /// The instance is made: what it did so far has nothing to do with what it is asked.
+    pub(in crate::host) fn started(&mut self) {
+        self.looks = self.looks.earlier();
     }
 
     /// Notes that the guest looked for something in a directory, there or not.
@@ -128,11 +134,10 @@ impl State {
             let homes = files.iter().filter_map(|file| self.homes.of.get(file));
             let grants = homes.map(|home| &self.config.allow.dirs[*home]);
             for DirGrant { guest, named, .. } in grants.filter(|grant| grant.mode == DirMode::ReadOnly) {
-                // A text of JSON is one of TOML, too, whatever is in it.
-                let [host, path] = [&*named.to_string_lossy(), guest.as_str()].map(serde_json::Value::from);
+                let host = named.to_string_lossy().into_owned();
                 self.uses.lacked(Lack {
                     wanted: format!("to change what is in `{guest}`"),
-                    cure: Some(format!("dirs = [{{ host = {host}, guest = {path}, mode = \"rw\" }}]")),
+                    cure: Some(Cure::ChangeDirectory { host, guest: guest.clone() }),
                 });
             }
         }
@@ -143,7 +148,7 @@ impl State {
 fn get_directories(mut store: Store<'_>, (): ()) -> Result<(Vec<(File, String)>,)> {
     let state = store.data_mut();
     let directories = state.filesystem().get_directories()?;
-    state.homes.looks.asked = true;
+    state.homes.looks.asked = Asked::InCall;
     state.homes.granted.extend(directories.iter().map(|(directory, _)| directory.rep()));
     for (directory, guest) in &directories {
         let home = state.config.allow.dirs.iter().position(|grant| grant.guest == *guest);

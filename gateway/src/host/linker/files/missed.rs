@@ -1,90 +1,172 @@
 //! Paths that a guest looked for where no directory is granted.
 //!
 //! A guest's own library compares a path with the granted directories, and where it fits none of them the host is asked
-//! for nothing. What the host sees is that the guest asked which directories there are: where there are none, it looked
-//! for something in vain. Where there are some, it may have looked elsewhere if the call failed: then the path stands
-//! in what it says of that, or it keeps the directories and didn't look into any of them.
+//! for nothing. What the host sees is that the guest asked which directories there are. If it looked into none of them
+//! and the call failed, it wanted something that it wasn't granted, and perhaps the path stands in what it says of that.
+//!
+//! Nothing else is told: some languages ask at their start, whatever they are about to do, and an answer may name paths
+//! that are no files. Where that is all there is, it is noted as a possibility for whoever asks for an explanation. A
+//! path comes from the guest, and often from its caller: it is only ever shown beside what is certain.
 
+use std::borrow::Cow;
 use std::path::{Component, Path};
 
-use moongate_core::config::{DirGrant, directory_cure};
+use moongate_core::call::Cure;
+use moongate_core::config::DirGrant;
 
-use crate::host::output::How;
+use crate::host::output::{How, LastWords};
 use crate::host::store::State;
+use crate::host::text;
 use crate::host::uses::Lack;
 
 /// The longest path that is told, in bytes.
 const LONGEST: usize = 200;
+/// How many bytes more say that a path is longer: those of any character.
+const TOO_LONG: usize = 4;
+/// In how much of a text a path is looked for, in bytes.
+const LOOKED_AT: usize = 4 << 10;
+/// What all of this is, to be told once.
+const KIND: &str = "a file or a directory";
 
 /// What a call has to do with the granted directories.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Looks {
-    /// It asked which there are.
-    pub(super) asked: bool,
+    pub(super) asked: Asked,
     /// It looked into one.
     pub(super) inside: bool,
 }
 
-impl State {
-    /// Tells the operator where a call looked for a path that no directory is granted for. `complaint`: what the guest says
-    /// of its failure, if it failed.
-    pub(in crate::host) fn tell_missed(&self, complaint: Option<&str>) {
-        let granted = &self.config.allow.dirs;
-        let Looks { asked, inside } = self.homes.looks;
-        let keeps_some = self.homes.granted() > 0;
-        // Python looks for the lines that it shows with a traceback in files.
-        let is_traceback = || self.output.last_words().is_some_and(|words| words.how == How::Raised);
-        if !asked && !keeps_some {
-            return;
-        }
-        let path = complaint.and_then(|said| named(said, granted));
-        let lack = match path {
-            Some(path) => Lack { wanted: format!("the path `{path}`"), cure: Some(cure(path)) },
-            None if is_traceback() => return,
-            None if granted.is_empty() => Lack {
-                wanted: "to look for a file or a directory".to_owned(),
-                cure: Some(directory_cure("…")),
-            },
-            None if complaint.is_some() && asked && keeps_some && !inside => {
-                let names: Vec<_> = granted.iter().map(|grant| format!("`{}`", grant.guest)).collect();
-                let wanted = format!("a path outside of {}", names.join(", "));
-                Lack { wanted, cure: Some(directory_cure("…")) }
-            }
-            None => return,
+/// When the guest asked which directories there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Asked {
+    #[default]
+    Never,
+    /// Before it was asked anything: at its start, or in an earlier call.
+    Earlier,
+    /// Since then.
+    InCall,
+}
+
+impl Looks {
+    /// What is left of it for what the guest is asked next.
+    pub(super) fn earlier(self) -> Self {
+        let asked = match self.asked {
+            Asked::Never => Asked::Never,
+            Asked::Earlier | Asked::InCall => Asked::Earlier,
         };
-        self.uses.lacked(lack);
+        Self { asked, inside: false }
     }
 }
 
-/// The first absolute path in a text that lies in none of these directories.
-fn named<'t>(text: &'t str, granted: &[DirGrant]) -> Option<&'t str> {
-    let starts = text.match_indices('/').filter_map(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let closes = match before {
-            Some(quote @ ('"' | '\'' | '`')) => quote.to_string(),
-            None | Some(' ' | '\n' | '\t' | '(' | '=') => " \n\t\"'`,;:()".to_owned(),
-            Some(_) => return None,
+impl State {
+    /// Tells the operator where a call looked for a path that no directory is granted for. `complaint`: what the guest says
+    /// of its failure, if it failed; `last_words`: what it printed last. Both are asked for only where they matter.
+    pub(in crate::host) fn tell_missed<'c, 'w>(
+        &self,
+        complaint: impl FnOnce() -> Option<Cow<'c, str>>,
+        last_words: impl FnOnce() -> Option<&'w LastWords>,
+    ) {
+        let granted = &self.config.allow.dirs;
+        let Looks { asked, inside } = self.homes.looks;
+        if asked == Asked::Never || inside {
+            return;
+        }
+        let Some(said) = complaint() else {
+            if asked == Asked::InCall && granted.is_empty() {
+                self.uses.may_have_lacked(|| perhaps(None));
+            }
+            return;
         };
-        let path = text[at..].split(|c| closes.contains(c)).next()?;
-        Some(path.trim_end_matches(['.', '/']))
-    });
+        let path = named(&said, granted);
+        // Python looks for the lines that it shows with a traceback in files.
+        let raised = || last_words().is_some_and(|words| words.how == How::Raised);
+        if asked == Asked::InCall && !raised() {
+            self.uses.lacked_some(KIND, certain(path, granted));
+        } else if path.is_some() {
+            self.uses.may_have_lacked(|| perhaps(path));
+        }
+    }
+}
+
+/// What a call lacked that failed after it had looked for something.
+fn certain(path: Option<&str>, granted: &[DirGrant]) -> Lack {
+    let mut wanted = KIND.to_owned();
+    if let Some(path) = path {
+        wanted.push_str(&format!(" (perhaps `{path}`)"));
+    }
+    if !granted.is_empty() {
+        let names: Vec<_> = granted.iter().map(|grant| format!("`{}`", grant.guest)).collect();
+        wanted.push_str(&format!(" outside of {}", names.join(", ")));
+    }
+    Lack { wanted, cure: Some(cure(path)) }
+}
+
+/// What a call may have lacked.
+fn perhaps(path: Option<&str>) -> Lack {
+    let path_too = path.map(|path| format!(", such as `{path}`")).unwrap_or_default();
+    Lack { wanted: format!("perhaps {KIND}{path_too}"), cure: Some(cure(path)) }
+}
+
+/// The first absolute path in the beginning of a text that lies in none of these directories.
+fn named<'t>(text: &'t str, granted: &[DirGrant]) -> Option<&'t str> {
     let is_path = |path: &&str| {
         (2..=LONGEST).contains(&path.len())
             && !path.starts_with("//")
-            && !path.contains(|c: char| c.is_control() || c == '\\')
+            && !path.contains(|c: char| c.is_control() || text::is_hidden(c) || matches!(c, '\\' | '`'))
             && Path::new(path).components().all(|part| !matches!(part, Component::ParentDir))
     };
-    starts.filter(is_path).find(|path| granted.iter().all(|grant| !Path::new(path).starts_with(&grant.guest)))
+    candidates(text)
+        .map(|piece| piece.trim_end_matches(['.', '/']))
+        .filter(is_path)
+        .find(|path| granted.iter().all(|grant| !Path::new(path).starts_with(&grant.guest)))
 }
 
-/// The line that grants the directory of a path: the one that it is in, unless it can only be one itself.
-fn cure(path: &str) -> String {
-    let folder = match path.rsplit_once('/') {
+/// What may be a path in the beginning of a text; of one that is too long for that, the first bytes. All of them together
+/// are no longer than a few times that beginning: without quotes none overlaps another, and with quotes only those do
+/// that are in different ones.
+fn candidates(text: &str) -> impl Iterator<Item = &str> {
+    let text = text::beginning(text, LOOKED_AT);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = from + text[from..].find('/')?;
+            from = at + 1;
+            let quote = match text[..at].chars().next_back() {
+                Some(quote @ ('"' | '\'' | '`')) => Some(quote),
+                None | Some(' ' | '\n' | '\t' | '(' | '=') => None,
+                Some(_) => continue,
+            };
+            let closes = |c: char| match quote {
+                Some(quote) => c == quote,
+                None => " \n\t\"'`,;:()".contains(c),
+            };
+            let piece = text::beginning(&text[at..], LONGEST + TOO_LONG).split(closes).next()?;
+            if quote.is_none() {
+                from = at + piece.len();
+            }
+            return Some(piece);
+        }
+    })
+}
+
+/// What grants the directory of a path: the one that it is in, unless it can only be one itself. It is named only if
+/// nothing in its name can be taken for something else.
+fn cure(path: Option<&str>) -> Cure {
+    let folder = path.map(|path| match path.rsplit_once('/') {
         Some(("", name)) if name.contains('.') => "/",
         Some(("", _)) | None => path,
         Some((folder, _)) => folder,
+    });
+    Cure::ReadDirectory { guest: folder.filter(|folder| is_plain(folder)).map(str::to_owned) }
+}
+
+/// Is it an absolute path of names that are words?
+fn is_plain(path: &str) -> bool {
+    let is_word = |name: &str| {
+        !matches!(name, "" | "." | "..")
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
     };
-    directory_cure(folder)
+    path == "/" || path.strip_prefix('/').is_some_and(|names| names.split('/').all(is_word))
 }
 
 #[cfg(test)]

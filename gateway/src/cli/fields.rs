@@ -1,4 +1,5 @@
-//! What a schema wants at one place, in words and as an example: a tool's argument, or a field of a form. Used by `call`.
+//! What a schema wants at one place, in words and as an example: a tool's argument, a setting, or a field of a form. Used
+//! by `call` and `inspect`.
 
 use moongate_core::json;
 use serde_json::{Value, json};
@@ -74,19 +75,11 @@ impl Field<'_> {
     /// Its line: name, what it takes, and what it is for.
     pub(super) fn line(&self) -> String {
         let Self { name, required, schema, root } = self;
-        let mut line = format!("{}: {}", print::said(name), takes(schema, root, DEPTH));
-        match schema.get("default").filter(|default| !default.is_null()) {
-            Some(default) => line.push_str(&format!(" (default {})", shown(default))),
-            None if *required => line.push_str(" (required)"),
-            None => {}
-        }
         let member = root["properties"].get(*name).unwrap_or(schema);
         let about =
             ["description", "title"].iter().find_map(|key| member[*key].as_str().or(schema[*key].as_str()));
-        if let Some(about) = about.and_then(|about| about.lines().next()).filter(|about| !about.is_empty()) {
-            line.push_str(&format!("; {}", print::said(about)));
-        }
-        line
+        let default = schema.get("default").filter(|default| !default.is_null());
+        line(name, &takes(schema, root, DEPTH), default, *required, about)
     }
 
     /// `name=value` with a value that fits, as it is typed.
@@ -98,6 +91,25 @@ impl Field<'_> {
     pub(super) fn value(&self) -> Value {
         example(self.schema, self.root, DEPTH)
     }
+}
+
+/// The line of something to be filled in: name, what it takes, and what it is for.
+pub(super) fn line(
+    name: &str,
+    takes: &str,
+    default: Option<&Value>,
+    required: bool,
+    about: Option<&str>,
+) -> String {
+    let mut line = format!("{}: {takes}", print::said(name));
+    match default {
+        Some(default) => line.push_str(&format!(" (default {})", shown(default))),
+        None if required => line.push_str(" (required)"),
+        None => {}
+    }
+    let about = about.map(print::first_line).filter(|about| !about.is_empty());
+    line.extend(about.map(|about| format!("; {about}")));
+    line
 }
 
 /// A value as somebody would type it, so that it is read as this very value.

@@ -1,0 +1,80 @@
+//! How much is done to say what is wrong, and that known names are told where they help.
+
+use serde_json::{Map, json};
+
+use super::*;
+
+/// All that is told of a value, and what was left to be done then.
+fn told<'s>(schema: &'s Value, value: &Value) -> (Vec<String>, Words<'s>) {
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let mut words = Words::new(schema);
+    let told = validator.iter_errors(value).map(|error| words.flaw(&error).message).collect();
+    (told, words)
+}
+
+#[test]
+fn known_names_are_listed_where_one_of_the_strays_is_like_none() {
+    let schema = json!({ "properties": { "name": {}, "style": {} }, "additionalProperties": false });
+    for (value, message) in [
+        (json!({ "nmae": 1 }), "`nmae` is unknown (did you mean `name`?)"),
+        (
+            json!({ "zzz": 1, "nmae": 1 }),
+            "`zzz` is unknown; `nmae` is unknown (did you mean `name`?); known are `name`, `style`",
+        ),
+        (
+            json!({ "nmae": 1, "zzz": 1 }),
+            "`nmae` is unknown (did you mean `name`?); `zzz` is unknown; known are `name`, `style`",
+        ),
+        (
+            json!({ "nmae": 1, "stile": 1 }),
+            "`nmae` is unknown (did you mean `name`?); `stile` is unknown (did you mean `style`?)",
+        ),
+    ] {
+        assert_eq!(told(&schema, &value).0, [message]);
+    }
+}
+
+/// An object with so many members and one more.
+fn members(most: usize, last: &str) -> Value {
+    let mut members: Map<String, Value> =
+        (0..most).map(|at| (format!("member_{at:04}"), json!(true))).collect();
+    members.insert(last.to_owned(), json!(true));
+    Value::Object(members)
+}
+
+#[test]
+fn no_more_than_a_hundred_names_are_compared_with_one() {
+    let open = json!({ "required": ["a_long_name"] });
+    let closed = |most| json!({ "properties": members(most, "a_long_name"), "additionalProperties": false });
+    let is_found = |schema: &Value, value: &Value| told(schema, value).0[0].contains("did you");
+    assert!(is_found(&open, &members(MAX_COMPARED - 1, "a_lnog_name")));
+    assert!(!is_found(&open, &members(MAX_COMPARED, "a_lnog_name")));
+    assert!(is_found(&closed(MAX_COMPARED - 1), &json!({ "a_lnog_name": 1 })));
+    assert!(!is_found(&closed(MAX_COMPARED), &json!({ "a_lnog_name": 1 })));
+}
+
+#[test]
+fn all_that_is_compared_for_one_answer_has_one_bound() {
+    let wanted: Vec<_> = (0..300).map(|at| format!("{at:04}{}", "x".repeat(120))).collect();
+    let given: Map<String, Value> =
+        (0..100).map(|at| (format!("{at:04}{}", "y".repeat(120)), json!(1))).collect();
+    let schema = json!({ "required": wanted });
+    let (said, words) = told(&schema, &Value::Object(given));
+    assert_eq!((said.len(), words.effort.left()), (300, 0));
+}
+
+#[test]
+fn all_forms_have_one_bound_however_they_lie_in_one_another() {
+    let mut form = json!({ "required": ["name"] });
+    for level in 0..4 {
+        form = json!({ "anyOf": (0..4).map(|at| json!({ "allOf": [form], "title": format!("{level}.{at}") })).collect::<Vec<_>>() });
+    }
+    let (said, words) = told(&form, &json!({ "nmae": 1 }));
+    assert!(said.len() == 1 && said[0].contains("fits none of the forms"), "{said:?}");
+    // Four on each level down to the last, and then from the last upwards while there are any.
+    assert_eq!(words.forms, 0);
+    let small = json!({ "anyOf": [{ "type": "null" }, { "required": ["name"] }] });
+    let (said, words) = told(&small, &json!({ "nmae": 1 }));
+    assert_eq!(said, ["`name` is missing (did you write `nmae` for it?)"]);
+    assert_eq!(words.forms, MAX_FORMS_IN_ALL - 2);
+}

@@ -1,0 +1,151 @@
+//! What the operator is told of directories and memory, and what isn't worth telling.
+
+use std::sync::Arc;
+
+use moongate_core::call::{CallContext, CallError, Cure, Entry, Ledger};
+use moongate_core::catalog::Plugin as _;
+use moongate_core::config::{DirGrant, DirMode};
+use moongate_core::names::{Principal, ToolName};
+use tempfile::TempDir;
+
+use super::{Guest, Warnings, config, host, load, load_file};
+use crate::host::LoadError;
+
+const PREOPENS: &str = "import wasi:filesystem/preopens@0.2.0;";
+/// What every guest has.
+macro_rules! guest {
+    ($more:literal) => {
+        concat!(
+            "(import \"wasi:filesystem/preopens@0.2.0\" \"get-directories\" (func $ask (param i32)))",
+            "(data (i32.const 512) \"GET /v1/orders failed\")",
+            $more
+        )
+    };
+}
+const PLAIN: &str = guest!("");
+/// One that asks which directories there are before it is asked anything, as some languages do.
+const ASKS_AT_ITS_START: &str = guest!("(func (export \"_initialize\") (call $ask (i32.const 256)))");
+
+/// What a call does before it fails with what lies at 512.
+macro_rules! fails {
+    ($before:literal) => {
+        concat!(
+            $before,
+            "(i32.store8 (i32.const 3072) (i32.const 1)) (i32.store8 (i32.const 3076) (i32.const 3))",
+            "(i32.store (i32.const 3080) (i32.const 512)) (i32.store (i32.const 3084) (i32.const 21))"
+        )
+    };
+}
+const FAILS: &str = fails!("");
+const ASKS: &str = "(call $ask (i32.const 256))";
+const ASKS_AND_FAILS: &str = fails!("(call $ask (i32.const 256))");
+
+/// What is logged of two calls of a guest that is granted directories under these names, and what an explanation has.
+async fn told(fields: &'static str, body: &'static str, granted: &[&str]) -> (Vec<String>, Vec<String>) {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let place = std::fs::canonicalize(dir.path()).unwrap();
+    let (warnings, _guard) = Warnings::listen();
+    let guest = Guest { world: PREOPENS, fields, body, ..Guest::default() };
+    let plugin = load(&host, dir.path(), &guest, |config| {
+        let grant = |guest: &&str| DirGrant {
+            place: 0..0,
+            host: place.clone(),
+            named: place.clone(),
+            guest: (*guest).to_owned(),
+            mode: DirMode::ReadOnly,
+        };
+        config.allow.dirs = granted.iter().map(grant).collect();
+    })
+    .await;
+    let ledger: Arc<Ledger> = Arc::default();
+    for _ in 0..2 {
+        let context = CallContext::internal(Principal::Local);
+        let context = CallContext { ledger: Some(Arc::clone(&ledger)), ..context };
+        let answer = plugin.call_tool(Arc::new(context), &ToolName::new("run").unwrap(), "{}").await;
+        match (answer, body.contains(FAILS)) {
+            (Ok(_), false) => {}
+            (Err(CallError::Refused(failure)), true) => {
+                assert_eq!(failure.to_string(), "GET /v1/orders failed")
+            }
+            (answer, _) => panic!("{answer:?}"),
+        }
+    }
+    let lacked = ledger.entries().into_iter().filter_map(|entry| match entry {
+        Entry::Lacked { wanted, cure } => {
+            Some(format!("{wanted}; {}", cure.as_ref().map(Cure::line).unwrap_or_default()))
+        }
+        Entry::Used(_) | Entry::HeldBack { .. } => None,
+    });
+    (warnings.lines(), lacked.collect())
+}
+
+#[tokio::test]
+async fn who_asks_for_its_directories_at_its_start_is_not_said_to_have_wanted_one() {
+    let none: (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for granted in [&[] as &[&str], &["/notes"]] {
+        assert_eq!(told(ASKS_AT_ITS_START, "", granted).await, none);
+        let (warnings, lacked) = told(ASKS_AT_ITS_START, FAILS, granted).await;
+        assert_eq!(warnings, none.0);
+        let line = "dirs = [{ host = \"…\", guest = \"/v1\", mode = \"ro\" }]";
+        assert_eq!(lacked, [format!("perhaps a file or a directory, such as `/v1/orders`; {line}")]);
+    }
+    assert_eq!(told(ASKS_AT_ITS_START, FAILS, &["/v1"]).await, none);
+    // Nor is one that asks for none of them, whatever it says.
+    assert_eq!(told(PLAIN, FAILS, &["/notes"]).await, none);
+}
+
+#[tokio::test]
+async fn who_asks_in_a_call_has_wanted_one_if_the_call_fails() {
+    let open = "dirs = [{ host = \"…\", guest = \"…\", mode = \"ro\" }]";
+    let (warnings, lacked) = told(PLAIN, ASKS, &[]).await;
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(lacked, [format!("perhaps a file or a directory; {open}")]);
+    assert_eq!(told(PLAIN, ASKS, &["/notes"]).await, (Vec::new(), Vec::new()));
+    let (warnings, lacked) = told(PLAIN, ASKS_AND_FAILS, &["/v1"]).await;
+    let wanted = "a file or a directory outside of `/v1`";
+    assert_eq!(lacked, [format!("{wanted}; {open}")]);
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.contains(&format!("it wanted {wanted}, which isn't granted; `{open}`")), "{warning}");
+}
+
+#[tokio::test]
+async fn that_loading_needs_more_memory_is_said_by_its_error_alone() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let describe = "(if (i32.eq (memory.grow (i32.const 1000)) (i32.const -1)) (then unreachable))";
+    let mut config = config(dir.path(), &Guest { describe, ..Guest::default() }.build());
+    config.limits.memory = bytesize::ByteSize::mib(1);
+    let config = Arc::new(config);
+    let (warnings, _guard) = Warnings::listen();
+    for _ in 0..2 {
+        let error = load_file(&host, &config).await.unwrap_err();
+        assert!(
+            matches!(error, LoadError::Describe { error: CallError::Memory(_), low: Some(_), .. }),
+            "{error}"
+        );
+    }
+    assert_eq!(warnings.lines(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn that_a_call_needs_more_memory_is_told_once() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let body = "(if (i32.eq (memory.grow (i32.const 1000)) (i32.const -1)) (then unreachable))";
+    let plugin = load(&host, dir.path(), &Guest::that(body), |config| {
+        config.limits.memory = bytesize::ByteSize::mib(1);
+    })
+    .await;
+    let (warnings, _guard) = Warnings::listen();
+    for _ in 0..2 {
+        let context = Arc::new(CallContext::internal(Principal::Local));
+        let error = plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.unwrap_err();
+        assert!(matches!(error, CallError::Memory(_)), "{error}");
+    }
+    let warnings = warnings.lines();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("was refused more memory; `memory` in"),
+        "{warnings:?}"
+    );
+}
