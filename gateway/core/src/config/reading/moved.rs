@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use toml::de::DeValue;
 
+use super::super::expand::is_variable_name;
 use super::super::keys::{Inside, Key, Kind};
 use super::super::literal::literal;
 use super::super::secrecy::{gives_away, is_variable, names_secret};
@@ -38,6 +39,8 @@ pub(super) fn fitted(name: &str, kind: &Kind, value: &DeValue<'_>) -> Option<Str
                 DeValue::Table(names) if name == "env" => {
                     Some(names.keys().map(|name| literal(name.get_ref())).collect::<Vec<_>>())
                 }
+                // What can be no variable's name is its value.
+                DeValue::String(text) if name == "env" && !is_variable_name(text) => None,
                 _ => items.into_iter().map(|value| member(item, value)).collect(),
             };
             let members = members.filter(|members| !members.is_empty());
@@ -72,7 +75,7 @@ fn fits(kind: &Kind, value: &DeValue<'_>) -> bool {
 /// A value as a member of a list of such; none: it isn't known how.
 fn member(item: &Kind, value: &DeValue<'_>) -> Option<String> {
     match (item, value) {
-        (item, value) if fits(item, value) => written(value),
+        (item, value) if fits(item, value) && !may_hold_secrets(item, value) => written(value),
         (Kind::TextOrTable(..), DeValue::String(host)) if !gives_away(host) => {
             Some(literal(&format!("https://{}", host.trim_start_matches('/'))))
         }
@@ -81,6 +84,21 @@ fn member(item: &Kind, value: &DeValue<'_>) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Is it a table in which more stands than texts of the gateway's own, such as headers with their values?
+fn may_hold_secrets(item: &Kind, value: &DeValue<'_>) -> bool {
+    let (Inside::Keys(keys) | Inside::TextOrKeys(keys), Some(table)) = (item.inside(), value.as_table())
+    else {
+        return false;
+    };
+    let is_own = |name: &str| {
+        let key = keys.iter().find(|key| key.name == name);
+        key.is_some_and(|key| {
+            matches!(key.kind, Kind::Text(_) | Kind::Path(_) | Kind::Word(_) | Kind::List(_))
+        })
+    };
+    !table.keys().all(|name| is_own(name.get_ref()))
 }
 
 /// A value on one line; none: something in it can't be shown.

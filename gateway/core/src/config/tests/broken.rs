@@ -278,6 +278,10 @@ fn what_stands_under_an_unknown_or_misplaced_key_is_not_shown() {
     for rest in [
         "env = { FOO = \"S3kr1tS3kr1t\" }",
         "env = [\"S3kr1t-of-mine\"]",
+        "env = \"S3kr1t/of/mine\"",
+        "credentials = { origin = 'https://a.example', headers = { x = \"S3kr1t\" } }",
+        "dirs = { host = '/', guest = '/g', note = \"S3kr1t\" }",
+        "token = \"S3kr1t\"",
         "headers = { x-a = \"S3kr1t\" }",
         "cofnig = { a = [{ b = \"S3kr1t\" }] }",
         "settings = \"S3kr1t\"",
