@@ -29,7 +29,6 @@ impl Reading<'_> {
             let near = alike(name, known);
             if let Some(key) = other_word(name, table).filter(|_| near.is_none()) {
                 meant.push(key);
-                if key == "config" {}
                 self.note(problem.hint(instead(key, value.inner, table)));
                 continue;
             }
