@@ -128,9 +128,9 @@ pub use {schemars, serde, serde_json};
 
 /// What most plugins name.
 pub mod prelude {
-    pub use crate::input::{Decision, Form, Roots, Sampling};
+    pub use crate::input::{Decision, Form, Roots, Sampling, Url};
     pub use crate::{
-        Content, Context, Json, Pretty, PromptMessage, ResourceContents, ToolError, ToolResult,
+        Content, Context, Json, LogLevel, Pretty, PromptMessage, ResourceContents, ToolError, ToolResult,
         changes, complete, config, env, http, kv, log, plugin, progress, prompt, resource, serde_json, tool,
     };
 }
