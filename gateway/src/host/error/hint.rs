@@ -150,7 +150,8 @@ fn of_absence(path: &Path, named: Named<'_>) -> String {
             };
             format!(
                 "build it with `cargo build --target {target}{profile}`; its `Cargo.toml` needs `crate-type = [\"cdylib\"]` \
-                 under `[lib]`, and cargo writes `-` in a crate's name as `_`"
+                 under `[lib]`, cargo writes `-` in a crate's name as `_`, and where `CARGO_TARGET_DIR` or `build.target-dir` \
+                 is set it builds into that folder"
             )
         }
         None => format!("build or copy it there, or correct {}", named.it()),
