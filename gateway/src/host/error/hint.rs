@@ -94,6 +94,7 @@ impl LoadError {
             }
             Self::Demands { .. } => "build it with fewer or smaller memories and tables".to_owned(),
             Self::Broken { .. } => "copy or build the file again".to_owned(),
+            Self::Async => "build it without async (componentize-qjs: `--sync`)".to_owned(),
             Self::Contract { name, spoken, .. } => {
                 format!("`{name}` says so; build the plugin with an SDK for {spoken}, or use a matching gateway")
             }
