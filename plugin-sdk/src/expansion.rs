@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::error::fault;
 use crate::texts::Wrong;
 use crate::{
-    CallOutcome, Completion, Context, Failure, HasSchema, IntoPrompt, IntoResource, IntoToolResult,
-    PromptArg, PromptArgument, PromptOutcome, ReadOutcome, Readable, Tool, ToolAnnotations, ToolError,
-    schema, template, texts,
+    CallOutcome, Completion, Context, Failure, HasSchema, IntoCompletion, IntoPrompt, IntoResource,
+    IntoToolResult, PromptArg, PromptArgument, PromptOutcome, ReadOutcome, Readable, Tool, ToolAnnotations,
+    ToolError, schema, template, texts,
 };
 
 /// Tools of a plugin in a block of their own: `#[plugin(part)]`.
@@ -252,7 +252,10 @@ pub fn prompt_values<T: Readable>(args: &[(String, String)]) -> Result<T, ToolEr
 /// What a completion answers.
 ///
 /// # Errors
-/// Something broke.
-pub fn completed<T: Into<Completion>>(value: T) -> Result<Completion, Failure> {
-    Ok(value.into())
+/// There are no suggestions.
+pub fn completed<T: IntoCompletion>(value: T) -> Result<Completion, Failure> {
+    value.into_completion().map_err(|error| match error.into_need_input() {
+        Ok(_) => Failure::Internal(fault("a completion can't ask the client anything")),
+        Err(failure) => failure,
+    })
 }

@@ -76,6 +76,7 @@
 pub mod bindings; // what `wit-bindgen` makes of the contract
 mod bounds; // what is wanted of authors' types
 pub mod changes; // lists and resources that hold something new
+mod completion; // what a completion may return
 pub mod config; // the plugin's settings in `gateway.toml`
 mod content; // blocks of text, images, sounds and resources
 mod context; // the call being served
@@ -115,6 +116,7 @@ pub use bindings::types::{
     LogLevel, MediaContent, NeedInput, ResourceBody, ResourceContents, ResourceInfo, Role, TextContent,
 };
 pub use bounds::{FormFields, HasSchema, IntoToolError, Readable, Structured};
+pub use completion::IntoCompletion;
 pub use context::Context;
 pub use error::ToolError;
 pub use moongate_sdk_macros::{complete, plugin, prompt, resource, tool};
@@ -126,9 +128,9 @@ pub use {schemars, serde, serde_json};
 
 /// What most plugins name.
 pub mod prelude {
-    pub use crate::input::{Decision, Form, Roots, Sampling};
+    pub use crate::input::{Decision, Form, Roots, Sampling, Url};
     pub use crate::{
-        Content, Context, Json, Pretty, PromptMessage, ResourceContents, ToolError, ToolResult, changes,
-        complete, config, env, http, kv, log, plugin, progress, prompt, resource, serde_json, tool,
+        Content, Context, Json, LogLevel, Pretty, PromptMessage, ResourceContents, ToolError, ToolResult,
+        changes, complete, config, env, http, kv, log, plugin, progress, prompt, resource, serde_json, tool,
     };
 }

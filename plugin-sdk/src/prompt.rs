@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::{Completion, Content, IntoToolError, PromptMessage, PromptResult, Role, ToolError};
+use crate::{Content, IntoToolError, PromptMessage, PromptResult, Role, ToolError};
 
 /// A value that a prompt can return.
 #[diagnostic::on_unimplemented(
@@ -132,20 +132,4 @@ impl<T: PromptArg> PromptArg for Option<T> {
 
 fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
-}
-
-// === impl Completion ===
-
-impl From<Vec<String>> for Completion {
-    /// These suggestions and no more.
-    fn from(values: Vec<String>) -> Self {
-        let total = u32::try_from(values.len()).ok();
-        Self { values, total, has_more: Some(false), meta: None, extra: None }
-    }
-}
-
-impl From<Vec<&str>> for Completion {
-    fn from(values: Vec<&str>) -> Self {
-        values.into_iter().map(str::to_owned).collect::<Vec<_>>().into()
-    }
 }

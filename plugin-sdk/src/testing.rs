@@ -33,8 +33,12 @@
 //! - the call threw the question away and went on without its answer.
 //!
 //! # What a gateway would refuse
-//! A test fails where a tool that has an output schema succeeds without structured content, and where that content is no
-//! JSON. The arguments of a call are not held against the tool's input schema, as a gateway does before the plugin sees
+//! A test fails where a plugin can't be described without settings; where a tool that has an output schema succeeds
+//! without structured content; and where that content is no JSON, or differs from its schema in types, required members or
+//! choices. Reports of progress that don't go on are dropped, as a gateway drops them. An answer that nothing asked for is
+//! no failure: one client may make several calls.
+//!
+//! The arguments of a call are not held against the tool's input schema, as a gateway does before the plugin sees
 //! them: so a test can find out what a function does with any of them.
 //!
 //! A panic of the plugin is a panic of the test. In a gateway it ends that one call: the log says where and why, the
@@ -44,6 +48,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -57,6 +62,7 @@ use crate::{ClientInfo, InputRequest, LogLevel, Plugin};
 
 mod answers; // what a client answers
 mod calls; // what a client asks of a plugin
+mod fits; // whether structured content is what was promised
 mod told; // what a plugin told the gateway
 mod wanted; // what a test has to answer
 mod web; // what a plugin asked of other servers
@@ -80,8 +86,22 @@ type Answer = Box<dyn Fn(&InputRequest) -> Value>;
 
 impl<P: Plugin> Client<P> {
     /// A client of which nothing is known.
+    ///
+    /// # Panics
+    /// The plugin can't be described without settings, so no gateway would load it.
     #[must_use]
+    #[track_caller]
     pub fn new() -> Self {
+        // In a gateway of its own, which shows nothing of that to the test.
+        let describes = fake::with(&mut Gateway::default(), || panic::catch_unwind(describe::<P>));
+        if let Err(cause) = describes {
+            let said = cause.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            panic!(
+                "the plugin can't be described without settings, so a gateway couldn't load it: {said}; read settings where a \
+                 call needs them, not in `Default`"
+            );
+        }
         Self { gateway: RefCell::default(), answers: BTreeMap::new(), plugin: PhantomData }
     }
 
@@ -181,13 +201,13 @@ impl<P: Plugin> Client<P> {
         self.set(|gateway| gateway.servers = Some(fake::http::Servers(Rc::new(servers))))
     }
 
-    /// The same, as a table of URLs; any other is answered with 404.
+    /// The same, as a table of URLs; any other is answered with 404, and a test that fails shows which that was.
     #[must_use]
     pub fn pages<'a>(self, pages: impl IntoIterator<Item = (&'a str, HttpAnswer)>) -> Self {
         let pages: BTreeMap<String, HttpAnswer> =
             pages.into_iter().map(|(url, answer)| (url.to_owned(), answer)).collect();
         self.http(move |request| {
-            Ok(pages.get(&request.url).cloned().unwrap_or_else(|| HttpAnswer::status(404)))
+            Ok(pages.get(&request.url).cloned().unwrap_or_else(|| web::no_page(&request.url, pages.keys())))
         })
     }
 
@@ -272,6 +292,13 @@ impl<P: Plugin> Client<P> {
     fn run<R>(&self, call: impl FnOnce(&P) -> R) -> R {
         fake::with(&mut self.gateway.borrow_mut(), || call(&P::default()))
     }
+}
+
+/// What a gateway asks of a plugin when it loads it. Lists that can't be given are told where a test asks for them.
+fn describe<P: Plugin>() {
+    let _ = P::info();
+    let plugin = P::default();
+    let _ = (plugin.tools(), plugin.resources(), plugin.templates(), plugin.prompts());
 }
 
 impl<P: Plugin> Default for Client<P> {

@@ -91,6 +91,18 @@ fn new_says_what_comes_next_and_where_the_sdk_is_taken_from() {
 }
 
 #[test]
+fn new_names_the_component_where_the_environment_has_cargo_write_it() {
+    let workspace = Workspace::new("");
+    let output = workspace.command(&["new", "hello"]).env("CARGO_TARGET_DIR", "/all built").output().unwrap();
+    let (err, project) = (said(&output.stderr), workspace.path().join("hello"));
+    assert!(err.contains("--plugin '/all built/wasm32-wasip2/release/hello.wasm' greet"), "{err}");
+    let config = fs::read_to_string(project.join("gateway.toml")).unwrap();
+    assert!(config.contains("source = \"/all built/wasm32-wasip2/release/hello.wasm\""), "{config}");
+    let readme = fs::read_to_string(project.join("README.md")).unwrap();
+    assert!(readme.contains("--plugin '/all built/wasm32-wasip2/release/hello.wasm' greet"), "{readme}");
+}
+
+#[test]
 fn new_overwrites_nothing_and_says_what_it_wants_instead() {
     let workspace = Workspace::new("");
     workspace.write("taken/precious", "x");

@@ -48,6 +48,17 @@ fn a_file_is_shown_without_a_configuration_and_without_grants() {
 }
 
 #[test]
+fn sockets_that_are_imported_are_said_to_be_granted_never() {
+    let workspace = Workspace::new("");
+    for (plugin, has) in [("zoo", true), ("time", false)] {
+        let page = said(&workspace.run(&["inspect", &component(plugin).display().to_string()]).stdout);
+        let sockets: Vec<&str> = page.lines().filter(|line| line.contains("wasi:sockets/")).collect();
+        assert_eq!(!sockets.is_empty(), has, "{page}");
+        assert!(sockets.iter().all(|line| line.ends_with("  sockets: never granted")), "{page}");
+    }
+}
+
+#[test]
 fn a_plugin_of_the_configuration_is_shown_with_its_grants() {
     let workspace = Workspace::new(
         "[plugins.a]\nsource = \"@keeper@\"\n[plugins.a.allow]\nstate = \"notes\"\nenv = [\"PATH\"]\n\

@@ -47,7 +47,7 @@ const ENDED: &[(&str, &str, &[&str])] = &[
     ("recurse_forever", "{}", &["crashed"]),
     ("panic", "{}", &["crashed", "panicked"]),
     ("unreachable_trap", "{}", &["crashed"]),
-    ("exit", "{}", &["exited with code 0"]),
+    ("exit", "{}", &["it ended itself instead of answering"]),
     ("random_flood", "{}", &["crashed", "exceeds limit"]),
     ("deep_structured", r#"{"levels":1000}"#, &["can't be used"]),
     ("bad_structured", "{}", &["can't be used"]),

@@ -1,5 +1,6 @@
 //! `new`: a plugin's project, ready to be built and tested.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -47,19 +48,20 @@ impl New {
         let usage = |message: &str, hint: &str| Failure::new(Exit::Usage).says(message, Some(hint));
         let name = ProjectName::of(&self.folder).map_err(|error| usage(&error.to_string(), error.hint()))?;
         let sdk = Sdk::find(self.sdk.as_deref()).map_err(|error| usage(&error.to_string(), sdk::HINT))?;
+        let component = component(&name, env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
         let shown = self.folder.display();
         if fs::symlink_metadata(&self.folder).is_ok() && !is_empty(&self.folder) {
             let message = format!("`{shown}` is there already");
             return Err(usage(&message, "name a folder that isn't there yet"));
         }
         for (file, text) in FILES {
-            write(&self.folder.join(file), &fill(text, &name, &sdk))
+            write(&self.folder.join(file), &fill(text, &name, &sdk, &component))
                 .with_context(|| format!("`{shown}` is only half made; remove it before trying again"))?;
         }
         print::data(&format!("made `{shown}`: a plugin with one tool, `greet`, and its test\n"))?;
         if !common.quiet {
             print::note(&format!("note: the SDK isn't published yet; it is taken from {sdk}\n"));
-            print::note(&next(&self.folder, &name));
+            print::note(&next(&self.folder, &component));
         }
         Ok(Exit::Success)
     }
@@ -76,16 +78,23 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("can't write `{}`", path.display()))
 }
 
-fn fill(text: &str, name: &ProjectName, sdk: &Sdk) -> String {
+/// Where cargo will write the component. `target`: where the environment has it build everything. A relative path is
+/// another one in each folder that cargo runs in, so it can't stand in a file.
+fn component(name: &ProjectName, target: Option<PathBuf>) -> String {
+    let target = target.filter(|folder| folder.is_absolute()).unwrap_or_else(|| "target".into());
+    target.join("wasm32-wasip2/release").join(name.file()).to_string_lossy().into_owned()
+}
+
+fn fill(text: &str, name: &ProjectName, sdk: &Sdk, component: &str) -> String {
     text.replace("@name@", name.as_str())
         .replace("@type@", &name.type_name())
-        .replace("@file@", &name.file())
+        .replace("@component@", &print::word(component))
+        .replace("@source@", &sdk::quoted(component))
         .replace("@sdk@", &sdk.dependency())
 }
 
 /// What to do with it.
-fn next(folder: &Path, name: &ProjectName) -> String {
-    let component = format!("target/wasm32-wasip2/release/{}", name.file());
+fn next(folder: &Path, component: &str) -> String {
     let program = print::program();
     // The folder is another by then.
     let program = if program.contains(std::path::is_separator) {
@@ -94,6 +103,7 @@ fn next(folder: &Path, name: &ProjectName) -> String {
         program
     };
     let (folder, program) = (print::word(&folder.to_string_lossy()), print::word(&program));
+    let component = print::word(component);
     format!(
         "next:\n  cd {folder} && cargo test\n  cargo build --release --target wasm32-wasip2 && {program} call \
          --plugin {component} greet name=Ada\n"

@@ -272,6 +272,10 @@ fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowan
 }
 
 fn broken(said: &str) -> LoadError {
+    // The engine has it switched off, and says of each part of it that it needs it.
+    if said.contains("component model async") {
+        return LoadError::Async;
+    }
     LoadError::Broken { reason: text::line(said, text::SENTENCE) }
 }
 

@@ -161,6 +161,11 @@ pub enum LoadError {
         /// What the compiler said.
         reason: String,
     },
+    /// It uses functions that the component model has for calls that wait for each other.
+    #[error(
+        "the component is built with the component model's async functions, which this gateway doesn't offer"
+    )]
+    Async,
     /// Compiling it was given up.
     #[error("compiling the component takes {needs}")]
     Compile {
@@ -271,6 +276,7 @@ impl LoadError {
             | Self::CoreModule
             | Self::NotWasm { .. }
             | Self::Broken { .. }
+            | Self::Async
             | Self::Killed
             | Self::Demands { .. }
             | Self::Contract { .. }
@@ -296,6 +302,7 @@ impl LoadError {
             | Self::CoreModule
             | Self::NotWasm { .. }
             | Self::Broken { .. }
+            | Self::Async
             | Self::Compile { .. }
             | Self::Demands { .. }
             | Self::Contract { .. }

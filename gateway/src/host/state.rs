@@ -133,9 +133,9 @@ pub(super) struct Page {
 /// Why something can't be kept or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum KeepError {
-    #[error("the key has {0} bytes, but at most {KEY} are allowed")]
+    #[error("the key has {0} bytes, but at most {KEY} are allowed; make it shorter, such as by a hash")]
     LongKey(usize),
-    #[error("the value has {}, but at most {} are allowed", size(*.0 as u64), size(VALUE as u64))]
+    #[error("the value has {}, but at most {} are allowed; keep its parts under keys of their own", size(*.0 as u64), size(VALUE as u64))]
     LongValue(usize),
     #[error("the plugin's state would be larger than {} (`limits.state`)", size(*.0))]
     Full(u64),

@@ -1,10 +1,10 @@
 //! `#[complete]`: suggestions for one argument of a prompt or of a template.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::{Error, LitStr, Result};
 
-use crate::method::Method;
+use crate::method::{Method, Param};
 use crate::options::Options;
 
 /// A completion, read.
@@ -37,6 +37,13 @@ impl Complete {
             }
         };
         let argument = options.needed("argument")?;
+        if method.params.iter().any(|param| matches!(param, Param::Context)) {
+            return Err(Error::new(
+                span,
+                "a completion can't take `&Context`: it is made anew at every keystroke, so there is nothing to ask and no \
+                 progress to report",
+            ));
+        }
         let count = method.ones().count();
         if method.args().is_some() || !(1..=2).contains(&count) {
             return Err(Error::new(
@@ -62,10 +69,12 @@ impl Complete {
         let mut values =
             [quote!(::std::string::String::from(typed)), quote!(::std::vec::Vec::from(others))].into_iter();
         let call = method.call(&TokenStream::new(), |_| values.next().unwrap_or_default());
+        let output = &method.output;
+        let completed = quote_spanned!(method.output_span=> ::moongate_sdk::expansion::completed::<#output>);
         quote! {
             #(#cfgs)*
             if argument == #argument && ::core::matches!(target, #target) {
-                return ::moongate_sdk::expansion::completed(#call);
+                return #completed(#call);
             }
         }
     }

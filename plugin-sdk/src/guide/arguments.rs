@@ -58,7 +58,43 @@
 //!   don't.
 //! - A type of your own derives `serde::Deserialize` and `schemars::JsonSchema`; add both crates to `Cargo.toml`.
 //! - `#[serde(…)]` and `#[schemars(…)]` can stand at a parameter as they can at a field.
-//! - A member that no parameter has is refused, so that a model which mistypes a name is told.
+//! - A member that no parameter has is refused, so that a model which mistypes a name is told. Inside of your own types
+//!   `#[serde(deny_unknown_fields)]` does that: without it, what a model mistypes there is left out.
+//!
+//! ```
+//! # use moongate_sdk::prelude::*;
+//! # use schemars::JsonSchema;
+//! # use serde::Deserialize;
+//! #[derive(Deserialize, JsonSchema)]
+//! #[serde(deny_unknown_fields)]
+//! struct Guest {
+//!     name: String,
+//!     /// What they eat. Without it, everything.
+//!     diet: Option<String>,
+//! }
+//!
+//! # #[derive(Default)]
+//! # struct Party;
+//! # /// Plans parties.
+//! # #[plugin]
+//! # impl Party {
+//! /// Invite guests.
+//! #[tool]
+//! fn invite(&self, guests: Vec<Guest>) -> String {
+//!     guests.iter().map(|guest| format!("{} {:?}", guest.name, guest.diet)).collect()
+//! }
+//! # }
+//!
+//! # use moongate_sdk::testing::Client;
+//! # use serde_json::{Value, json};
+//! let client = Client::<Party>::new();
+//! let mistyped = client.call("invite", json!({ "guests": [{ "name": "Ada", "diett": "vegan" }] })).unwrap();
+//! assert!(mistyped.failed() && mistyped.all_text().contains("unknown field `diett`"));
+//!
+//! // In a gateway it doesn't come so far: the schema says it, too.
+//! let schema: Value = serde_json::from_str(&client.tools()[0].input_schema).unwrap();
+//! assert_eq!(schema["properties"]["guests"]["items"]["additionalProperties"], false);
+//! ```
 //!
 //! # All of them as a struct
 //! A single parameter called `args` is the whole object. A struct can be tested and passed on as one thing, and decides

@@ -33,9 +33,39 @@
 //! assert_eq!(suggested.values, ["Oslo", "Bergen"]);
 //! ```
 //!
-//! For a template it is `#[complete(resource = "notes://days/{year}/{day}", argument = "day")]`, with the template exactly
-//! as `#[resource]` has it. The best suggestion goes first; clients are given 100. A
+//! For a template, name it exactly as `#[resource]` has it:
+//!
+//! ```
+//! # use moongate_sdk::prelude::*;
+//! # use moongate_sdk::CompletionTarget;
+//! # #[derive(Default)]
+//! # struct Notes;
+//! # /// Notes.
+//! # #[plugin]
+//! # impl Notes {
+//! /// The note of one day.
+//! #[resource(uri = "notes://days/{year}/{day}")]
+//! fn day(&self, year: u16, day: u16) -> Result<String, ToolError> {
+//!     # Ok(format!("{year}-{day}"))
+//!     // …
+//! }
+//!
+//! #[complete(resource = "notes://days/{year}/{day}", argument = "year")]
+//! fn years(&self, typed: &str) -> Result<Vec<String>, ToolError> {
+//!     let mut years: Vec<String> = kv::get("years")?.unwrap_or_default();
+//!     years.retain(|year| year.starts_with(typed));
+//!     Ok(years)
+//! }
+//! # }
+//!
+//! # use moongate_sdk::testing::Client;
+//! let client = Client::<Notes>::new().kept("years", ["1999", "2026"]);
+//! let target = CompletionTarget::ResourceTemplate("notes://days/{year}/{day}".to_owned());
+//! assert_eq!(client.complete(&target, "year", "2", &[]).unwrap().values, ["2026"]);
+//! ```
+//!
+//! The best suggestion goes first; clients are given 100. A
 //! [`Completion`](crate::Completion) in place of the list says how many there are in all.
 //!
-//! It is called at every keystroke, so it should be quick, and it can't ask anything or fail: an argument without
-//! suggestions has none.
+//! It is called at every keystroke, so it should be quick, and it can't ask anything. It may return a `Result`, for what
+//! broke; an argument without suggestions is no error, and has none.

@@ -58,3 +58,14 @@
 //! calls change are better kept in [`kv`](crate::kv), which has atomic updates.
 //!
 //! An error of the system names no path: add it, so that the model learns which file it was.
+//!
+//! ```
+//! # use moongate_sdk::prelude::*;
+//! # use std::fs;
+//! # use std::path::Path;
+//! fn text(path: &Path) -> Result<String, ToolError> {
+//!     fs::read_to_string(path).map_err(|error| ToolError::failed(format!("`{}`: {error}", path.display())))
+//! }
+//! # let error = format!("{:?}", text(Path::new("/notes/moon.md")).unwrap_err());
+//! # assert!(error.contains("`/notes/moon.md`: "), "{error}");
+//! ```

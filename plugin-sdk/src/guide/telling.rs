@@ -37,12 +37,28 @@
 //!
 //! # Progress
 //! [`progress::report`](crate::progress::report) and [`report_with`](crate::progress::report_with) reach the client where
-//! it asked for them, and cost next to nothing where it didn't. Each report needs a larger number than the one before.
+//! it asked for them, and cost next to nothing where it didn't. First comes how far the call is, then how far it has to go,
+//! if that is known. Each report needs a larger number than the one before, or it is dropped.
+//!
+//! ```
+//! # use moongate_sdk::prelude::*;
+//! progress::report(3.0, 10.0); // 3 of 10
+//! progress::report(4.0, None); // nobody knows of how many
+//! ```
 //!
 //! # Log
 //! [`log`](crate::log) has a function for each level. Lines go to the gateway's log with the plugin's id, and to a client
 //! that asked for that level; so never log a secret. [`log::data`](crate::log::data) logs any value that can be
-//! serialised. What a plugin prints (`println!`, `eprintln!`) reaches the gateway's log too, and no client. The numbers of
+//! serialised, as the part of the plugin that its second argument names:
+//!
+//! ```
+//! # use moongate_sdk::prelude::*;
+//! # use serde_json::json;
+//! log::data(LogLevel::Warning, Some("index"), &json!({ "file": "a.txt", "words": 3 }));
+//! log::data(LogLevel::Info, None, &["a", "b"]);
+//! ```
+//!
+//! What a plugin prints (`println!`, `eprintln!`) reaches the gateway's log too, and no client. The numbers of
 //! lines and bytes in a call have limits; what is beyond them is dropped and counted.
 //!
 //! # Cancellation and time

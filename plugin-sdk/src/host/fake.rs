@@ -139,7 +139,14 @@ pub(crate) mod progress {
 
     pub(crate) fn report(current: f64, total: Option<f64>, message: Option<&str>) {
         tell(|gateway| {
-            gateway.progress.push(Progress { current, total, message: message.map(str::to_owned) })
+            // A gateway drops what doesn't go on: MCP forbids it.
+            let last = gateway.round.progress;
+            if !current.is_finite() || last.is_some_and(|last| current <= last) {
+                return;
+            }
+            gateway.round.progress = Some(current);
+            let total = total.filter(|total| total.is_finite());
+            gateway.progress.push(Progress { current, total, message: message.map(str::to_owned) });
         });
     }
 }

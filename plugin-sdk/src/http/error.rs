@@ -150,7 +150,8 @@ impl fmt::Display for HttpError {
             Self::TooLarge { origin, limit } => {
                 write!(
                     f,
-                    "the answer of `{origin}` is larger than {limit} bytes, which is the most that is read"
+                    "the answer of `{origin}` is larger than {limit} bytes, which is the most that is read; `Request::max_body` \
+                     sets more"
                 )
             }
             Self::TooManyRequests { origin } => write!(

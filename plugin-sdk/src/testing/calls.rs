@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Client, wanted};
+use super::{Client, fits, wanted};
 use crate::host::fake;
 use crate::host::fake::rounds::{self as watch, Asks};
 use crate::{
@@ -180,18 +180,28 @@ impl<P: Plugin> Client<P> {
     /// Does the result have what the tool's entry in the list promises?
     #[track_caller]
     fn check_result(&self, name: &str, result: &ToolResult) {
-        if let Some(text) = &result.structured
-            && let Err(error) = serde_json::from_str::<Value>(text)
-        {
-            panic!(
+        let structured = match result.structured.as_deref().map(serde_json::from_str::<Value>) {
+            None => None,
+            Some(Ok(value)) => Some(value),
+            Some(Err(error)) => panic!(
                 "the structured content of `{name}` is no JSON ({error}); a gateway would refuse the result"
-            );
+            ),
+        };
+        if result.failed() {
+            return;
         }
-        if result.structured.is_none() && !result.failed() {
-            let tools = self.run(P::tools).unwrap_or_default();
-            let promised = tools.iter().any(|tool| tool.name == name && tool.output_schema.is_some());
-            assert!(
-                !promised,
+        let tools = self.run(P::tools).unwrap_or_default();
+        let schema = tools.into_iter().find(|tool| tool.name == name).and_then(|tool| tool.output_schema);
+        let Some(schema) = schema.and_then(|text| serde_json::from_str(&text).ok()) else { return };
+        if let Some(value) = &structured {
+            if let Some(wrong) = fits::misfit(&schema, value) {
+                panic!(
+                    "the structured content of `{name}` doesn't fit its output schema: {wrong}; a gateway would refuse \
+                     the result"
+                );
+            }
+        } else {
+            panic!(
                 "`{name}` has an output schema, but its result has no structured content, so a gateway would refuse \
                  it; return `Json<T>`, or add it with `ToolResult::with_structured`"
             );

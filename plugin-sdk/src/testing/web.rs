@@ -63,6 +63,12 @@ impl HttpAnswer {
         Self::status(status).header("location", location)
     }
 
+    /// The same with another status.
+    fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
     /// Sets a header, in the place of one of the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
@@ -83,4 +89,13 @@ impl HttpAnswer {
         self.broken = Some(error);
         self
     }
+}
+
+/// The answer of a table of pages that hasn't this one. A test that wants it passes; one that fails shows what was asked.
+#[expect(clippy::print_stderr, reason = "the harness shows it with the test that fails")]
+pub(super) fn no_page<'a>(url: &str, known: impl Iterator<Item = &'a String>) -> HttpAnswer {
+    let known: Vec<String> = known.map(|url| format!("`{url}`")).collect();
+    let said = format!("`Client::pages` has no `{url}`, so it answers with 404; it has {}", known.join(", "));
+    eprintln!("{said}");
+    HttpAnswer::text(said).with_status(404)
 }

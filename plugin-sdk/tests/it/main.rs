@@ -11,4 +11,5 @@ mod mcp; // the contract against MCP
 mod offers; // everything that a block can offer
 mod parts; // a plugin in several blocks
 mod requests; // what a plugin asks of other servers
-mod rounds; // calls that ask the client
+mod rounds;
+mod strict; // calls that ask the client

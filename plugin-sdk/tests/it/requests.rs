@@ -147,7 +147,8 @@ fn no_more_is_read_than_allowed() {
     assert_eq!(most(&page(2500)), "2500 2500");
     assert_eq!(
         most(&page(2501)),
-        "2500 the answer of `http://a.example` is larger than 2500 bytes, which is the most that is read"
+        "2500 the answer of `http://a.example` is larger than 2500 bytes, which is the most that is read; `Request::max_body` \
+         sets more"
     );
     assert_eq!(most(&page(0)), "0 0");
 }

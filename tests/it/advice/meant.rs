@@ -37,6 +37,25 @@ fn a_prompt_or_resource_under_another_name_leads_to_its_own() {
 }
 
 #[test]
+fn a_resource_that_a_plugin_does_not_find_is_told_in_its_words() {
+    let workspace = Workspace::with_plugin("zoo");
+    for (revision, code) in [("2025-11-25", -32002), ("2025-06-18", -32002)] {
+        let mut stdio = Stdio::greeted(&workspace, revision);
+        for (asked, told) in [
+            ("zoo://bytes/many", "(plugin `zoo`: `count`: invalid digit found in string)"),
+            ("zoo://nope", ""),
+        ] {
+            let (number, message) = refused(&stdio.ask("resources/read", json!({ "uri": asked })));
+            assert_eq!(number, code, "{message}");
+            assert!(message.starts_with(&format!("resource not found: `{asked}`")), "{message}");
+            assert!(message.ends_with(told), "{message}");
+            assert_eq!(message.matches(asked).count(), 1, "{message}");
+            assert_eq!(message.contains("plugin"), !told.is_empty(), "{message}");
+        }
+    }
+}
+
+#[test]
 fn a_wrong_argument_of_a_prompt_is_named_with_the_prompt() {
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call::{CallContext, CallError, Failure, Ledger, PromptResult, ReadResult, ToolResult};
+use crate::call::{CallContext, CallError, Failure, Fault, Ledger, PromptResult, ReadResult, ToolResult};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatcher};
 use crate::names::{Principal, PublicName, shown};
@@ -113,7 +113,7 @@ pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, p
             Ok(render(&View::new(&contents, revision)))
         }
         Ok(Conversed::Asks(text)) => Ok(text),
-        Err(trouble) => Err(trouble.for_program(revision)),
+        Err(trouble) => Err(not_read(trouble, reading.uri, catalog.view(&exchange.principal), revision)),
     }
 }
 
@@ -137,8 +137,7 @@ impl Call for Reading<'_> {
         catalog: &Catalog,
         context: &Arc<CallContext>,
     ) -> Result<Answered<ReadResult>, DispatchError> {
-        let read = dispatcher.read_resource(catalog, context, self.uri).await;
-        read.map_err(|error| not_there(error, self.uri, catalog.view(&context.principal)))
+        dispatcher.read_resource(catalog, context, self.uri).await
     }
 }
 
@@ -219,14 +218,24 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
     Ok(render(&View::new(&result, revision)))
 }
 
-/// A plugin that doesn't know a URI of its own space says so in its words; clients know it by one error alone.
-fn not_there(error: DispatchError, uri: &str, view: &Catalog) -> DispatchError {
-    match error {
-        DispatchError::Call { error: CallError::Refused(Failure::NotFound(_)), .. } => {
-            DispatchError::resource_not_found(uri, view)
-        }
-        other => other,
+/// A plugin that doesn't know a URI of its own space says so in its words; clients know it by one error alone, which has
+/// those words at its end.
+fn not_read(trouble: Trouble, uri: &str, view: &Catalog, revision: Revision) -> ProtocolError {
+    let Trouble::Failed(DispatchError::Call {
+        plugin,
+        error: CallError::Refused(Failure::NotFound(Fault { message, .. })),
+    }) = trouble
+    else {
+        return trouble.for_program(revision);
+    };
+    let mut told = for_program(&DispatchError::resource_not_found(uri, view), revision);
+    // The SDK's own words begin with what is said already.
+    let words = message.strip_prefix(&format!("there is no resource `{uri}`")).unwrap_or(&message);
+    let words = words.trim_start_matches([':', ' ']);
+    if !words.is_empty() {
+        told.error.message.push_str(&format!(" (plugin `{plugin}`: {words})"));
     }
+    told
 }
 
 impl Protocol {

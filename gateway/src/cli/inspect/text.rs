@@ -61,6 +61,8 @@ fn import(name: &str, shown: &Shown<'_>) -> String {
         (Some(_), Table::None) if name.starts_with("wasi:filesystem/types@") => {
             format!("  {name}  may look for files\n")
         }
+        // Libraries import them where anything in them could use them.
+        (_, _) if name.starts_with("wasi:sockets/") => format!("  {name}  sockets: never granted\n"),
         (Some(_) | None, _) => format!("  {name}\n"),
     }
 }

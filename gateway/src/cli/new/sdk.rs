@@ -91,6 +91,6 @@ fn is_ours(folder: &Path) -> bool {
 }
 
 /// A text as TOML takes it: JSON's strings are TOML's, too.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::name::{NameError, ProjectName};
 use super::sdk::{Sdk, SdkError};
-use super::{FILES, fill};
+use super::{FILES, component, fill};
 
 fn name(folder: &str) -> Result<ProjectName, NameError> {
     ProjectName::of(Path::new(folder))
@@ -52,7 +52,17 @@ fn the_sdk_is_found_by_its_folder_or_by_that_of_all_sources() {
 fn nothing_is_left_to_be_filled_in() {
     let (name, sdk) = (name("word-count").unwrap(), Sdk::find(None).unwrap());
     for (file, text) in FILES {
-        let filled = fill(text, &name, &sdk);
+        let filled = fill(text, &name, &sdk, &component(&name, None));
         assert!(!filled.contains('@'), "{file}: {filled}");
     }
+}
+
+#[test]
+fn the_component_is_where_cargo_will_write_it() {
+    let name = name("word-count").unwrap();
+    let at = |target: Option<&str>| component(&name, target.map(Into::into));
+    assert_eq!(at(None), "target/wasm32-wasip2/release/word_count.wasm");
+    assert_eq!(at(Some("/all/built")), "/all/built/wasm32-wasip2/release/word_count.wasm");
+    assert_eq!(at(Some("built")), at(None));
+    assert_eq!(at(Some("")), at(None));
 }

@@ -95,6 +95,7 @@ impl LoadError {
             }
             Self::Demands { .. } => "build it with fewer or smaller memories and tables".to_owned(),
             Self::Broken { .. } => "copy or build the file again".to_owned(),
+            Self::Async => "build it without async (componentize-qjs: `--sync`)".to_owned(),
             Self::Contract { name, spoken, .. } => {
                 format!("`{name}` says so; build the plugin with an SDK for {spoken}, or use a matching gateway")
             }
@@ -151,7 +152,8 @@ fn of_absence(path: &Path, named: Named<'_>) -> String {
             };
             format!(
                 "build it with `cargo build --target {target}{profile}`; its `Cargo.toml` needs `crate-type = [\"cdylib\"]` \
-                 under `[lib]`, and cargo writes `-` in a crate's name as `_`"
+                 under `[lib]`, cargo writes `-` in a crate's name as `_`, and where `CARGO_TARGET_DIR` or `build.target-dir` \
+                 is set it builds into that folder"
             )
         }
         None => format!("build or copy it there, or correct {}", named.it()),

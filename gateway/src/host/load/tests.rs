@@ -57,6 +57,17 @@ async fn a_truncated_component_is_broken_wherever_it_was_cut() {
 }
 
 #[tokio::test]
+async fn a_component_built_with_async_is_told_to_be_built_without() {
+    let cancels = wat("(component (core func (canon task.cancel)))");
+    let returns = wat("(component (core func (canon task.return)))");
+    for bytes in [cancels, returns] {
+        let error = refused(&bytes, |_| {}).await;
+        assert!(matches!(error, LoadError::Async), "{error}");
+        assert_eq!(hint(&error).unwrap(), "build it without async (componentize-qjs: `--sync`)");
+    }
+}
+
+#[tokio::test]
 async fn machine_code_is_refused() {
     let engine = wasmtime::Engine::default();
     let code = engine.precompile_component(&wat("(component)")).unwrap();

@@ -104,7 +104,8 @@ fn threw(panic: &str) -> Option<LastWords> {
     if let Some((_, wrong)) = panic.split_once("FromJs { from: ") {
         let (from, rest) = quoted(wrong)?;
         let (to, _) = quoted(rest.strip_prefix(", to: ")?)?;
-        let said = format!("a value of type {from} where the contract wants a {to}");
+        let article = if to.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let said = format!("a value of type {from} where the contract wants {article} {to}");
         return Some(LastWords { how: How::Gave, said, place: None });
     }
     let (_, exception) = panic.split_once("Exception { message: Some(")?;

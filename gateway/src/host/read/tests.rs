@@ -184,6 +184,7 @@ async fn where_cargo_would_have_written_the_file_its_pitfalls_are_named() {
     let release = hint("target/wasm32-wasip2/release/my_plugin.wasm").await;
     assert!(release.contains("`cargo build --target wasm32-wasip2 --release`"), "{release}");
     assert!(release.contains("`crate-type = [\"cdylib\"]`"), "{release}");
+    assert!(release.contains("`CARGO_TARGET_DIR` or `build.target-dir`"), "{release}");
     let debug = hint("target/wasm32-wasip2/debug/my_plugin.wasm").await;
     assert!(debug.contains("`cargo build --target wasm32-wasip2`"), "{debug}");
     let own = hint("target/wasm32-wasip2/small/my_plugin.wasm").await;

@@ -175,7 +175,10 @@ async fn keys_and_values_have_a_length() {
         assert_eq!(kept.set("a".into(), vec![0; VALUE + 1], all).await, Err(error));
     }
     let said = KeepError::LongValue(VALUE + 1).to_string();
-    assert_eq!(said, "the value has 1.0 MiB, but at most 1.0 MiB are allowed");
+    assert_eq!(
+        said,
+        "the value has 1.0 MiB, but at most 1.0 MiB are allowed; keep its parts under keys of their own"
+    );
 }
 
 #[tokio::test]

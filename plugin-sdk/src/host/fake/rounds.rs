@@ -19,6 +19,8 @@ pub(crate) struct Round {
     /// How deep in `once` it is.
     inside_once: usize,
     once: BTreeSet<String>,
+    /// How far it said it is.
+    pub(crate) progress: Option<f64>,
     /// What is wrong with a question that it asked.
     wrong: Option<String>,
 }
@@ -71,6 +73,8 @@ pub(crate) fn asked(request: &InputRequest) {
                 before.params.unwrap_or_default(),
                 request.params.clone().unwrap_or_default(),
             )
+        } else if key.is_empty() {
+            "the call asks something under the empty key, which a gateway would refuse; give the question a name".to_owned()
         } else {
             return;
         };

@@ -99,6 +99,10 @@ fn an_exception_of_javascript_is_told_with_where_it_was_thrown() {
             r#"FromJs { from: "string", to: "variant", message: None }"#.to_owned(),
             "gave back or threw a value of type string where the contract wants a variant",
         ),
+        (
+            r#"FromJs { from: "string", to: "object", message: None }"#.to_owned(),
+            "gave back or threw a value of type string where the contract wants an object",
+        ),
     ] {
         assert_eq!(told(&thrown(&exception)), expected);
     }

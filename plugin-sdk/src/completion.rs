@@ -1,0 +1,59 @@
+//! What a completion may return: [`IntoCompletion`].
+
+use crate::{Completion, IntoToolError, ToolError};
+
+/// A value that a completion can return.
+#[diagnostic::on_unimplemented(
+    message = "a completion can't return `{Self}`",
+    label = "no suggestions",
+    note = "return a `Vec<String>`, `Vec<&str>`, `Completion`, or a `Result` of one of them"
+)]
+pub trait IntoCompletion: Sized {
+    /// The suggestions.
+    ///
+    /// # Errors
+    /// There are none, because something broke.
+    fn into_completion(self) -> Result<Completion, ToolError>;
+}
+
+// === impl Completion ===
+
+impl From<Vec<String>> for Completion {
+    /// These suggestions and no more.
+    fn from(values: Vec<String>) -> Self {
+        let total = u32::try_from(values.len()).ok();
+        Self { values, total, has_more: Some(false), meta: None, extra: None }
+    }
+}
+
+impl From<Vec<&str>> for Completion {
+    fn from(values: Vec<&str>) -> Self {
+        values.into_iter().map(str::to_owned).collect::<Vec<_>>().into()
+    }
+}
+
+// === impl IntoCompletion ===
+
+impl IntoCompletion for Completion {
+    fn into_completion(self) -> Result<Completion, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoCompletion for Vec<String> {
+    fn into_completion(self) -> Result<Completion, ToolError> {
+        Ok(self.into())
+    }
+}
+
+impl IntoCompletion for Vec<&str> {
+    fn into_completion(self) -> Result<Completion, ToolError> {
+        Ok(self.into())
+    }
+}
+
+impl<T: IntoCompletion, E: IntoToolError> IntoCompletion for Result<T, E> {
+    fn into_completion(self) -> Result<Completion, ToolError> {
+        self.map_err(Into::into)?.into_completion()
+    }
+}
