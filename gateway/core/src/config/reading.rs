@@ -17,12 +17,14 @@ use super::problem::{Problem, quoted};
 use super::secrecy::names_secret;
 use crate::names::PluginId;
 
+mod habits;
 mod moved;
 mod scalars;
 mod spans;
 mod types;
 mod unknown;
 
+pub(super) use habits::{Asked, TOKENS, asked_for};
 pub(super) use scalars::{NameOrBoolean, TextOrTable};
 pub(super) use spans::{Run, written_part};
 
@@ -341,10 +343,12 @@ impl<'a> Reading<'a> {
         {
             let message = format!("`{}` must be {}, not {}", value.path, kind.expected(), quoted(&text));
             let problem = Problem::error(message).at(value.place.clone());
-            self.note(match other_mode(&text).filter(|mode| words.contains(mode)) {
-                Some(mode) => problem.hint(format!("did you mean `{mode}`?")),
-                None => unknown::suggest(&text, words.iter().copied(), problem),
-            });
+            self.note(
+                match other_mode(&text).filter(|mode| words.contains(mode)).or_else(|| begun(&text, words)) {
+                    Some(mode) => problem.hint(format!("did you mean `{mode}`?")),
+                    None => unknown::suggest(&text, words.iter().copied(), problem),
+                },
+            );
             return None;
         }
         let (place, path) = (value.place.clone(), value.path.clone());
@@ -387,6 +391,13 @@ fn other_mode(text: &str) -> Option<&'static str> {
         _ if text.starts_with("read") || text == "r" => Some("ro"),
         _ => None,
     }
+}
+
+/// The one word that begins as the text does.
+fn begun(text: &str, words: &[&'static str]) -> Option<&'static str> {
+    let stem = text.get(..4)?.to_ascii_lowercase();
+    let mut alike = words.iter().filter(|word| word.starts_with(&stem));
+    alike.next().copied().filter(|_| alike.next().is_none())
 }
 
 fn first_sentence(doc: &str) -> String {

@@ -4,6 +4,7 @@ use toml::de::DeValue;
 
 use super::super::keys::{Inside, Key, Kind, ROOT};
 use super::super::problem::{Problem, quoted};
+use super::habits::{Habit, known_elsewhere};
 use super::moved::{fitted, key_at, token};
 use super::{Reading, Table};
 use crate::names::alike;
@@ -17,7 +18,15 @@ impl Reading<'_> {
                 continue;
             }
             let message = format!("unknown key {}{}", quoted(name), table.within());
-            let problem = Problem::error(message).at(value.key_place);
+            let problem = Problem::error(message).at(value.key_place.clone());
+            if let Some(Habit { hint, explains, is_open }) = known_elsewhere(table, name, value.inner) {
+                if !is_open {
+                    self.hide_stray(table, name);
+                }
+                meant.extend(explains);
+                self.problems.extend(hint.map(|hint| problem.hint(hint)));
+                continue;
+            }
             let known = table.keys.iter().map(|key| key.name);
             if let Some(hint) = token_line(name, value.inner, table) {
                 self.hide_stray(table, name);
