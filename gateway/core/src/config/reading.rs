@@ -54,6 +54,8 @@ pub(super) struct Reading<'a> {
     pub(super) plain_secrets: Vec<Range<usize>>,
     /// What variables came to.
     pub(super) expansions: Vec<Expansion>,
+    /// Where the format's version stands in a table, though it belongs to the top.
+    misplaced_version: Option<Range<usize>>,
 }
 
 /// Something that a plugin, or a server for it, is given.
@@ -217,6 +219,7 @@ impl<'a> Reading<'a> {
             handed_out: Vec::new(),
             plain_secrets: Vec::new(),
             expansions: Vec::new(),
+            misplaced_version: None,
         }
     }
 
@@ -234,6 +237,16 @@ impl<'a> Reading<'a> {
 
     /// Takes a value as a table with these keys; unknown and missing ones are noted.
     pub(super) fn as_table<'t>(&mut self, value: &Value<'t>, keys: &'static [Key]) -> Option<Table<'t>> {
+        self.as_table_without(value, keys, &[])
+    }
+
+    /// The same, where it is explained already why some keys are missing.
+    pub(super) fn as_table_without<'t>(
+        &mut self,
+        value: &Value<'t>,
+        keys: &'static [Key],
+        explained: &[&str],
+    ) -> Option<Table<'t>> {
         let DeValue::Table(entries) = value.inner else {
             self.wrong_type(value, &Kind::Table(keys));
             return None;
@@ -245,14 +258,19 @@ impl<'a> Reading<'a> {
             return None;
         }
         let table = Table { path: value.path.clone(), place: value.key_place.clone(), entries, keys };
-        self.check_keys(&table);
+        self.check_keys(&table, explained);
         Some(table)
     }
 
-    /// Notes the keys that a table shouldn't have, and those that it lacks.
-    pub(super) fn check_keys(&mut self, table: &Table<'_>) {
-        let meant = self.note_unknown(table);
-        let is_missing = |key: &&Key| key.required && !table.entries.contains_key(key.name);
+    /// Notes the keys that a table shouldn't have, and those that it lacks, but for those whose lack is explained already.
+    pub(super) fn check_keys(&mut self, table: &Table<'_>, explained: &[&str]) {
+        let mut meant = self.note_unknown(table);
+        if table.path.is_empty() && !table.has("version") && self.note_misplaced_version(table.entries, "") {
+            meant.push("version");
+        }
+        let is_missing = |key: &&Key| {
+            key.required && !table.entries.contains_key(key.name) && !explained.contains(&key.name)
+        };
         // A slip that explains it was noted with its cure.
         for key in table.keys.iter().filter(is_missing).filter(|key| !meant.contains(&key.name)) {
             let problem = Problem::error(format!("`{}` is missing{}", key.name, table.within()));
@@ -267,6 +285,40 @@ impl<'a> Reading<'a> {
             let problem = problem.hint(hint);
             self.note(if table.path.is_empty() { problem } else { problem.at(table.place.clone()) });
         }
+    }
+
+    /// Notes the format's version where it stands below the header of a table, to which it belongs there.
+    fn note_misplaced_version(&mut self, entries: &DeTable<'_>, path: &str) -> bool {
+        for (key, value) in entries.iter() {
+            let its = key.get_ref().as_ref();
+            match value.get_ref() {
+                DeValue::Integer(number)
+                    if its == "version" && !path.is_empty() && number.as_str() == "1" =>
+                {
+                    let problem = Problem::error(format!("`version` stands in `[{path}]`, below its header"));
+                    let problem = problem.at(key.span());
+                    self.note(problem.hint("move it to the top of the file, before the first header"));
+                    self.misplaced_version = Some(key.span());
+                    return true;
+                }
+                // A plugin may have such a setting.
+                DeValue::Table(inner)
+                    if its != "config" && self.note_misplaced_version(inner, &join(path, its)) =>
+                {
+                    return true;
+                }
+                DeValue::Array(items) => {
+                    // What follows the header of a list's item belongs to the last one.
+                    let path = join(path, its);
+                    let last = items.iter().last().and_then(|item| item.get_ref().as_table());
+                    if last.is_some_and(|last| self.note_misplaced_version(last, &path)) {
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The table under a key, if it is there.

@@ -17,6 +17,9 @@ impl Reading<'_> {
             if table.keys.iter().any(|key| key.name == name) {
                 continue;
             }
+            if self.misplaced_version.as_ref() == Some(&value.key_place) {
+                continue; // told already
+            }
             let message = format!("unknown key {}{}", quoted(name), table.within());
             let problem = Problem::error(message).at(value.key_place.clone());
             if let Some(Habit { hint, explains, is_open }) = known_elsewhere(table, name, value.inner) {

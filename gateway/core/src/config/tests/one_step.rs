@@ -112,3 +112,22 @@ fn grants_in_other_words_are_cured_in_one_step() {
         &format!("[plugins.time.allow]\n{cured}"),
     );
 }
+
+#[test]
+fn names_and_places_of_tables_are_cured_in_one_step() {
+    let plugin = "[plugins.filesystem]\nsource = 'files/time.wasm'";
+    let cured = "[plugins.filesystem.allow]\ninstructions = true";
+    is_cured(plugin, &cured.replacen("system", "sytem", 1), &["`[plugins.filesystem.allow]`?"], cured);
+    is_cured(
+        "",
+        "[[plugins]]\nname = 'time'\nsource = 'files/time.wasm'",
+        &["write `[plugins.time]` instead of `[[plugins]]`, and remove `name`"],
+        "[plugins.time]\nsource = 'files/time.wasm'",
+    );
+    for below in ["[gateway]", "[[plugins.filesystem.allow.credentials]]", "[plugins.filesystem.limits]"] {
+        let (_, hints) = read(&format!("{plugin}\n{below}\nversion = 1"));
+        let moved = hints.iter().filter(|hint| hint.starts_with("move it to the top of the file")).count();
+        let told = hints.iter().filter(|hint| hint.contains("version")).count();
+        assert_eq!((moved, told), (1, 0), "{below}: {hints:?}");
+    }
+}
