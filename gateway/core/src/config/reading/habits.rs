@@ -3,6 +3,7 @@
 
 use toml::de::{DeTable, DeValue};
 
+use super::super::literal::literal;
 use super::super::secrecy::gives_away;
 use super::Table;
 use crate::names::is_hidden;
@@ -94,7 +95,7 @@ pub(super) fn known_elsewhere(table: &Table<'_>, name: &str, value: &DeValue<'_>
 /// A text as it may stand in a hint, in quotes; none where it can't be shown.
 pub(super) fn shown(text: &str) -> Option<String> {
     let is_plain = text.len() <= 120 && !text.contains('`') && !text.chars().any(is_hidden);
-    (is_plain && !gives_away(text)).then(|| format!("{text:?}"))
+    (is_plain && !gives_away(text)).then(|| literal(text))
 }
 
 /// The same of a text value.

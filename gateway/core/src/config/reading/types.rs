@@ -147,9 +147,6 @@ fn list(value: &Value<'_>, item: &Kind) -> Option<String> {
     let takes_texts = matches!(item, Kind::Text(_) | Kind::Word(_) | Kind::TextOrTable(..));
     let takes_tables = matches!(item, Kind::Table(_) | Kind::TextOrTable(..));
     match value.inner {
-        DeValue::String(text) if matches!(item, Kind::Table(keys) if keys.iter().any(|key| key.name == "guest")) => {
-            Some(format!("write `[{}]`", directory(text)))
-        }
         one if matches!(item, Kind::Table(keys) if keys.iter().any(|key| key.name == "token"))
             && is_token(one) =>
         {

@@ -191,3 +191,13 @@ fn other_formats_are_named_and_nothing_of_them_is_shown() {
         assert!(loaded.problems.len() == 1 && shown.contains(word), "{shown}");
     }
 }
+
+#[test]
+fn comments_of_other_languages_show_no_secret() {
+    let mut judge = Judge::new();
+    for mark in ["//", "/*", "--", ";", "<!--"] {
+        judge.look_at(&FILE.replace("# ", &format!("{mark} ")));
+        judge.look_at(&FILE.replace("# ", &format!("{mark} ")).replace("\n[", " */\n["));
+    }
+    assert_eq!(judge.wrong, 10);
+}

@@ -131,3 +131,28 @@ fn names_and_places_of_tables_are_cured_in_one_step() {
         assert_eq!((moved, told), (1, 0), "{below}: {hints:?}");
     }
 }
+
+#[test]
+fn what_is_no_toml_is_cured_in_one_step() {
+    let plugin = "[plugins.time]\nsource = 'files/time.wasm'";
+    is_cured(
+        plugin,
+        "[plugins.my fetch]\nsource = 'files/time.wasm'",
+        &["`[plugins.my-fetch]`"],
+        "[plugins.my-fetch]\nsource = 'files/time.wasm'",
+    );
+    is_cured(plugin, "[plugins.time allow]", &["`[plugins.time.allow]`"], "[plugins.time.allow]");
+    for mark in ["//", "--", ";"] {
+        is_cured(plugin, &format!("{mark} endpoint"), &[&format!("`#` instead of `{mark}`")], "# endpoint");
+    }
+    is_cured(
+        plugin,
+        "/* of one\nand another */",
+        &["begin each of its lines with `#`"],
+        "# of one\n# and another",
+    );
+    let second = "[plugins.time]\nsource = 'files/time2.wasm'\n[plugins.time.allow]\nenv = ['LANG']";
+    let (_, hints) = read(&format!("version = 1\n{plugin}\n{second}"));
+    assert!(hints.len() == 1 && hints[0].contains("`[plugins.time-2]`"), "{hints:?}");
+    is_cured(plugin, second, &["`[plugins.time-2]`"], &second.replace("plugins.time", "plugins.time-2"));
+}

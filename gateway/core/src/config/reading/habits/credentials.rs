@@ -32,6 +32,10 @@ pub(super) fn habit(stray: &Stray<'_, '_>) -> Option<Habit> {
         return origin(stray).or_else(|| headers(stray));
     }
     let is_here = stray.is_where(&["tokens"]);
+    let auth = stray.table.get("auth");
+    if stray.table.has("tokens") || auth.is_some_and(|auth| auth.inner.get("tokens").is_some()) {
+        return None; // there is a list that it is added to
+    }
     if (is_here || stray.is_where(&["listen", "auth"])) && stray.is(&TOKENS) {
         let line =
             token_lines(stray.value).unwrap_or_else(|| token_line("ci", stray.value, "MOONGATE_TOKEN"));

@@ -5,6 +5,7 @@ use toml::de::DeValue;
 use super::credentials::{source, variable};
 use super::{Habit, Stray, bare, keys, shown, texts};
 use crate::config::keys::CLIENT_FEATURES;
+use crate::config::literal::literal;
 
 const OUTSIDE: [&str; 12] = [
     "src",
@@ -194,12 +195,12 @@ pub(in crate::config::reading) fn directory(text: &str) -> String {
         let is_name = !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
         let guest = if is_name { name } else { "data" };
-        return format!("{{ host = {host:?}, guest = \"/{guest}\" }}");
+        return format!("{{ host = {}, guest = \"/{guest}\" }}", literal(&host));
     };
     let guest = if guest.len() > 1 { guest.trim_end_matches('/') } else { guest };
     let mode = parts.flat_map(|options| options.split(',')).find(|option| matches!(*option, "ro" | "rw"));
     let mode = mode.map(|mode| format!(", mode = {mode:?}")).unwrap_or_default();
-    format!("{{ host = {host:?}, guest = {guest:?}{mode} }}")
+    format!("{{ host = {}, guest = {}{mode} }}", literal(&host), literal(guest))
 }
 
 /// A path with variables as they are written here.
