@@ -38,7 +38,12 @@ pub(super) struct FromFile {
 
 impl Reader for FromFile {
     fn read(&self) -> config::Loaded {
-        let loaded = load(&self.file, &*self.environment);
+        let mut loaded = load(&self.file, &*self.environment);
+        if loaded.config.is_none() && !self.file.exists() {
+            // What serves was started from this one.
+            let back = "put it back; until then everything stays as it is";
+            loaded.problems.iter_mut().for_each(|problem| problem.hint = Some(back.to_owned()));
+        }
         match &self.look {
             Some(look) => look(loaded),
             None => loaded,

@@ -95,7 +95,9 @@ impl Member {
         let mut offering = Offering::new(plugin.manifest(), &config);
         offering.errors = errors;
         offering.tools();
+        offering.warn_of_long_names("tool");
         offering.prompts();
+        offering.warn_of_long_names("prompt");
         offering.resources();
         offering.settings();
         let Offering { offer, errors, .. } = offering;
@@ -212,13 +214,15 @@ struct Offering<'a> {
     config: &'a PluginConfig,
     offer: Offer,
     errors: Vec<Problem>,
+    /// Public names that some hosts may refuse.
+    long: Vec<PublicName>,
 }
 
 impl<'a> Offering<'a> {
     fn new(manifest: &'a Manifest, config: &'a PluginConfig) -> Self {
         let (tools, prompts, resources, templates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let offer = Offer { tools, prompts, resources, templates, settings: None, warnings: Vec::new() };
-        Self { manifest, config, offer, errors: Vec::new() }
+        Self { manifest, config, offer, errors: Vec::new(), long: Vec::new() }
     }
 
     fn tools(&mut self) {
@@ -305,6 +309,12 @@ impl<'a> Offering<'a> {
         for (list, names) in lists {
             for name in names.into_iter().filter(|name| !known.contains(&name.as_str())) {
                 let problem = not_there(&self.config.id, list, name, &known);
+                let new = exposure.rename.get(name).map(PublicName::as_str).filter(|_| list == "rename");
+                let problem = match new.filter(|new| known.contains(new)) {
+                    Some(old) => problem
+                        .hint(format!("the old name stands before the new one: write `{old} = \"{name}\"`")),
+                    None => problem,
+                };
                 self.offer.warnings.push((problem, Some(name.clone())));
             }
         }
@@ -318,29 +328,42 @@ impl<'a> Offering<'a> {
         public: Result<PublicName, NameError>,
     ) -> Option<PublicName> {
         let id = &self.config.id;
-        let cure = || match kind {
-            "tool" => format!(
-                "set a shorter `prefix` in `[plugins.{id}]`, or give it a name in `[plugins.{id}.tools.rename]`"
-            ),
-            _ => format!("set a shorter `prefix` in `[plugins.{id}]`"),
-        };
         match public {
             Ok(public) => {
-                let length = public.as_str().len();
-                if length > WARN_PUBLIC_NAME {
-                    let message = format!(
-                        "the {kind} name `{public}` is {length} characters long; hosts that put a prefix of their own before it may refuse it"
-                    );
-                    self.offer.warnings.push((Problem::warning(message).hint(cure()), None));
+                if public.as_str().len() > WARN_PUBLIC_NAME {
+                    self.long.push(public.clone());
                 }
                 Some(public)
             }
             Err(error) => {
                 let message = format!("the {kind} `{name}` of plugin `{id}` can't be offered: {error}");
-                self.errors.push(Problem::error(message).hint(cure()));
+                self.errors.push(Problem::error(message).hint(shorter(id, kind)));
                 None
             }
         }
+    }
+
+    /// Warns of the long names of one kind, of all at once: they mostly have the same cause.
+    fn warn_of_long_names(&mut self, kind: &str) {
+        let long = std::mem::take(&mut self.long);
+        let id = &self.config.id;
+        let refused = "hosts that put a prefix of their own before";
+        let message = match long.as_slice() {
+            [] => return,
+            [name] => {
+                let length = name.as_str().len();
+                format!("the {kind} name `{name}` is {length} characters long; {refused} it may refuse it")
+            }
+            names => {
+                let count = names.len();
+                let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+                format!(
+                    "{count} {kind} names of plugin `{id}` are longer than {WARN_PUBLIC_NAME} characters; {refused} them may refuse them: {}",
+                    names.join(", ")
+                )
+            }
+        };
+        self.offer.warnings.push((Problem::warning(message).hint(shorter(id, kind)), None));
     }
 
     fn schemas(&mut self, tool: &Tool) -> Option<(Schema, Option<Schema>)> {
@@ -390,6 +413,15 @@ impl<'a> Offering<'a> {
         let id = &self.config.id;
         let problem = Problem::error(format!("plugin `{id}` offers two {kind}s as `{name}`"));
         self.errors.push(problem.hint("give one of them another name"));
+    }
+}
+
+/// How a public name becomes shorter.
+fn shorter(id: &PluginId, kind: &str) -> String {
+    let prefix = format!("set a shorter `prefix` in `[plugins.{id}]`");
+    match kind {
+        "tool" => format!("{prefix}, or give it a name in `[plugins.{id}.tools.rename]`"),
+        _ => prefix,
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Settings {
     known: Option<BTreeSet<String>>,
     /// It refuses those that it doesn't name.
     is_closed: bool,
+    /// The settings that are `true` or `false`.
+    switches: BTreeSet<String>,
 }
 
 impl Settings {
@@ -37,7 +39,11 @@ impl Settings {
         let root = text.to_value().unwrap_or_default();
         let is_closed = root.get("additionalProperties") == Some(&Value::Bool(false));
         let known = named_members(&root).map(|names| names.into_iter().map(str::to_owned).collect());
-        Ok(Self { schema, known, is_closed })
+        let properties = root.get("properties").and_then(Value::as_object);
+        let is_switch = |schema: &Value| schema.get("type").is_some_and(|its| *its == "boolean");
+        let switches = properties.into_iter().flatten().filter(|(_, schema)| is_switch(schema));
+        let switches = switches.map(|(name, _)| name.clone()).collect();
+        Ok(Self { schema, known, is_closed, switches })
     }
 
     /// What is wrong with the settings of a table.
@@ -119,8 +125,11 @@ impl Settings {
             flaw.at == its && matches!(flaw.kind, Flawed::Type) || !config.filled_from.contains_key(&key);
         let reason =
             if is_shown { flaw.message } else { format!("`{key}` isn't what the plugin's schema asks for") };
+        let written = config.config.get(&key).filter(|_| is_whole(&key, config));
+        let meant = written.filter(|_| self.switches.contains(&key)).and_then(switch);
+        let hint = meant.map_or(show, |meant| format!("write `{meant}`, without quotes"));
         let place = config.places.get(&Spot::SettingValue(key)).unwrap_or(&config.place).clone();
-        Some(misfit(config, &reason).at(place).hint(show))
+        Some(misfit(config, &reason).at(place).hint(hint))
     }
 }
 
@@ -128,6 +137,20 @@ impl Settings {
 fn of(flaw: &Flaw) -> Option<String> {
     let step = flaw.at.strip_prefix('/')?.split('/').next()?;
     Some(step.replace("~1", "/").replace("~0", "~"))
+}
+
+/// Does the setting stand in the file as it is?
+fn is_whole(key: &str, config: &PluginConfig) -> bool {
+    !config.filled_from.contains_key(key)
+}
+
+/// What was meant by a word or a number for a switch.
+fn switch(written: &Secret) -> Option<bool> {
+    match written.expose().trim().to_ascii_lowercase().as_str() {
+        "yes" | "on" | "y" | "1" | "true" => Some(true),
+        "no" | "off" | "n" | "0" | "false" => Some(false),
+        _ => None,
+    }
 }
 
 fn misfit(config: &PluginConfig, reason: &str) -> Problem {

@@ -211,6 +211,26 @@ fn what_is_probably_not_meant_is_said() {
 }
 
 #[test]
+fn long_names_of_one_plugin_are_one_warning() {
+    let names = ["a", "b", "c"].map(|letter| letter.repeat(45));
+    let fake = names.iter().fold(Fake::new("x"), |fake, name| fake.tool(name, &object(), None));
+    let said = said(&Catalog::build(1, vec![fake.member(|_| {})], None));
+    assert_eq!(said.len(), 1, "{said:#?}");
+    assert!(said[0].contains("3 tool names of plugin `x`"), "{said:?}");
+    assert!(names.iter().all(|name| said[0].contains(&format!("`x_{name}`"))), "{said:?}");
+}
+
+#[test]
+fn a_new_name_before_the_old_one_is_turned_round() {
+    let fake = Fake::new("x").tool("fetch", &object(), None);
+    let turned = fake.member(|config| {
+        config.tools.rename = [("get".to_owned(), PublicName::new("fetch").unwrap())].into();
+    });
+    let said = said(&Catalog::build(1, vec![turned], None));
+    assert!(said.len() == 1 && said[0].contains("write `fetch = \"get\"`"), "{said:?}");
+}
+
+#[test]
 fn a_plugin_is_not_served_while_a_denied_tool_is_written_wrongly() {
     let denying = |fake: Fake| {
         let mut config = PluginConfig { place: 7..8, ..PluginConfig::bare(fake.id.clone(), "a.wasm".into()) };

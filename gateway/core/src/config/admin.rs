@@ -52,7 +52,7 @@ impl Reading<'_> {
         let table = self.table(root, "admin")?;
         let written = self.text(&table, "listen");
         let listen = match &written {
-            Some(text) => self.address(text, Listener::Admin)?,
+            Some(text) => self.address(text, &table, Listener::Admin)?,
             None => AdminConfig::default().listen,
         };
         let admin = AdminConfig { listen };

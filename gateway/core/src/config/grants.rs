@@ -220,13 +220,8 @@ impl Reading<'_> {
             };
             let Some(guest) = guest else { continue };
             if let Some((_, other)) = dirs.iter().find(|(_, other)| is_within(&guest.text, &other.text)) {
-                let problem = Problem::error(format!(
-                    "{} and {} can't both be granted: one lies inside the other",
-                    quoted(&guest.text),
-                    quoted(&other.text),
-                ));
-                let problem = problem.at(guest.place.clone()).related(other.place.clone(), "first here");
-                self.note(problem.hint("choose paths that stand side by side, such as `/a` and `/b`"));
+                let problem = both(&guest.text, &other.text);
+                self.note(problem.at(guest.place.clone()).related(other.place.clone(), "first here"));
             }
             if let Some((host, named, place)) = host {
                 dirs.push((DirGrant { place, host, named, guest: guest.text.clone(), mode }, guest));
@@ -258,6 +253,20 @@ impl Reading<'_> {
 /// A slip that would make all plugins with it share a store.
 fn is_a_boolean_in_quotes(name: &str) -> bool {
     ["true", "false", "yes", "no", "on", "off"].iter().any(|word| name.eq_ignore_ascii_case(word))
+}
+
+/// Says that two paths inside the sandbox can't both be granted.
+fn both(path: &str, first: &str) -> Problem {
+    if path == first {
+        let problem = Problem::error(format!("{} stands for two directories", quoted(path)));
+        return problem.hint(format!(
+            "give this one another path, such as \"{}-2\", or remove it",
+            path.trim_end_matches('/')
+        ));
+    }
+    let (path, first) = (quoted(path), quoted(first));
+    Problem::error(format!("{path} and {first} can't both be granted: one lies inside the other"))
+        .hint("choose paths that stand side by side, such as `/a` and `/b`")
 }
 
 /// Is one of two paths inside the sandbox the other, or inside it?

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use super::problem::{Problem, quoted};
-use super::reading::{Reading, Table, Text};
+use super::reading::{Asked, Reading, TOKENS, Table, Text, asked_for};
 use super::{HttpConfig, Secret, Token};
 
 /// Shorter tokens can be guessed, in characters.
@@ -54,7 +54,7 @@ impl Reading<'_> {
         let usual = HttpConfig::default();
         let Some(table) = self.table(root, "http") else { return usual };
         let written = self.text(&table, "listen");
-        let listen = written.as_ref().and_then(|text| self.address(text, Listener::Http));
+        let listen = written.as_ref().and_then(|text| self.address(text, &table, Listener::Http));
         let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
         let reach = if is_local { Reach::Machine } else { Reach::Others };
         let tokens = self.table(&table, "auth").map(|auth| self.tokens(&auth, reach)).unwrap_or_default();
@@ -75,7 +75,7 @@ impl Reading<'_> {
         };
         if let Some(text) = written
             && http.is_open_to_strangers(http.listen)
-            && !self.mentions_tokens(&table)
+            && !mentions_tokens(&table)
         {
             self.note(
                 Problem::error("others can reach this address, and nobody is asked for a token")
@@ -89,35 +89,42 @@ impl Reading<'_> {
         http
     }
 
-    /// Does the file have tokens, right or wrong?
-    fn mentions_tokens(&mut self, http: &Table<'_>) -> bool {
-        let tokens = http.get("auth").and_then(|auth| auth.inner.get("tokens").cloned());
-        tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
-    }
-
-    /// An address to listen on.
-    pub(super) fn address(&mut self, text: &Text, listener: Listener) -> Option<SocketAddr> {
-        let error = match text.text.parse() {
-            Ok(address) => return Some(address),
-            Err(_) => Problem::error(format!("{} is no address to listen on", quoted(&text.text))),
-        };
+    /// An address to listen on; `table`: where it stands.
+    pub(super) fn address(
+        &mut self,
+        text: &Text,
+        table: &Table<'_>,
+        listener: Listener,
+    ) -> Option<SocketAddr> {
+        if let Some(address) = as_typed(&text.text) {
+            return Some(address);
+        }
+        let problem = Problem::error(format!("{} is no address to listen on", quoted(&text.text)));
         let usual = match listener {
-            Listener::Http => "8931",
-            Listener::Admin => "8932",
+            Listener::Http => "8931".to_owned(),
+            Listener::Admin => "8932".to_owned(),
         };
-        let port = text.text.rsplit(':').next().filter(|port| port.parse::<u16>().is_ok()).unwrap_or(usual);
-        let hint = match (text.text.parse::<IpAddr>(), listener) {
-            (Ok(IpAddr::V4(address)), _) => format!("add the port: \"{address}:{usual}\""),
-            (Ok(IpAddr::V6(_)), _) if let Some(whole) = without_brackets(&text.text) => {
+        // Whoever writes an address in parts means this port.
+        let port = table.get("port").and_then(|port| Some(port.inner.as_integer()?.as_str().to_owned()));
+        let usual = port.unwrap_or(usual);
+        let mut hint = match text.text.parse::<IpAddr>() {
+            Ok(IpAddr::V6(_)) if let Some(whole) = without_brackets(&text.text) => {
                 format!("write the address in brackets: \"{whole}\"")
             }
-            (Ok(IpAddr::V6(address)), _) => format!("add the port: \"[{address}]:{usual}\""),
-            (Err(_), Listener::Http) => format!(
-                "write an IP address and a port: \"127.0.0.1:{port}\", or \"0.0.0.0:{port}\" for all of this machine's addresses"
-            ),
-            (Err(_), Listener::Admin) => format!("write an IP address and a port: \"127.0.0.1:{port}\""),
+            parsed => match asked_for(&text.text, &usual) {
+                Asked::Address(address) if parsed.is_ok() => format!("add the port: \"{address}\""),
+                Asked::Address(address) => format!("write an IP address and a port: \"{address}\""),
+                Asked::NoPort => {
+                    format!("a port is at most 65535: write another, such as \"127.0.0.1:{usual}\"")
+                }
+            },
         };
-        self.note(error.at(text.place.clone()).hint(hint));
+        let meant = hint.split('"').nth(1).and_then(|meant| meant.parse::<SocketAddr>().ok());
+        let is_open = meant.is_some_and(|meant| !meant.ip().to_canonical().is_loopback());
+        if is_open && matches!(listener, Listener::Http) && !mentions_tokens(table) {
+            hint += &format!("; and, because others can reach that address, add {TOKENS}");
+        }
+        self.note(problem.at(text.place.clone()).hint(hint));
         None
     }
 
@@ -126,7 +133,7 @@ impl Reading<'_> {
         &mut self,
         table: &Table<'_>,
         name: &str,
-        check: fn(&str) -> Result<String, &'static str>,
+        check: fn(&str) -> Result<String, String>,
     ) -> Vec<String> {
         let texts = self.texts(table, name).unwrap_or_default();
         let mut good = Vec::with_capacity(texts.len());
@@ -217,6 +224,19 @@ impl Reading<'_> {
     }
 }
 
+/// Does the file have tokens, right or wrong?
+fn mentions_tokens(http: &Table<'_>) -> bool {
+    let tokens = http.get("auth").and_then(|auth| auth.inner.get("tokens").cloned());
+    tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
+}
+
+/// An address as it may be typed on the command line, too: `localhost` for the host, or none.
+fn as_typed(text: &str) -> Option<SocketAddr> {
+    let (host, port) = text.rsplit_once(':')?;
+    let text = if matches!(host, "localhost" | "") { format!("127.0.0.1:{port}") } else { text.to_owned() };
+    text.parse().ok()
+}
+
 /// An IPv6 address and a port that were written without brackets, with them.
 fn without_brackets(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.rsplit_once(':')?;
@@ -226,47 +246,73 @@ fn without_brackets(text: &str) -> Option<SocketAddr> {
 }
 
 /// A host name or address as the `Host` header has it, without a port; or what to write instead.
-fn host(text: &str) -> Result<String, &'static str> {
+fn host(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
-    if text.contains('/') {
-        return Err("write the host's name alone, without `https://` and without a path");
-    }
     if text.contains('*') {
-        return Err("name each host: there are no wildcards here");
+        return Err("name each host: there are no wildcards here".to_owned());
     }
     if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<Ipv6Addr>() {
         return Ok(format!("[{address}]"));
     }
-    if text.contains(':') {
-        return Err("leave the port away");
+    if text.contains(['/', ':']) {
+        return Err(match host(name_in(&text)) {
+            Ok(name) => format!("write the host's name alone: \"{}\"", name.trim_matches(['[', ']'])),
+            Err(_) => "write the host's name alone, such as \"example.com\"".to_owned(),
+        });
     }
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
     if text.is_empty() || !text.chars().all(allowed) {
-        return Err("write a host name such as `example.com`; a name in other letters in its `xn--` form");
+        let hint = "write a host name such as `example.com`; a name in other letters in its `xn--` form";
+        return Err(hint.to_owned());
     }
     Ok(text)
 }
 
+/// The host in an address, without scheme, password, port and path; empty where there is none.
+fn name_in(text: &str) -> &str {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') && !name.contains(':') || host.starts_with('[') => {
+            if port.ends_with(']') { host } else { name }
+        }
+        Some(_) => "",
+        None => host,
+    }
+}
+
 /// An origin as browsers send it: lower case, without a port that is the scheme's own; or what to write instead.
-fn origin(text: &str) -> Result<String, &'static str> {
-    const FORM: &str =
-        "write scheme, host and port as the browser sends them, such as \"https://example.com\"";
+fn origin(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
     if text.contains('*') {
-        return Err("name each origin: with `*` every web page could use the plugins");
+        return Err("name each origin: with `*` every web page could use the plugins".to_owned());
     }
-    let Some((scheme, rest)) = text.split_once("://") else { return Err(FORM) };
+    as_origin(&text).ok_or_else(|| {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("https", &text));
+        let rest = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let meant = as_origin(&format!("{scheme}://{rest}")).filter(|_| rest.contains('.'));
+        match meant {
+            Some(meant) => format!("write \"{meant}\", as browsers send it"),
+            None => "write scheme, host and port as browsers send them, such as \"https://example.com\""
+                .to_owned(),
+        }
+    })
+}
+
+fn as_origin(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     if !is_scheme || rest.contains(['/', '?', '#', '@']) {
-        return Err(FORM);
+        return None;
     }
     let (name, port) = match rest.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') => (name, Some(port.parse::<u16>().map_err(|_| FORM)?)),
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port.parse::<u16>().ok()?)),
         _ => (rest, None),
     };
-    let name = host(name).map_err(|_| FORM)?;
-    Ok(match (scheme, port) {
+    let name = host(name).ok()?;
+    Some(match (scheme, port) {
         ("http", Some(80)) | ("https", Some(443)) | (_, None) => format!("{scheme}://{name}"),
         (_, Some(port)) => format!("{scheme}://{name}:{port}"),
     })

@@ -121,7 +121,8 @@ static HTTP: &[Key] = &[
         "listen",
         Kind::Text("an address such as \"127.0.0.1:8931\""),
         "\"127.0.0.1:8931\"",
-        "The IP address and port to listen on; port 0 takes a free one. An address that others can reach needs \
+        "The IP address and port to listen on; `localhost` or nothing before the `:` is `127.0.0.1`, and port 0 takes a free one. \
+         An address that others can reach needs \
          `auth.tokens`.",
     ),
     optional(

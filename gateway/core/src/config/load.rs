@@ -142,7 +142,7 @@ fn resolve(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dyn En
         let problems = reading.problems;
         return Resolved::nothing(file, problems);
     }
-    reading.check_keys(&root);
+    reading.check_keys(&root, &[]);
     let config = reading.config(&root, file);
     reading.keep_back(&config);
     reading.problems.extend(overlap::check(&config));

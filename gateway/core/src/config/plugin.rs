@@ -44,16 +44,20 @@ impl Reading<'_> {
         let plugin = ROOT.iter().find(|key| key.name == "plugins").map(|key| key.kind);
         let Some(Kind::Named(Kind::Table(keys))) = plugin else { unreachable!("`plugins` has named tables") };
         let mut plugins = Vec::new();
-        for (name, value) in self.named(root, "plugins") {
+        let named = self.named(root, "plugins");
+        for (name, value) in &named {
             let id = self.accept(
                 PluginId::new(name),
                 &value.key_place,
                 "a plugin can't be called so",
                 &instead(name),
             );
-            let Some(table) = self.as_table(&value, keys) else { continue };
+            let slip = slip(name, value, &named);
+            let explained: &[&str] = if slip.is_some() { &["source"] } else { &[] };
+            self.problems.extend(slip);
+            let Some(table) = self.as_table_without(value, keys, explained) else { continue };
             let id = id.unwrap_or_else(|| PluginId::new("unnamed").expect("it is a good name"));
-            plugins.push(self.plugin(id, &value, &table, defaults));
+            plugins.push(self.plugin(id, value, &table, defaults));
         }
         plugins
     }
@@ -229,6 +233,19 @@ impl Reading<'_> {
         }
         renames
     }
+}
+
+/// The tables of a plugin that another has, whose name they were probably meant to have: there is nothing to load.
+fn slip(name: &str, value: &Value<'_>, all: &[(&str, Value<'_>)]) -> Option<Problem> {
+    let entries = value.inner.as_table().map(|entries| Table::free(value, entries).entries())?;
+    if entries.is_empty() || entries.iter().any(|(_, value)| !value.inner.is_table()) {
+        return None;
+    }
+    let loaded = all.iter().filter(|(other, value)| *other != name && value.inner.get("source").is_some());
+    let meant = crate::names::alike(name, loaded.map(|(other, _)| *other))?;
+    let tables: Vec<_> = entries.iter().map(|(key, _)| format!("`[plugins.{meant}.{key}]`")).collect();
+    let problem = Problem::error(format!("`source` is missing in `[{}]`", value.path));
+    Some(problem.at(value.key_place.clone()).hint(format!("did you mean {}?", tables.join(" and "))))
 }
 
 /// What to call a plugin instead.

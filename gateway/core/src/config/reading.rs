@@ -17,12 +17,14 @@ use super::problem::{Problem, quoted};
 use super::secrecy::{is_secret_variable, names_secret};
 use crate::names::PluginId;
 
+mod habits;
 mod moved;
 mod scalars;
 mod spans;
 mod types;
 mod unknown;
 
+pub(super) use habits::{Asked, TOKENS, asked_for};
 pub(super) use scalars::{NameOrBoolean, TextOrTable};
 pub(super) use spans::{Run, written_part};
 
@@ -52,6 +54,8 @@ pub(super) struct Reading<'a> {
     pub(super) plain_secrets: Vec<Range<usize>>,
     /// What variables came to.
     pub(super) expansions: Vec<Expansion>,
+    /// Where the format's version stands in a table, though it belongs to the top.
+    misplaced_version: Option<Range<usize>>,
 }
 
 /// Something that a plugin, or a server for it, is given.
@@ -224,6 +228,7 @@ impl<'a> Reading<'a> {
             handed_out: Vec::new(),
             plain_secrets: Vec::new(),
             expansions: Vec::new(),
+            misplaced_version: None,
         }
     }
 
@@ -241,6 +246,16 @@ impl<'a> Reading<'a> {
 
     /// Takes a value as a table with these keys; unknown and missing ones are noted.
     pub(super) fn as_table<'t>(&mut self, value: &Value<'t>, keys: &'static [Key]) -> Option<Table<'t>> {
+        self.as_table_without(value, keys, &[])
+    }
+
+    /// The same, where it is explained already why some keys are missing.
+    pub(super) fn as_table_without<'t>(
+        &mut self,
+        value: &Value<'t>,
+        keys: &'static [Key],
+        explained: &[&str],
+    ) -> Option<Table<'t>> {
         let DeValue::Table(entries) = value.inner else {
             self.wrong_type(value, &Kind::Table(keys));
             return None;
@@ -252,14 +267,19 @@ impl<'a> Reading<'a> {
             return None;
         }
         let table = Table { path: value.path.clone(), place: value.key_place.clone(), entries, keys };
-        self.check_keys(&table);
+        self.check_keys(&table, explained);
         Some(table)
     }
 
-    /// Notes the keys that a table shouldn't have, and those that it lacks.
-    pub(super) fn check_keys(&mut self, table: &Table<'_>) {
-        let meant = self.note_unknown(table);
-        let is_missing = |key: &&Key| key.required && !table.entries.contains_key(key.name);
+    /// Notes the keys that a table shouldn't have, and those that it lacks, but for those whose lack is explained already.
+    pub(super) fn check_keys(&mut self, table: &Table<'_>, explained: &[&str]) {
+        let mut meant = self.note_unknown(table);
+        if table.path.is_empty() && !table.has("version") && self.note_misplaced_version(table.entries, "") {
+            meant.push("version");
+        }
+        let is_missing = |key: &&Key| {
+            key.required && !table.entries.contains_key(key.name) && !explained.contains(&key.name)
+        };
         // A slip that explains it was noted with its cure.
         for key in table.keys.iter().filter(is_missing).filter(|key| !meant.contains(&key.name)) {
             let problem = Problem::error(format!("`{}` is missing{}", key.name, table.within()));
@@ -274,6 +294,40 @@ impl<'a> Reading<'a> {
             let problem = problem.hint(hint);
             self.note(if table.path.is_empty() { problem } else { problem.at(table.place.clone()) });
         }
+    }
+
+    /// Notes the format's version where it stands below the header of a table, to which it belongs there.
+    fn note_misplaced_version(&mut self, entries: &DeTable<'_>, path: &str) -> bool {
+        for (key, value) in entries.iter() {
+            let its = key.get_ref().as_ref();
+            match value.get_ref() {
+                DeValue::Integer(number)
+                    if its == "version" && !path.is_empty() && number.as_str() == "1" =>
+                {
+                    let problem = Problem::error(format!("`version` stands in `[{path}]`, below its header"));
+                    let problem = problem.at(key.span());
+                    self.note(problem.hint("move it to the top of the file, before the first header"));
+                    self.misplaced_version = Some(key.span());
+                    return true;
+                }
+                // A plugin may have such a setting.
+                DeValue::Table(inner)
+                    if its != "config" && self.note_misplaced_version(inner, &join(path, its)) =>
+                {
+                    return true;
+                }
+                DeValue::Array(items) => {
+                    // What follows the header of a list's item belongs to the last one.
+                    let path = join(path, its);
+                    let last = items.iter().last().and_then(|item| item.get_ref().as_table());
+                    if last.is_some_and(|last| self.note_misplaced_version(last, &path)) {
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The table under a key, if it is there.
@@ -350,10 +404,12 @@ impl<'a> Reading<'a> {
         {
             let message = format!("`{}` must be {}, not {}", value.path, kind.expected(), quoted(&text));
             let problem = Problem::error(message).at(value.place.clone());
-            self.note(match other_mode(&text).filter(|mode| words.contains(mode)) {
-                Some(mode) => problem.hint(format!("did you mean `{mode}`?")),
-                None => unknown::suggest(&text, words.iter().copied(), problem),
-            });
+            self.note(
+                match other_mode(&text).filter(|mode| words.contains(mode)).or_else(|| begun(&text, words)) {
+                    Some(mode) => problem.hint(format!("did you mean `{mode}`?")),
+                    None => unknown::suggest(&text, words.iter().copied(), problem),
+                },
+            );
             return None;
         }
         let (place, path) = (value.place.clone(), value.path.clone());
@@ -402,6 +458,13 @@ fn other_mode(text: &str) -> Option<&'static str> {
         _ if text.starts_with("read") || text == "r" => Some("ro"),
         _ => None,
     }
+}
+
+/// The one word that begins as the text does.
+fn begun(text: &str, words: &[&'static str]) -> Option<&'static str> {
+    let stem = text.get(..4)?.to_ascii_lowercase();
+    let mut alike = words.iter().filter(|word| word.starts_with(&stem));
+    alike.next().copied().filter(|_| alike.next().is_none())
 }
 
 fn first_sentence(doc: &str) -> String {

@@ -6,9 +6,11 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue, Error};
 
+use self::slips::Slip;
 use self::unclosed::{Unclosed, is_header, unclosed};
 use super::problem::Problem;
 
+mod slips;
 mod unclosed;
 
 /// Quotes that only look like those of TOML: word processors and web pages make them.
@@ -39,6 +41,15 @@ pub(super) fn problems(errors: &[Error], parsed: &DeTable<'_>, text: &str) -> Ve
             }
         }
     }
+    let mut inside = 0;
+    problems.retain(|problem| {
+        let Some(at) = problem.place.as_ref().map(|place| place.start.min(text.len())) else { return true };
+        let is_inside = at < inside;
+        let hint = problem.hint.as_deref().unwrap_or_default();
+        let explained = slips::end_of_comment(at, text).or_else(|| slips::end_of_second(at, hint, text));
+        inside = inside.max(explained.unwrap_or(0));
+        !is_inside
+    });
     problems
 }
 
@@ -100,10 +111,13 @@ fn problem(error: &Error, earlier: &Earlier<'_>, text: &str) -> Problem {
     let place = place.start.min(text.len())..place.end.min(text.len());
     let start = line_start(text, place.start);
     let line = text[start..].split('\n').next().unwrap_or_default();
+    let at = |found: usize, length: usize| start + found..start + found + length;
+    if let Some(Slip { found, length, what, cure }) = slips::slip(line) {
+        return Problem::error(format!("this isn't TOML: {what}")).at(at(found, length)).hint(cure);
+    }
     if error.message() == "duplicate key" {
         return twice(place, earlier, text);
     }
-    let at = |found: usize, length: usize| start + found..start + found + length;
     let (place, what, cure) = if let Some((found, length, what, cure)) = slip(line) {
         (at(found, length), what, cure)
     } else if let Some((found, c)) =
@@ -143,17 +157,6 @@ fn slip(line: &str) -> Option<(usize, usize, &'static str, &'static str)> {
     } else if !value.is_empty() && name.contains(' ') && name.chars().all(is_word) {
         let found = line.find(name)?;
         Some((found, name.len(), "a key holds no blanks", "write `_` instead of each blank"))
-    } else if name.starts_with('[')
-        && name.contains(' ')
-        && name.trim_matches(['[', ']']).chars().all(is_word)
-    {
-        let found = line.find(name)?;
-        Some((
-            found,
-            name.len(),
-            "the header of a table holds no blanks",
-            "write `.` between the table and the name in it, as in `[plugins.time]`",
-        ))
     } else {
         None
     }
@@ -174,6 +177,7 @@ fn twice(place: Range<usize>, earlier: &Earlier<'_>, text: &str) -> Problem {
     };
     let first = earlier.only(name, place.start);
     let problem = Problem::error(format!("this isn't TOML: {what} stands here a second time"));
+    let cure = slips::two_plugins(&place, text).unwrap_or_else(|| cure.to_owned());
     let problem = problem.at(place).hint(cure);
     match first {
         Some(first) => problem.related(first, "first here"),

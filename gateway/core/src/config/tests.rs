@@ -15,6 +15,7 @@ mod broken;
 mod goldens;
 mod hostile;
 mod moved;
+mod one_step;
 
 /// The folder of files with a mistake and what is said of it.
 fn ui() -> PathBuf {

@@ -41,6 +41,19 @@ async fn half_a_secret_is_not_taken_though_the_file_that_names_it_is_the_same() 
     assert_eq!(config.plugins[0].config["k"].expose(), "abc");
 }
 
+#[test]
+fn a_configuration_that_is_gone_while_it_serves_is_to_be_put_back() {
+    let place = tempfile::TempDir::new().unwrap();
+    let file = place.path().join("gateway.toml");
+    let environment = Arc::new(variables("ab"));
+    let reader = FromFile { file: file.clone(), environment, look: None };
+    std::fs::write(&file, "version = 1\ncolour = 1\n").unwrap();
+    let hint = |loaded: config::Loaded| loaded.problems[0].hint.clone().unwrap();
+    assert!(hint(reader.read()).starts_with("known here"));
+    std::fs::rename(&file, place.path().join("gatewy.toml")).unwrap();
+    assert!(hint(reader.read()).starts_with("put it back"));
+}
+
 /// A configuration on a disk that doesn't answer until the sender is dropped.
 struct Stuck {
     released: Mutex<mpsc::Receiver<()>>,

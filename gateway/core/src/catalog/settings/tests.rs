@@ -156,3 +156,17 @@ fn a_schema_that_can_not_be_used_is_told_and_checks_nothing() {
         "{found:?}"
     );
 }
+
+#[test]
+fn a_switch_in_other_words_is_told_what_to_write() {
+    let hint = |setting: &str| {
+        let settings = format!("[plugins.p.config]\ntoken = \"abc\"\nquick = {setting}");
+        told(&schema(), &settings).into_iter().map(|(.., hint)| hint).collect::<Vec<_>>()
+    };
+    for (word, switch) in [("\"yes\"", "true"), ("\"Off\"", "false"), ("1", "true"), ("0", "false")] {
+        assert_eq!(hint(word), [format!("write `{switch}`, without quotes")], "{word}");
+        assert_eq!(hint(switch), [""; 0]);
+    }
+    assert!(hint("\"perhaps\"")[0].contains("moongate inspect p"));
+    assert!(hint("{ env = \"HELD\" }")[0].contains("moongate inspect p"));
+}

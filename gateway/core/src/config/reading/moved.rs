@@ -9,7 +9,7 @@ use super::super::expand::is_variable_name;
 use super::super::keys::{Inside, Key, Kind};
 use super::super::literal::literal;
 use super::super::secrecy::{gives_away, is_variable, names_secret};
-use super::types::directory;
+use super::habits::directory;
 
 /// The key that a path between dots leads to, in tables of these keys.
 pub(super) fn key_at(keys: &'static [Key], path: &str) -> Option<&'static Key> {

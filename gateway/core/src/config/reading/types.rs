@@ -6,6 +6,8 @@ use super::super::expand::is_variable_name;
 use super::super::keys::{Key, Kind};
 use super::super::literal::literal;
 use super::super::problem::Problem;
+use super::super::secrecy::is_variable;
+use super::habits::own_shape;
 use super::moved::{is_token, token};
 use super::{Reading, Value};
 
@@ -29,8 +31,24 @@ impl Reading<'_> {
         if matches!((kind, value.inner), (Kind::Settings, DeValue::String(_))) {
             self.plain_secrets.push(value.place.clone()); // settings are often secrets
         }
-        let hint = hint.unwrap_or_else(|| cure(value, kind));
+        if value.path.starts_with("http.auth") {
+            self.hide_tokens(value);
+        }
+        let hint = hint.or_else(|| own_shape(value, kind)).unwrap_or_else(|| cure(value, kind));
         self.note(problem.at(value.place.clone()).hint(hint));
+    }
+
+    /// Hides what was meant for tokens.
+    fn hide_tokens(&mut self, value: &Value<'_>) {
+        match value.inner {
+            DeValue::Array(items) => items.iter().for_each(|item| self.hide_texts(item)),
+            DeValue::Table(table) => table.values().for_each(|value| self.hide_texts(value)),
+            DeValue::String(text) if is_variable(text) => {}
+            DeValue::Boolean(_) => {}
+            DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => {
+                self.plain_secrets.push(value.place.clone());
+            }
+        }
     }
 
     /// Hides what stands where a secret should be named, and says what to do about it; none: it is no secret.
@@ -78,9 +96,6 @@ fn cure(value: &Value<'_>, kind: &Kind) -> String {
         },
         Kind::List(item) => list(value, item).unwrap_or_else(such),
         Kind::Table(keys) if value.path.ends_with(']') => match value.inner {
-            DeValue::String(text) if keys.iter().any(|key| key.name == "guest") => {
-                format!("write `{}`", directory(text))
-            }
             value if keys.iter().any(|key| key.name == "token") && is_token(value) => {
                 format!("write `{}`", token(value))
             }
@@ -119,15 +134,6 @@ fn last(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// A grant of the directory that was written as a text alone.
-pub(super) fn directory(host: &str) -> String {
-    let name = host.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let is_name =
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-    let guest = if is_name { name } else { "data" };
-    format!("{{ host = {}, guest = \"/{guest}\" }}", literal(host))
-}
-
 /// A list of texts as the value of the table's first key, where that is such a list.
 fn first_list(value: &Value<'_>, keys: &[Key]) -> Option<String> {
     let Key { name, kind: Kind::List(Kind::Text(_)), .. } = keys.first()? else { return None };
@@ -141,9 +147,6 @@ fn list(value: &Value<'_>, item: &Kind) -> Option<String> {
     let takes_texts = matches!(item, Kind::Text(_) | Kind::Word(_) | Kind::TextOrTable(..));
     let takes_tables = matches!(item, Kind::Table(_) | Kind::TextOrTable(..));
     match value.inner {
-        DeValue::String(text) if matches!(item, Kind::Table(keys) if keys.iter().any(|key| key.name == "guest")) => {
-            Some(format!("write `[{}]`", directory(text)))
-        }
         one if matches!(item, Kind::Table(keys) if keys.iter().any(|key| key.name == "token"))
             && is_token(one) =>
         {

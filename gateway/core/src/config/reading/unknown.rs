@@ -6,6 +6,7 @@ use toml::de::DeValue;
 use super::super::keys::{Inside, Key, Kind, ROOT};
 use super::super::problem::{Problem, quoted};
 use super::super::secrecy::texts;
+use super::habits::{Habit, known_elsewhere};
 use super::moved::{fitted, key_at, token};
 use super::{Reading, Table};
 use crate::names::alike;
@@ -18,10 +19,18 @@ impl Reading<'_> {
             if table.keys.iter().any(|key| key.name == name) {
                 continue;
             }
+            if self.misplaced_version.as_ref() == Some(&value.key_place) {
+                continue; // told already
+            }
             let message = format!("unknown key {}{}", quoted(name), table.within());
-            let problem = Problem::error(message).at(value.key_place);
-            let known = table.keys.iter().map(|key| key.name);
+            let problem = Problem::error(message).at(value.key_place.clone());
             self.hide_stray(table, name);
+            if let Some(Habit { hint, explains }) = known_elsewhere(table, name, value.inner) {
+                meant.extend(explains);
+                self.problems.extend(hint.map(|hint| problem.hint(hint)));
+                continue;
+            }
+            let known = table.keys.iter().map(|key| key.name);
             if let Some(hint) = token_line(name, value.inner, table) {
                 self.note(problem.hint(hint));
                 continue;

@@ -343,3 +343,13 @@ fn what_a_variable_holds_is_told_by_its_name_whatever_it_is() {
         }
     }
 }
+
+#[test]
+fn comments_of_other_languages_show_no_secret() {
+    let mut judge = Judge::new();
+    for mark in ["//", "/*", "--", ";", "<!--"] {
+        judge.look_at(&FILE.replace("# ", &format!("{mark} ")));
+        judge.look_at(&FILE.replace("# ", &format!("{mark} ")).replace("\n[", " */\n["));
+    }
+    assert_eq!(judge.wrong, 10);
+}

@@ -7,6 +7,7 @@ use super::*;
 fn problems(text: &str) -> Vec<Problem> {
     let mut environment = environment();
     environment.insert("TOKEN".to_owned(), "0011223344556677fedcba9876543210".to_owned());
+    environment.insert("MOONGATE_TOKEN".to_owned(), "0123456789abcdef0123456789abcdef".to_owned());
     from_text(&ui().join("moved.toml"), text.to_owned(), &environment).for_http().problems
 }
 
