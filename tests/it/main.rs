@@ -60,6 +60,8 @@ mod hostile;
 mod json_rpc;
 /// Clients that use the same ids at once.
 mod identities;
+/// What an operator sees while a gateway runs.
+mod live;
 /// Every limit, hit by a tool of the zoo.
 mod limits;
 /// The HTTP transport of 2024-11-05.

@@ -8,6 +8,9 @@ use crate::admin::Route;
 use crate::cli::ask::Where;
 use crate::cli::{Common, Exit, Format, print};
 
+/// How a line begins that says that something is well.
+const WELL: &str = "[+]";
+
 /// Ask the running gateway whether it serves
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -16,11 +19,12 @@ Examples:
   moongate health --details
 
 It ends with 0 if requests are taken, with 1 while the gateway starts or stops, and with 4 if
-none answers. A plugin that can't be used is told of with --details, and changes nothing of this.")]
+none answers. A plugin that can't be used and a configuration that isn't in use are told of, and
+change nothing of this.")]
 pub(super) struct Health {
     #[command(flatten)]
     place: Where,
-    /// Say what was looked at, each plugin too
+    /// Say what is well, too: all that was looked at, and each plugin
     #[arg(long)]
     details: bool,
     /// How to say it
@@ -34,7 +38,7 @@ impl Health {
             Ok(gateway) => gateway,
             Err(exit) => return Ok(exit),
         };
-        let answer = match gateway.get(Route::Readyz, if self.details { "?verbose" } else { "" }).await {
+        let answer = match gateway.get(Route::Readyz, "?verbose").await {
             Ok(answer) => answer,
             Err(silence) => return Ok(silence.report()),
         };
@@ -43,9 +47,13 @@ impl Health {
         if !matches!((sum, answer.is_ok), (Some("ready"), true) | (Some("not ready"), false)) {
             return Err(answer.complaint());
         }
+        lines.retain(|line| self.details || !line.starts_with(WELL));
         match self.format {
             Format::Json => print::json(&json!({ "ready": answer.is_ok, "checks": lines }))?,
-            Format::Text => print::foreign(&answer.body)?,
+            Format::Text => {
+                let lines = lines.into_iter().chain(sum);
+                print::foreign(&lines.map(|line| format!("{line}\n")).collect::<String>())?;
+            }
         }
         Ok(if answer.is_ok { Exit::Success } else { Exit::Failure })
     }
