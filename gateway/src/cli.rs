@@ -161,7 +161,7 @@ impl Cli {
             let is_document = format == Some(&Format::Json);
             Ok(Self { is_document, ..Self::from_arg_matches(&matches)? })
         });
-        read.map_err(|error| usage::say(&error))
+        read.map_err(usage::say)
     }
 
     /// How log lines should look.
