@@ -29,6 +29,11 @@ fn ask(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
     workspace.run(&[arguments, &["--admin", &admin.address().to_string()]].concat())
 }
 
+/// Where clients find it.
+fn url(http: &Http) -> String {
+    format!("http://{}/mcp", http.address())
+}
+
 fn said(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
@@ -82,7 +87,10 @@ fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_no
     workspace.write("gateway.toml", configured("./notes", "suorce = 1"));
     until("the file is refused", || !admin.status()["config"]["rejected"].is_null());
     let text = said(&health().stdout);
-    assert!(text.starts_with("[!] configuration: the file isn't in use: ") && text.contains("suorce"), "{text}");
+    assert!(
+        text.starts_with("[!] configuration: the file isn't in use: ") && text.contains("suorce"),
+        "{text}"
+    );
     assert_eq!(health().status.code(), Some(0), "what was there goes on");
     let document = ask(&workspace, admin, &["health", "--format", "json"]);
     let document: Value = serde_json::from_slice(&document.stdout).unwrap();
@@ -96,7 +104,78 @@ fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_no
     workspace.write("gateway.toml", configured("./nots", ""));
     until("the plugin is degraded", || admin.plugin("files")["state"] == "degraded");
     let text = said(&health().stdout);
-    assert!(text.starts_with("[!] plugin files: degraded, its calls fail: ") && text.ends_with("\nready\n"), "{text}");
+    assert!(
+        text.starts_with("[!] plugin files: degraded, its calls fail: ") && text.ends_with("\nready\n"),
+        "{text}"
+    );
     assert_eq!(text.lines().count(), 2, "{text}");
     drop(http);
+}
+
+#[test]
+fn the_banner_shows_a_call_of_the_gateway_that_runs() {
+    let (workspace, http, _) = start();
+    let log = http.log();
+    let line = log.lines().find_map(|line| line.strip_prefix("try       ")).unwrap();
+    let words: Vec<&str> = line.split(' ').skip(1).collect();
+    assert_eq!(words[..3], ["call", "--url", &url(&http)], "{line}");
+    let output = workspace.run(&words);
+    assert!(output.status.success(), "{line}: {output:?}");
+}
+
+#[test]
+fn what_an_endpoint_offers_is_listed_as_clients_see_it() {
+    let (workspace, http, _) = start();
+    let url = url(&http);
+    let run = |words: &[&str]| {
+        let output = workspace.run(&[words, &["--url", &url]].concat());
+        (output.status.code(), said(&output.stdout), said(&output.stderr))
+    };
+    let (code, tools, _) = run(&["list", "tools", "--format", "json"]);
+    let tools: Value = serde_json::from_str(&tools).unwrap();
+    let here = workspace.run(&["list", "tools", "--format", "json"]);
+    let here: Value = serde_json::from_slice(&here.stdout).unwrap();
+    let named = |lists: &Value| {
+        let tools = lists["tools"].as_array().unwrap().iter();
+        tools.map(|tool| (tool["name"].clone(), tool["input"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!((code, named(&tools)), (Some(0), named(&here)));
+    let (code, all, _) = run(&["list"]);
+    assert!(code == Some(0) && all.starts_with("tools\n") && all.contains("\ntemplates\n"), "{all}");
+    let (code, _, told) = run(&["list", "plugins"]);
+    assert!(code == Some(2) && told.contains("--admin ADDR"), "{told}");
+}
+
+#[test]
+fn an_address_that_is_nearly_right_is_told_with_the_right_one() {
+    let (workspace, http, _) = start();
+    let url = url(&http);
+    for wrong in [url.replace("http:", "https:"), format!("{url}/"), url.replace("/mcp", "/")] {
+        let output = workspace.run(&["call", "--url", &wrong, "files_list_allowed_directories"]);
+        let told = said(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{told}");
+        assert!(told.lines().next().is_some_and(|line| line.ends_with(&format!("write {url}"))), "{told}");
+    }
+    let port = url.split(':').nth(2).unwrap().trim_end_matches("/mcp");
+    for verb in ["health", "reload"] {
+        let told = said(&workspace.run(&[verb, "--admin", port]).stderr);
+        assert!(told.contains("what listens there is the endpoint of MCP clients"), "{verb}: {told}");
+    }
+    let mut command = workspace.command(&["call", "--url", &url, "files_list_allowed_directories"]);
+    let told = said(&command.env("MOONGATE_TOKEN", "Bearer some-long-secret").output().unwrap().stderr);
+    assert!(told.contains("MOONGATE_TOKEN") && told.contains("leave that away"), "{told}");
+    assert!(!told.contains("some-long-secret"), "{told}");
+    let secret = url.replace("http://", "http://ci:some-long-secret@");
+    let output = workspace.run(&["call", "--url", &secret, "files_list_allowed_directories"]);
+    let told = said(&output.stderr);
+    assert!(output.status.code() == Some(2) && told.contains("MOONGATE_TOKEN"), "{told}");
+    assert!(!told.contains("some-long-secret"), "{told}");
+}
+
+#[test]
+fn a_name_in_place_of_a_file_is_told_that_a_file_is_wanted() {
+    let workspace = Workspace::with_plugin("time");
+    let output = workspace.run(&["call", "--plugin", "time", "get_current_time"]);
+    let told = said(&output.stderr);
+    assert!(told.contains("hint: name a `.wasm` file, such as `./time.wasm`"), "{told}");
 }

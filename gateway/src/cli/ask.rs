@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::admin::Route;
 use crate::cli::{Common, Exit, configuration, print, serve};
+use crate::transport::http::refusal::Refusal;
 
 /// How long connecting may take: the listener is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -98,6 +99,10 @@ impl Answer {
         let document: Value = serde_json::from_str(&self.body).unwrap_or_default();
         match document["error"].as_str() {
             Some(error) => anyhow::anyhow!("the gateway says: {error}"),
+            None if document["error"]["message"] == Refusal::Path.message() => anyhow::anyhow!(
+                "what listens there is the endpoint of MCP clients: `--admin` names the admin listener, which `moongate serve` \
+                 tells of beside it"
+            ),
             None => anyhow::anyhow!("what listens there is no gateway, or another version of it"),
         }
     }

@@ -16,8 +16,7 @@ use url::Url;
 
 use self::given::Answers;
 use self::here::Here;
-pub(super) use self::remote::TOKEN;
-use self::remote::{Refusal, Remote};
+pub(super) use self::remote::{Refusal, Remote, TOKEN};
 use self::rounds::{Came, Open};
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor};
@@ -216,11 +215,7 @@ impl Call {
     /// Calls a tool of a gateway that runs.
     async fn elsewhere(&self, url: &Url, mut answers: Answers) -> Result<Exit> {
         let remote = Remote::new(url.clone(), rounds::capabilities(!self.no_answers))?;
-        if remote.tells_its_token() {
-            print::note(
-                "note: the token goes to another machine unencrypted; https would keep it to itself\n",
-            );
-        }
+        remote.warn();
         let tools = match remote.tools(self.tool.as_deref()).await {
             Ok(tools) => tools,
             Err(refusal) => return Ok(refusal.report()),
@@ -346,7 +341,7 @@ fn tell_unused(answers: &Answers) {
 
 impl Refusal {
     /// Says so.
-    fn report(&self) -> Exit {
+    pub(super) fn report(&self) -> Exit {
         let (message, hint, exit) = match self {
             Self::Unreachable(message) => {
                 (message, "`moongate serve` says at which address it is", Exit::Unreachable)

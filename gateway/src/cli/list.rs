@@ -6,13 +6,16 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use moongate_core::catalog::Catalog;
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use crate::admin;
 use crate::cli::ask::Where;
+use crate::cli::call::endpoint;
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor};
 
 mod live;
+mod remote;
 
 use live::Asked;
 
@@ -23,6 +26,7 @@ Examples:
   moongate list
   moongate list tools --format json
   moongate list plugins
+  moongate list tools --url http://127.0.0.1:8931/mcp
 
 Plugins are listed as the running gateway has them, with their states, if the configuration has
 an `[admin]` listener and a gateway answers there; else they are loaded anew, as all else is.")]
@@ -32,6 +36,9 @@ pub(super) struct List {
     kind: Option<Kind>,
     #[command(flatten)]
     place: Where,
+    /// List what the gateway that runs at this endpoint offers to its clients
+    #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with = "admin")]
+    url: Option<Url>,
     /// How to list it
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -79,6 +86,9 @@ impl Kind {
 
 impl List {
     pub(super) async fn run(self, common: &Common) -> Result<Exit> {
+        if let Some(url) = &self.url {
+            return self.elsewhere(url).await;
+        }
         let why = match self.kind {
             Some(Kind::Plugins) => match live::ask(&self.place, common).await? {
                 Asked::Plugins(plugins) => {
@@ -98,21 +108,43 @@ impl List {
         let Some(supervisor) = configuration::load(common, Options::looking()).await? else {
             return Ok(Exit::Configuration);
         };
-        match (why, self.format, self.kind) {
-            (Some(why), _, _) => {
-                live::note(common, &format!("the plugins were loaded here: {why}"));
-                self.show(&plugins(&supervisor))?;
-            }
-            (None, Format::Json, kind) => {
-                let kinds = kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
-                let lists =
-                    kinds.into_iter().map(|kind| (kind.name().to_owned(), Value::from(kind.of(&supervisor))));
-                print::json(&Value::Object(lists.collect::<Map<_, _>>()))?;
-            }
-            (None, Format::Text, Some(kind)) => print::data(&table(&kind.of(&supervisor), ""))?,
-            (None, Format::Text, None) => print::data(&sections(&supervisor))?,
+        if let Some(why) = why {
+            live::note(common, &format!("the plugins were loaded here: {why}"));
+            self.show(&plugins(&supervisor))?;
+        } else {
+            let kinds = self.kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
+            let lists = kinds.into_iter().map(|kind| (kind.name(), kind.of(&supervisor)));
+            self.print(&lists.collect::<Vec<_>>())?;
         }
         Ok(Exit::Success)
+    }
+
+    /// Lists what the gateway at an endpoint offers.
+    async fn elsewhere(&self, url: &Url) -> Result<Exit> {
+        if matches!(self.kind, Some(Kind::Plugins)) {
+            let error = "an endpoint tells clients nothing of plugins";
+            print::error(error, Some("ask the operator's listener: `moongate list plugins --admin ADDR`"));
+            return Ok(Exit::Usage);
+        }
+        match remote::lists(url, self.kind).await? {
+            Ok(lists) => self.print(&lists)?,
+            Err(refusal) => return Ok(refusal.report()),
+        }
+        Ok(Exit::Success)
+    }
+
+    /// Prints lists: the one that was asked for, or each under its name.
+    fn print(&self, lists: &[(&str, Vec<Value>)]) -> Result<()> {
+        match (self.format, self.kind) {
+            (Format::Json, _) => {
+                let lists = lists.iter().map(|(name, items)| ((*name).to_owned(), json!(items)));
+                print::json(&Value::Object(lists.collect::<Map<_, _>>()))
+            }
+            (Format::Text, Some(_)) => {
+                print::foreign(&lists.iter().map(|(_, items)| table(items, "")).collect::<String>())
+            }
+            (Format::Text, None) => print::foreign(&sections(lists)),
+        }
     }
 
     /// Prints plugins.
@@ -125,9 +157,8 @@ impl List {
 }
 
 /// Every kind that there is something of, under its name.
-fn sections(supervisor: &Supervisor) -> String {
-    let all = Kind::ALL.map(|kind| (kind.name(), kind.of(supervisor)));
-    let filled = all.iter().filter(|(_, items)| !items.is_empty());
+fn sections(lists: &[(&str, Vec<Value>)]) -> String {
+    let filled = lists.iter().filter(|(_, items)| !items.is_empty());
     filled.map(|(name, items)| format!("{name}\n{}", table(items, "  "))).collect::<Vec<_>>().join("\n")
 }
 

@@ -138,6 +138,12 @@ fn unread(path: &Path, why: &Unreadable, named: Named<'_>) -> Option<String> {
 
 /// What to do where there is no file. Where it is one that cargo would write, the usual ways to have none are named.
 fn of_absence(path: &Path, named: Named<'_>) -> String {
+    if let (Named::ByHand, None, Some(name)) = (named, path.extension(), path.file_name()) {
+        let file = shown(Path::new(name));
+        return format!(
+            "name a `.wasm` file, such as `./{file}.wasm`; tools of the configuration need no file, their names are enough"
+        );
+    }
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     let at = parts.iter().position(|part| part == "target");
     let cargo = at.and_then(|at| Some((parts.get(at + 1)?, parts.get(at + 2)?)));
