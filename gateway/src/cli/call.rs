@@ -31,6 +31,7 @@ mod questions;
 mod remote;
 mod rounds;
 mod takes;
+mod unknown;
 
 /// How to find out what can be called.
 const TOOLS: &str = "leave out the tool's name to see which tools there are";
@@ -132,6 +133,11 @@ impl Call {
         let catalog = dispatcher.catalog();
         let Some(tool) = &self.tool else { return takes::tools(&self.named(&catalog), self.format) };
         let entry = self.entry(tool, &catalog);
+        if entry.is_none()
+            && let Some(exit) = unknown::here(tool, &self.pairs, supervisor, &catalog)
+        {
+            return Ok(exit);
+        }
         let name = entry.map_or(&**tool, |entry| entry.public().as_str());
         let schema = entry.and_then(|entry| entry.tool().input_schema.to_value().ok());
         let arguments = match self.arguments(tool, schema.as_ref())? {
@@ -226,6 +232,12 @@ impl Call {
             return takes::tools(&tools.collect::<Vec<_>>(), self.format);
         };
         let schema = tools.iter().find(|tool| tool["name"] == **name).map(|tool| &tool["inputSchema"]);
+        let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+        if schema.is_none()
+            && let Some(exit) = unknown::two_words(name, &self.pairs, names)
+        {
+            return Ok(exit);
+        }
         let arguments = match self.arguments(name, schema)? {
             Ok(arguments) => arguments,
             Err(exit) => return Ok(exit),
@@ -303,9 +315,10 @@ impl Call {
             DispatchError::Call { plugin, error } => {
                 let key = error.config_key()?;
                 let member = catalog.members().iter().find(|member| member.id() == plugin)?;
-                let value = member.config().limits.value(key).unwrap_or_default();
+                let limits = &member.config().limits;
+                let value = limits.more_of(key).or_else(|| limits.value(key)).unwrap_or_default();
                 Some(format!(
-                    "raise `{key} = {value}` in `[plugins.{plugin}.limits]`, if it should have more"
+                    "write `{key} = {value}` in `[plugins.{plugin}.limits]`, if it should have more"
                 ))
             }
             DispatchError::UnknownPrompt(_)

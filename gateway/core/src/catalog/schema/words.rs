@@ -146,6 +146,9 @@ fn no_form(at: String, context: &[Vec<ValidationError<'_>>], schema: &Value, lev
     };
     let mut message = format!("{} fits none of the forms that the schema allows", named(&at));
     let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
+    if let Some(message) = no_choice(&at, forms.iter().copied().filter(|error| !is_null(error))) {
+        return Flaw { at, message, kind: Flawed::Value };
+    }
     if level == MAX_FORMS || forms.len() > MAX_FORMS {
         return Flaw { at, message, kind: Flawed::Value };
     }
@@ -164,6 +167,22 @@ fn no_form(at: String, context: &[Vec<ValidationError<'_>>], schema: &Value, lev
         message.push_str(&format!(" ({})", sentence(&reasons.join(", or "))));
     }
     Flaw { at, message, kind: Flawed::Value }
+}
+
+/// The same where each form is one value, as in a choice whose options have titles; none: it is no such choice.
+fn no_choice<'e>(at: &str, forms: impl Iterator<Item = &'e ValidationError<'e>>) -> Option<String> {
+    let mut given = None;
+    let options: Option<Vec<Value>> = forms
+        .map(|error| match error.kind() {
+            ValidationErrorKind::Constant { expected_value } => {
+                given = Some(error.instance());
+                Some(Value::clone(expected_value))
+            }
+            _ => None,
+        })
+        .collect();
+    let (options, given) = (Value::from(options?), given?);
+    Some(format!("{} must be one of {}{}", named(at), sentence(&listed(&options)), option(&options, given)))
 }
 
 /// The schema that a keyword stands in.
