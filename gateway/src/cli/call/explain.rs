@@ -79,7 +79,7 @@ fn is_of_change(cures: &[&str]) -> bool {
     cures.iter().all(|cure| !cure.contains(OPEN))
 }
 
-/// What limits kept the call from, and the lines with the values that hold.
+/// What limits kept the call from, and lines with more.
 fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     let held: Vec<_> = entries.iter().filter_map(held_back).collect();
     if held.is_empty() {
@@ -93,13 +93,13 @@ fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     if keys.is_empty() {
         return said;
     }
-    let _ = write!(
-        said,
-        "to allow more, raise in gateway.toml what holds now:\n  [plugins.{}.limits]\n",
-        plugin.id
-    );
+    let _ = write!(said, "to allow more, in gateway.toml:\n  [plugins.{}.limits]\n", plugin.id);
     for key in keys {
-        let _ = writeln!(said, "  {key} = {}", plugin.limits.value(key).unwrap_or_default());
+        let now = plugin.limits.value(key).unwrap_or_default();
+        let _ = match plugin.limits.more_of(key) {
+            Some(more) => writeln!(said, "  {key} = {more}  # instead of {now}"),
+            None => writeln!(said, "  {key} = {now}  # this is the most"),
+        };
     }
     said
 }
