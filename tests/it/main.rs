@@ -83,6 +83,8 @@ mod readme;
 mod relist;
 /// Plugins and configurations that change while the gateway serves.
 mod reload;
+/// Slips at the command line, and files that aren't what they should be.
+mod slips;
 /// What plugins of the SDK ask and keep.
 mod sdk;
 /// What plugins keep from one process to the next.

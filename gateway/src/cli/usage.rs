@@ -36,7 +36,9 @@ fn harmless(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
         // No verb takes anything that looks like an option.
         tips.retain(|tip| !tip.to_string().contains("as a value"));
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
     }
     for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg] {
         let shown = match error.get(kind) {

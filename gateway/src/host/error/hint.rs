@@ -34,15 +34,17 @@ impl Named<'_> {
 
     /// That a limit should be raised. `enough`: a value that is likely to do.
     fn raise(self, key: LimitKey, enough: Option<&str>) -> String {
+        // What holds where nothing is said goes by the component's size.
+        let by_size = matches!(key, LimitKey::CompileMemory | LimitKey::CompileTime);
         let key = key.as_str();
         match (self, enough) {
             (Self::InTable(table), Some(enough)) => {
                 // The message points at the value, if there is one.
-                let place = match table.places.get(&format!("limits.{key}")) {
-                    Some(_) => "here".to_owned(),
-                    None => format!("in `[plugins.{}.limits]`", table.id),
-                };
-                format!("raise `limits.{key}`: write `{key} = {enough}` {place}")
+                let stands = table.places.contains_key(&format!("limits.{key}"));
+                let place =
+                    if stands { "here".to_owned() } else { format!("in `[plugins.{}.limits]`", table.id) };
+                let remove = if stands && by_size { "remove the line, or " } else { "" };
+                format!("raise `limits.{key}`: {remove}write `{key} = {enough}` {place}")
             }
             (Self::InTable(_), None) => {
                 format!("build it so that it needs less: `limits.{key}` can't be raised as far")
@@ -102,8 +104,11 @@ impl LoadError {
             Self::Import { .. } | Self::Export { .. } => {
                 "build the plugin again with this gateway's `wit/` or SDK".to_owned()
             }
-            Self::NoExports { .. } => {
-                "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that".to_owned()
+            Self::NoExports { other } => {
+                let cut = if *other { "" } else { "; if it should, the file is cut short: copy or build it again" };
+                format!(
+                    "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that{cut}"
+                )
             }
             Self::Describe { low, .. } | Self::Manifest { low, .. } => {
                 let TooLow { key, enough, .. } = low.as_deref()?;
