@@ -170,7 +170,7 @@ impl Cli {
             cli.common.is_config_typed = matches.value_source("config") == Some(ValueSource::CommandLine);
             Ok(cli)
         });
-        read.map_err(|error| usage::say(&error))
+        read.map_err(usage::say)
     }
 
     /// How log lines should look.

@@ -317,6 +317,16 @@ impl Supervisor {
         )
     }
 
+    /// Why compiled code can't be kept, if it can't. Plugins serve all the same, but each start takes longer.
+    #[must_use]
+    pub fn cache_problem(&self) -> Option<Problem> {
+        let found = self.host.cache_problem()?;
+        let problem = Problem::warning(format!(
+            "compiled code can't be kept, so plugins are compiled at each start: {found}"
+        ));
+        Some(problem.hint(format!("{}; it is `cache` in `[gateway]`, or `MOONGATE_CACHE_DIR`", found.hint())))
+    }
+
     /// How much is served.
     #[must_use]
     pub fn totals(&self) -> Totals {

@@ -209,7 +209,7 @@ fn a_call_says_that_it_read_variables_and_settings() {
 }
 
 #[test]
-fn a_call_says_which_limit_held_it_back_and_what_it_is_now() {
+fn a_call_says_which_limit_held_it_back_and_what_would_be_enough() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\ndirs = [{ host = \"notes\", guest = \"/notes\", mode = \"rw\" }]\n\
          [plugins.zoo.limits]\nwritten = \"5KiB\"\n",
@@ -220,9 +220,17 @@ fn a_call_says_which_limit_held_it_back_and_what_it_is_now() {
     let told = said(&output.stderr);
     assert!(
         told.contains("held back by limits\n")
-            && told.contains("[plugins.zoo.limits]\n  written = \"5KiB\"\n"),
+            && told.contains("[plugins.zoo.limits]\n  written = ")
+            && told.contains("  # instead of \"5KiB\"\n"),
         "{output:?}"
     );
+    // Written there, it is enough.
+    let (_, cure) = told.split_once("  written = ").unwrap();
+    let cure = cure.split("  #").next().unwrap();
+    let config = std::fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", config.replace("\"5KiB\"", cure));
+    let output = workspace.run(&["call", "zoo_write_file", "path=/notes/a.txt", &text, "--explain"]);
+    assert!(output.status.success() && !said(&output.stderr).contains("held back"), "{output:?}");
 }
 
 #[test]

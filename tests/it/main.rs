@@ -62,6 +62,8 @@ mod hostile;
 mod json_rpc;
 /// Clients that use the same ids at once.
 mod identities;
+/// What an operator sees while a gateway runs.
+mod live;
 /// Every limit, hit by a tool of the zoo.
 mod limits;
 /// The HTTP transport of 2024-11-05.
@@ -83,6 +85,8 @@ mod readme;
 mod relist;
 /// Plugins and configurations that change while the gateway serves.
 mod reload;
+/// Slips at the command line, and files that aren't what they should be.
+mod slips;
 /// What plugins of the SDK ask and keep.
 mod sdk;
 /// What plugins keep from one process to the next.

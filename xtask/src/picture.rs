@@ -114,13 +114,17 @@ fn banner(mut command: Command) -> Result<Vec<u8>> {
     first_words(|left| heard.recv_timeout(left).ok()).map(String::into_bytes)
 }
 
-/// The lines up to the one that says what to try.
+/// Where a reader's gateway is.
+const ENDPOINT: &str = "http://127.0.0.1:8931/mcp";
+
+/// The lines up to the one that says what to try, with a reader's endpoint.
 fn first_words(mut next: impl FnMut(Duration) -> Option<io::Result<String>>) -> Result<String> {
     let until = Instant::now() + START;
-    let mut text = String::new();
+    let (mut text, mut endpoint) = (String::new(), None::<String>);
     while let Some(line) = next(until.saturating_duration_since(Instant::now())) {
         let line = line.context("what the gateway says can't be read")?;
-        let line = if line.starts_with("endpoint ") { "endpoint  http://127.0.0.1:8931/mcp" } else { &line };
+        endpoint = endpoint.or(line.strip_prefix("endpoint  ").map(str::to_owned));
+        let line = endpoint.as_ref().map_or_else(|| line.clone(), |its| line.replace(its, ENDPOINT));
         let _ = writeln!(text, "{line}");
         if line.starts_with("try ") {
             return Ok(text);

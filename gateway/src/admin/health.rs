@@ -114,11 +114,12 @@ fn state(state: &PluginState) -> (Mark, String) {
     match state {
         PluginState::Loading => (Mark::Look, "loading".to_owned()),
         PluginState::Serving => (Mark::Good, "serving".to_owned()),
-        PluginState::Degraded(Trouble { reason, hint: _, retry_at: _ }) => {
+        PluginState::Degraded(Trouble { reason, ends_calls: true, .. }) => {
+            (Mark::Look, format!("degraded, its calls fail: {reason}"))
+        }
+        PluginState::Degraded(Trouble { reason, .. }) => {
             (Mark::Look, format!("degraded, an earlier version serves: {reason}"))
         }
-        PluginState::Failed(Trouble { reason, hint: _, retry_at: _ }) => {
-            (Mark::Look, format!("failed: {reason}"))
-        }
+        PluginState::Failed(Trouble { reason, .. }) => (Mark::Look, format!("failed: {reason}")),
     }
 }

@@ -117,7 +117,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
         "sha256": digest.map(|digest| digest.to_string()),
         "since": since.map(time),
         "offers": { "tools": tools, "resources": resources, "templates": templates, "prompts": prompts },
-        "trouble": trouble.map(|Trouble { reason, hint, retry_at }| {
+        "trouble": trouble.map(|Trouble { reason, hint, ends_calls: _, retry_at }| {
             json!({ "reason": reason, "hint": hint, "retry_at": retry_at.map(time) })
         }),
         "waiting": waiting.as_ref().map(|waiting| match waiting {

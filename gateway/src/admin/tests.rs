@@ -41,7 +41,8 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
 }
 
 fn trouble(reason: &str) -> Trouble {
-    Trouble { reason: reason.to_owned(), hint: Some("build it anew".to_owned()), retry_at: Some(at(60)) }
+    let (reason, hint) = (reason.to_owned(), Some("build it anew".to_owned()));
+    Trouble { reason, hint, ends_calls: false, retry_at: Some(at(60)) }
 }
 
 fn status() -> Status {

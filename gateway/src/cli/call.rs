@@ -15,8 +15,7 @@ use url::Url;
 
 use self::given::Answers;
 use self::here::{Failed, Here};
-pub(super) use self::remote::TOKEN;
-use self::remote::{Refusal, Remote};
+pub(super) use self::remote::{Refusal, Remote, TOKEN};
 use self::rounds::{Came, Open};
 use crate::cli::failure::{Done, Failure};
 use crate::cli::{Common, Exit, Format, configuration, print};
@@ -31,6 +30,7 @@ mod questions;
 mod remote;
 mod rounds;
 mod takes;
+mod unknown;
 
 /// How to find out what can be called.
 const TOOLS: &str = "leave out the tool's name to see which tools there are";
@@ -124,6 +124,11 @@ impl Call {
         let catalog = dispatcher.catalog();
         let Some(tool) = &self.tool else { return Err(takes::unnamed(&self.named(&catalog))) };
         let entry = self.entry(tool, &catalog);
+        if entry.is_none()
+            && let Some(failure) = unknown::here(tool, &self.pairs, supervisor, &catalog)
+        {
+            return Err(failure);
+        }
         let name = entry.map_or(&**tool, |entry| entry.public().as_str());
         let schema = entry.and_then(|entry| entry.tool().input_schema.to_value().ok());
         let arguments = self.arguments(tool, schema.as_ref(), common)?;
@@ -221,11 +226,7 @@ impl Call {
     /// Calls a tool of a gateway that runs.
     async fn elsewhere(&self, url: &Url, mut answers: Answers, common: &Common) -> Done {
         let remote = Remote::new(url.clone(), rounds::capabilities(!self.no_answers))?;
-        if remote.tells_its_token() {
-            print::note(
-                "note: the token goes to another machine unencrypted; https would keep it to itself\n",
-            );
-        }
+        remote.warn();
         let tools = remote.tools(self.tool.as_deref()).await?;
         let Some(name) = &self.tool else {
             let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
@@ -233,6 +234,12 @@ impl Call {
             return Err(takes::unnamed(&tools.collect::<Vec<_>>()));
         };
         let schema = tools.iter().find(|tool| tool["name"] == **name).map(|tool| &tool["inputSchema"]);
+        let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+        if schema.is_none()
+            && let Some(failure) = unknown::two_words(name, &self.pairs, names)
+        {
+            return Err(failure);
+        }
         let arguments = self.arguments(name, schema, common)?;
         let schema = schema.unwrap_or(&Value::Null);
         let came =
@@ -281,9 +288,10 @@ impl Call {
             DispatchError::Call { plugin, error } => {
                 let key = error.config_key()?;
                 let member = catalog.members().iter().find(|member| member.id() == plugin)?;
-                let value = member.config().limits.value(key).unwrap_or_default();
+                let limits = &member.config().limits;
+                let value = limits.more_of(key).or_else(|| limits.value(key)).unwrap_or_default();
                 Some(format!(
-                    "raise `{key} = {value}` in `[plugins.{plugin}.limits]`, if it should have more"
+                    "write `{key} = {value}` in `[plugins.{plugin}.limits]`, if it should have more"
                 ))
             }
             DispatchError::UnknownPrompt(_)

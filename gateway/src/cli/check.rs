@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use moongate_core::catalog::Member;
-use moongate_core::config::{self, Loaded, Problem, ProcessEnvironment, Severity, Source};
+use moongate_core::config::{
+    self, DirGrant, DirMode, Loaded, PluginConfig, Problem, ProcessEnvironment, Severity, Source,
+};
 use serde_json::{Value, json};
 
 use crate::cli::failure::Done;
@@ -45,8 +47,10 @@ impl Check {
             let supervisor = Supervisor::start(config, Options::looking()).await?;
             problems.extend_from_slice(supervisor.problems());
             problems.extend(supervisor.state_problem().await);
+            problems.extend(supervisor.cache_problem());
             let catalog = Arc::clone(&supervisor.catalog().borrow());
             problems.extend(catalog.members().iter().flat_map(|member| misfits(member, state.as_deref())));
+            problems.extend(catalog.members().iter().flat_map(|member| closed(member.config())));
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
             problems.extend(without_plugins(supervisor.totals()));
@@ -115,6 +119,32 @@ fn open_to_all(file: &Path) -> Option<Problem> {
 #[cfg(not(unix))]
 fn open_to_all(_file: &Path) -> Option<Problem> {
     None
+}
+
+/// Warns of granted directories that the gateway's own user may not use as they are granted.
+#[cfg(unix)]
+fn closed(table: &PluginConfig) -> Vec<Problem> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+    let may = |dir: &DirGrant, access| accessat(CWD, &dir.host, access, AtFlags::EACCESS).is_ok();
+    let lacking = |dir: &DirGrant| match dir.mode {
+        _ if !may(dir, Access::READ_OK | Access::EXEC_OK) => Some("read"),
+        DirMode::ReadWrite if !may(dir, Access::WRITE_OK) => Some("change"),
+        DirMode::ReadOnly | DirMode::ReadWrite => None,
+    };
+    let closed = table.allow.dirs.iter().filter_map(|dir| Some((dir, lacking(dir)?)));
+    let warning = |(dir, what): (&DirGrant, &str)| {
+        let host = dir.host.display();
+        Problem::warning(format!("the gateway's user may not {what} the granted directory `{host}`"))
+            .at(dir.place.clone())
+            .hint(format!("let that user {what} it with `chown` or `chmod`, or grant another directory"))
+    };
+    closed.map(warning).collect()
+}
+
+#[cfg(not(unix))]
+fn closed(_table: &PluginConfig) -> Vec<Problem> {
+    Vec::new()
 }
 
 /// How much is wrong, in words.

@@ -8,6 +8,9 @@ use crate::cli::ask::Where;
 use crate::cli::failure::Done;
 use crate::cli::{Common, Exit, Format, print};
 
+/// How a line begins that says that something is well.
+const WELL: &str = "[+]";
+
 /// Ask the running gateway whether it serves
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -16,11 +19,11 @@ Examples:
   moongate health --details
 
 It ends with 0 if requests are taken, with 1 while the gateway starts or stops, and with 4 if none answers. A plugin \
-that can't be used makes no difference; --details tells of it.")]
+that can't be used and a configuration that isn't in use are told of, and change nothing of this.")]
 pub(super) struct Health {
     #[command(flatten)]
     place: Where,
-    /// Also say what was looked at, plugin by plugin
+    /// Say what is well, too: all that was looked at, and each plugin
     #[arg(long)]
     details: bool,
     /// How to print the answer
@@ -31,15 +34,19 @@ pub(super) struct Health {
 impl Health {
     pub(super) async fn run(self, common: &Common) -> Done {
         let gateway = self.place.gateway(common)?;
-        let answer = gateway.get(Route::Readyz, if self.details { "?verbose" } else { "" }).await?;
+        let answer = gateway.get(Route::Readyz, "?verbose").await?;
         let mut lines: Vec<&str> = answer.body.lines().collect();
         let sum = lines.pop();
         if !matches!((sum, answer.is_ok), (Some("ready"), true) | (Some("not ready"), false)) {
             return Err(answer.complaint().into());
         }
+        lines.retain(|line| self.details || !line.starts_with(WELL));
         match self.format {
             Format::Json => print::json(&json!({ "ready": answer.is_ok, "checks": lines }))?,
-            Format::Text => print::foreign(&answer.body)?,
+            Format::Text => {
+                let lines = lines.into_iter().chain(sum);
+                print::foreign(&lines.map(|line| format!("{line}\n")).collect::<String>())?;
+            }
         }
         Ok(if answer.is_ok { Exit::Success } else { Exit::Failure })
     }

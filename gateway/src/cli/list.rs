@@ -6,14 +6,17 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use moongate_core::catalog::Catalog;
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use crate::admin;
 use crate::cli::ask::Where;
+use crate::cli::call::endpoint;
 use crate::cli::failure::{Done, Failure};
 use crate::cli::{Common, Exit, Format, configuration, print};
 use crate::supervisor::{Options, Supervisor};
 
 mod live;
+mod remote;
 
 use live::Asked;
 
@@ -24,6 +27,7 @@ Examples:
   moongate list
   moongate list tools --format json
   moongate list plugins
+  moongate list tools --url http://127.0.0.1:8931/mcp
 
 `list plugins` asks the running gateway, which knows their states, if the configuration has an `[admin]` listener and a \
 gateway answers there. Else, and for all other kinds, the plugins are loaded anew.")]
@@ -33,6 +37,9 @@ pub(super) struct List {
     kind: Option<Kind>,
     #[command(flatten)]
     place: Where,
+    /// List what the gateway that runs at this endpoint offers to its clients
+    #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with = "admin")]
+    url: Option<Url>,
     /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -80,6 +87,9 @@ impl Kind {
 
 impl List {
     pub(super) async fn run(self, common: &Common) -> Done {
+        if let Some(url) = &self.url {
+            return self.elsewhere(url).await;
+        }
         let why = match self.kind {
             Some(Kind::Plugins) => match live::ask(&self.place, common).await? {
                 Asked::Plugins(plugins) => {
@@ -96,21 +106,40 @@ impl List {
             return Err(Failure::new(Exit::Usage).says(message, Some(hint)));
         }
         let supervisor = configuration::load(common, Options::looking()).await?;
-        match (why, self.format, self.kind) {
-            (Some(why), _, _) => {
-                live::note(common, &format!("the plugins were loaded here: {why}"));
-                self.show(&plugins(&supervisor))?;
-            }
-            (None, Format::Json, kind) => {
-                let kinds = kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
-                let lists =
-                    kinds.into_iter().map(|kind| (kind.name().to_owned(), Value::from(kind.of(&supervisor))));
-                print::json(&Value::Object(lists.collect::<Map<_, _>>()))?;
-            }
-            (None, Format::Text, Some(kind)) => print::data(&table(&kind.of(&supervisor), ""))?,
-            (None, Format::Text, None) => print::data(&sections(&supervisor))?,
+        if let Some(why) = why {
+            live::note(common, &format!("the plugins were loaded here: {why}"));
+            self.show(&plugins(&supervisor))?;
+        } else {
+            let kinds = self.kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
+            let lists = kinds.into_iter().map(|kind| (kind.name(), kind.of(&supervisor)));
+            self.print(&lists.collect::<Vec<_>>())?;
         }
         Ok(Exit::Success)
+    }
+
+    /// Lists what the gateway at an endpoint offers.
+    async fn elsewhere(&self, url: &Url) -> Done {
+        if matches!(self.kind, Some(Kind::Plugins)) {
+            let message = "an endpoint tells clients nothing of plugins";
+            let hint = "ask the operator's listener: `moongate list plugins --admin ADDR`";
+            return Err(Failure::new(Exit::Usage).says(message, Some(hint)));
+        }
+        self.print(&remote::lists(url, self.kind).await?)?;
+        Ok(Exit::Success)
+    }
+
+    /// Prints lists: the one that was asked for, or each under its name.
+    fn print(&self, lists: &[(&str, Vec<Value>)]) -> Result<()> {
+        match (self.format, self.kind) {
+            (Format::Json, _) => {
+                let lists = lists.iter().map(|(name, items)| ((*name).to_owned(), json!(items)));
+                print::json(&Value::Object(lists.collect::<Map<_, _>>()))
+            }
+            (Format::Text, Some(_)) => {
+                print::foreign(&lists.iter().map(|(_, items)| table(items, "")).collect::<String>())
+            }
+            (Format::Text, None) => print::foreign(&sections(lists)),
+        }
     }
 
     /// Prints plugins.
@@ -123,9 +152,8 @@ impl List {
 }
 
 /// Every kind that there is something of, under its name.
-fn sections(supervisor: &Supervisor) -> String {
-    let all = Kind::ALL.map(|kind| (kind.name(), kind.of(supervisor)));
-    let filled = all.iter().filter(|(_, items)| !items.is_empty());
+fn sections(lists: &[(&str, Vec<Value>)]) -> String {
+    let filled = lists.iter().filter(|(_, items)| !items.is_empty());
     filled.map(|(name, items)| format!("{name}\n{}", table(items, "  "))).collect::<Vec<_>>().join("\n")
 }
 

@@ -1,7 +1,7 @@
 //! `serve`: the gateway at work, until a signal or the end of its host.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
@@ -101,7 +101,7 @@ impl Serve {
         };
         problems.extend_from_slice(app.supervisor().problems());
         print::problems(&problems, &source);
-        print::note(&self.banner(&config, &app, common.config.as_deref()));
+        print::note(&self.banner(&config, &app));
         service.ready(app.supervisor().status()).await;
         app.reload_on(hangups, service.teller());
         attend(app, &mut stops, service).await;
@@ -131,7 +131,7 @@ impl Serve {
     }
 
     /// What was started, in at most six lines.
-    fn banner(&self, config: &Config, app: &App, named: Option<&Path>) -> String {
+    fn banner(&self, config: &Config, app: &App) -> String {
         let mut lines =
             vec![format!("moongate {}", version::SHORT), format!("config    {}", config.file.display())];
         if let Some(address) = app.address() {
@@ -152,7 +152,8 @@ impl Serve {
         };
         lines.push(format!("serving   {}{failed}", check::summary(totals)));
         if !self.stdio
-            && let Some(call) = example(&app.supervisor().catalog().borrow(), &print::program(), named)
+            && let Some(address) = app.address()
+            && let Some(call) = example(&app.supervisor().catalog().borrow(), &print::program(), address)
         {
             lines.push(format!("try       {call}"));
         }

@@ -369,16 +369,16 @@ impl Sandbox {
 
     /// The paths of this machine are for the log, not for the caller.
     fn no_store(&self, error: &StoreError) -> CallError {
-        tracing::error!(plugin = %self.config.id, "{error}");
-        CallError::Internal(match error {
-            StoreError::Grant(GrantError::Failed { guest, .. }) => {
-                format!("the granted directory `{guest}` can't be opened")
-            }
-            StoreError::Grant(GrantError::Silent { guest, .. }) => {
-                format!("the granted directory `{guest}` doesn't answer")
-            }
-            StoreError::Grant(error @ GrantError::Unbegun) => error.to_string(),
-            StoreError::Engine(_) => "there is no room for an instance".to_owned(),
+        let id = &self.config.id;
+        let StoreError::Grant(grant) = error else {
+            tracing::error!(plugin = %id, "{error}");
+            return CallError::Internal("there is no room for an instance".to_owned());
+        };
+        tracing::error!(plugin = %id, "{grant}; calls of `{id}` fail until it can be opened (hint: {})", grant.hint(None));
+        CallError::Directory(match grant {
+            GrantError::Failed { guest, .. } => format!("the granted directory `{guest}` can't be opened"),
+            GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't answer"),
+            GrantError::Unbegun => grant.to_string(),
         })
     }
 }

@@ -219,7 +219,11 @@ pub(super) fn compile(
     let status = abort.wait().map_err(failed)?;
     let said = said.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
     let code = code.map_err(failed)?;
-    if status.success() { Ok(code) } else { Err(reason(status, &String::from_utf8_lossy(&said), allowance)) }
+    if status.success() {
+        return Ok(code);
+    }
+    let usual = Allowance::of(component.len(), &Limits::default());
+    Err(reason(status, &String::from_utf8_lossy(&said), allowance, usual))
 }
 
 /// Reads to the end, but keeps only so much.
@@ -243,16 +247,21 @@ fn program(allowance: Allowance) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Why there is no code.
-fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowance) -> LoadError {
+/// Why there is no code. `usual`: what it may use where its table says nothing.
+fn reason(status: ExitStatus, said: &str, allowed: Allowance, usual: Allowance) -> LoadError {
+    let Allowance { memory, seconds } = allowed;
     let needs = |what: String, low| LoadError::Compile { needs: what, low };
-    let more_than = |key, allowed: u64| {
-        let low = TooLow::wanting(key, allowed.saturating_add(1));
+    let more_than = |key, allowed: u64, usual: u64| {
+        let low = TooLow::wanting(key, allowed.saturating_add(1).max(usual));
         Some(Box::new(TooLow { wanted: None, ..low }))
     };
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
-        let low = more_than(LimitKey::CompileTime, seconds.saturating_mul(1000));
+        let low = more_than(
+            LimitKey::CompileTime,
+            seconds.saturating_mul(1000),
+            usual.seconds.saturating_mul(1000),
+        );
         return needs(format!("more than {seconds} seconds"), low);
     }
     // By the system that is out of memory, or by somebody: that says nothing of the component.
@@ -260,7 +269,7 @@ fn reason(status: ExitStatus, said: &str, Allowance { memory, seconds }: Allowan
         return LoadError::Killed;
     }
     if said.contains("memory allocation of") || said.contains("Cannot allocate memory") {
-        let low = more_than(LimitKey::CompileMemory, memory);
+        let low = more_than(LimitKey::CompileMemory, memory, usual.memory);
         let memory = ByteSize::b(memory).display().iec();
         return needs(format!("more than {memory} of memory"), low);
     }

@@ -134,6 +134,7 @@ fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<To
         CallError::TooLarge(_) => LimitKey::Transfer,
         CallError::Refused(_)
         | CallError::NotGranted(_)
+        | CallError::Directory(_)
         | CallError::Trap(_)
         | CallError::BadOutput(_)
         | CallError::Busy(_)

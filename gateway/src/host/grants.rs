@@ -55,7 +55,7 @@ impl GrantError {
     }
 
     /// What to do about it. `near`: a directory that may have been meant.
-    fn hint(&self, near: Option<&Path>) -> String {
+    pub(super) fn hint(&self, near: Option<&Path>) -> String {
         if let Some(near) = near {
             return format!("did you mean `{}`?", shown(near));
         }

@@ -52,10 +52,37 @@ fn recognise(bytes: &[u8]) -> Result<(), LoadError> {
     // After the magic number: a version and a layer, two bytes each; layer 0 is a core module, layer 1 a component.
     match bytes.get(4..8) {
         Some([1, 0, 0, 0]) => Err(LoadError::CoreModule),
-        Some([_, _, 1, 0]) => Ok(()),
+        Some([_, _, 1, 0]) => match cut_short(&bytes[8..]) {
+            Some(reason) => Err(LoadError::Broken { reason }),
+            None => Ok(()),
+        },
         Some(_) => Err(LoadError::Broken { reason: "its version of WebAssembly is unknown".to_owned() }),
         None => Err(LoadError::Broken { reason: "it ends after its first bytes".to_owned() }),
     }
+}
+
+/// Goes from section to section, each a number, a length and so many bytes: does the file end before they do? What isn't
+/// as it should be otherwise is told by the compiler.
+fn cut_short(mut rest: &[u8]) -> Option<String> {
+    while let Some((_, after)) = rest.split_first() {
+        let end = after.iter().take(5).position(|byte| byte & 0x80 == 0);
+        let length =
+            end.map(|end| after[..=end].iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f)));
+        let (end, length) = match (end, length) {
+            (Some(end), Some(length)) => (end + 1, length),
+            _ if after.len() < 5 => {
+                return Some("it is cut short: it ends within a section's head".to_owned());
+            }
+            _ => return None,
+        };
+        let there = (after.len() - end) as u64;
+        if length > there {
+            let lacks = length - there;
+            return Some(format!("it is cut short: at least {lacks} bytes are missing at its end"));
+        }
+        rest = &after[end + usize::try_from(length).ok()?..];
+    }
+    None
 }
 
 /// Compiles a component, and keeps the code if it can. Takes seconds for large ones.

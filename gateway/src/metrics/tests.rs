@@ -45,7 +45,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
 }
 
 fn status() -> Status {
-    let trouble = Trouble { reason: "no".to_owned(), hint: None, retry_at: None };
+    let trouble = Trouble { reason: "no".to_owned(), hint: None, ends_calls: false, retry_at: None };
     Status {
         generation: 1,
         config: ConfigStatus {

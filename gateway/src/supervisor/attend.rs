@@ -257,7 +257,9 @@ impl Task {
             },
             Err(failure) => failure,
         };
-        (self.offered(code).await.ok(), Some(failure))
+        // That was done when it was tried first.
+        let loaded = if self.look.retry { None } else { self.offered(code).await.ok() };
+        (loaded, Some(failure))
     }
 
     async fn offered(&self, code: Arc<dyn Code>) -> Result<Loaded, Failure> {

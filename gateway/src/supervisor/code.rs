@@ -94,6 +94,8 @@ pub(super) struct Failure {
     pub(super) hint: Option<String>,
     /// What may help.
     pub(super) helps: Helps,
+    /// Every call fails meanwhile, of an earlier version, too.
+    pub(super) ends_calls: bool,
     /// The same for who reads the configuration beside it.
     pub(super) problems: Vec<Problem>,
 }
@@ -115,7 +117,7 @@ impl Failure {
         let errors = problems.iter().filter(|problem| problem.is_error());
         let reason = errors.map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ");
         let hint = problems.iter().find_map(|problem| problem.hint.clone());
-        Self { reason, hint, helps: Helps::Change, problems }
+        Self { reason, hint, helps: Helps::Change, ends_calls: false, problems }
     }
 
     /// The file of the plugin of `table` wasn't read in so much time.

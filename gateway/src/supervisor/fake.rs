@@ -96,7 +96,8 @@ fn tool(name: &str) -> Tool {
 fn failed(table: &PluginConfig, reason: &str, helps: Helps) -> Failure {
     let problem = Problem::error(format!("plugin `{}` can't be loaded: {reason}", table.id));
     let problems = vec![problem.at(table.source_place.clone())];
-    Failure { reason: format!("`{}`: {reason}", table.source.display()), hint: None, helps, problems }
+    let reason = format!("`{}`: {reason}", table.source.display());
+    Failure { reason, hint: None, helps, ends_calls: false, problems }
 }
 
 /// A host that reads from a [`Disk`].

@@ -97,6 +97,8 @@ pub struct Trouble {
     pub reason: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Every call fails meanwhile, of an earlier version, too.
+    pub ends_calls: bool,
     /// When it is tried again, if nothing changes before; none: only a change can help.
     pub retry_at: Option<SystemTime>,
 }

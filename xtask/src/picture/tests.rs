@@ -25,8 +25,10 @@ fn a_gateway_that_says_nothing_to_try_is_an_error_with_what_it_said() {
         let mut lines = lines.iter().map(|line| Ok((*line).to_owned())).collect::<Vec<_>>().into_iter();
         first_words(|_| lines.next())
     };
-    let said = heard(&["moongate", "endpoint  http://127.0.0.1:9/mcp", "try  this", "more"]).unwrap();
-    assert_eq!(said, "moongate\nendpoint  http://127.0.0.1:8931/mcp\ntry  this\n");
+    let said =
+        heard(&["moongate", "endpoint  http://127.0.0.1:9/mcp", "try  call http://127.0.0.1:9/mcp", "more"])
+            .unwrap();
+    assert_eq!(said, "moongate\nendpoint  http://127.0.0.1:8931/mcp\ntry  call http://127.0.0.1:8931/mcp\n");
     let error = heard(&["error: no"]).unwrap_err().to_string();
     assert!(error.ends_with("it said:\nerror: no\n"), "{error}");
 }

@@ -40,6 +40,9 @@ pub enum CallError {
     /// It asked for something of the client that its table doesn't grant; the sentence says what, and what would grant it.
     #[error("{0}")]
     NotGranted(String),
+    /// A directory that its table grants can't be opened; the sentence says which.
+    #[error("{0}")]
+    Directory(String),
     /// Too many calls wait already.
     #[error("{0}")]
     Busy(Busy),
@@ -69,6 +72,7 @@ impl CallError {
             Self::Trap(_) => "trap",
             Self::BadOutput(_) => "bad_output",
             Self::NotGranted(_) => "not_granted",
+            Self::Directory(_) => "directory",
             Self::Busy(_) => "busy",
             Self::Replaced => "replaced",
             Self::Cancelled => "cancelled",
@@ -91,6 +95,7 @@ impl CallError {
             | Self::Trap(_)
             | Self::BadOutput(_)
             | Self::NotGranted(_)
+            | Self::Directory(_)
             | Self::Busy(Busy::Gateway)
             | Self::Replaced
             | Self::Cancelled

@@ -80,7 +80,7 @@ fn to_read<'c>(cure: &&'c Cure) -> Option<&'c Option<String>> {
     }
 }
 
-/// What limits kept the call from, and the lines with the values that hold.
+/// What limits kept the call from, and lines with more.
 fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     let held: Vec<_> = entries.iter().filter_map(held_back).collect();
     if held.is_empty() {
@@ -94,13 +94,13 @@ fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     if keys.is_empty() {
         return said;
     }
-    let _ = write!(
-        said,
-        "to allow more, raise in gateway.toml what holds now:\n  [plugins.{}.limits]\n",
-        plugin.id
-    );
+    let _ = write!(said, "to allow more, in gateway.toml:\n  [plugins.{}.limits]\n", plugin.id);
     for key in keys {
-        let _ = writeln!(said, "  {key} = {}", plugin.limits.value(key).unwrap_or_default());
+        let now = plugin.limits.value(key).unwrap_or_default();
+        let _ = match plugin.limits.more_of(key) {
+            Some(more) => writeln!(said, "  {key} = {more}  # instead of {now}"),
+            None => writeln!(said, "  {key} = {now}  # this is the most"),
+        };
     }
     said
 }

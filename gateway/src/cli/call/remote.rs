@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -43,7 +43,7 @@ const PAGES: usize = 1000;
 
 /// Why there is no result.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(in crate::cli) enum Refusal {
     /// Nobody answers there, or somebody who isn't a gateway.
     Unreachable(String),
     /// Another token is needed, or one at all.
@@ -53,7 +53,7 @@ pub(super) enum Refusal {
 }
 
 /// A gateway at an address.
-pub(super) struct Remote {
+pub(in crate::cli) struct Remote {
     endpoint: Url,
     wire: Wire,
     token: Option<HeaderValue>,
@@ -95,8 +95,11 @@ impl Remote {
     ///
     /// # Errors
     /// The token can't stand in a header, or this machine trusts nobody.
-    pub(super) fn new(endpoint: Url, capabilities: Value) -> Result<Self> {
+    pub(in crate::cli) fn new(endpoint: Url, capabilities: Value) -> Result<Self> {
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        if token.as_ref().is_some_and(|token| is_header(token)) {
+            bail!("what {TOKEN} holds begins with `Bearer`: leave that away, only the token belongs there");
+        }
         let token = token
             .map(|token| HeaderValue::try_from(format!("Bearer {token}")))
             .transpose()
@@ -106,6 +109,15 @@ impl Remote {
                 value
             });
         Ok(Self { wire: Wire::to(&endpoint)?, endpoint, token, capabilities })
+    }
+
+    /// Says so where others would see the token.
+    pub(in crate::cli) fn warn(&self) {
+        if self.tells_its_token() {
+            print::note(
+                "note: the token goes to another machine unencrypted; https would keep it to itself\n",
+            );
+        }
     }
 
     /// Would the token be seen by others on the way?
@@ -121,20 +133,30 @@ impl Remote {
 
     /// The tools that there are, as the protocol has them; no more of them than up to the one of this name.
     pub(super) async fn tools(&self, until: Option<&str>) -> Result<Vec<Value>, Refusal> {
-        let (mut tools, mut cursor) = (Vec::new(), None);
+        self.list("tools/list", "tools", until).await
+    }
+
+    /// What this method lists under this key, as the protocol has it; no more than up to the one of this name.
+    pub(in crate::cli) async fn list(
+        &self,
+        method: &str,
+        key: &str,
+        until: Option<&str>,
+    ) -> Result<Vec<Value>, Refusal> {
+        let (mut items, mut cursor) = (Vec::new(), None);
         for _ in 0..PAGES {
             let parameters = cursor.map_or(json!({}), |cursor: Value| json!({ "cursor": cursor }));
-            let mut page = self.ask("tools/list", None, &[], parameters).await?;
-            if let Value::Array(more) = page["tools"].take() {
-                tools.extend(more);
+            let mut page = self.ask(method, None, &[], parameters).await?;
+            if let Value::Array(more) = page[key].take() {
+                items.extend(more);
             }
-            let is_there = until.is_some_and(|name| tools.iter().any(|tool| tool["name"] == name));
+            let is_there = until.is_some_and(|name| items.iter().any(|item| item["name"] == name));
             if is_there || page["nextCursor"].is_null() {
                 break;
             }
             cursor = Some(page["nextCursor"].take());
         }
-        Ok(tools)
+        Ok(items)
     }
 
     /// The tool's result, as the protocol has it, or what it asks.
@@ -197,7 +219,22 @@ impl Remote {
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Refusal {
         let root = std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error);
-        Refusal::Unreachable(format!("no gateway answers at {}: {root}", self.endpoint))
+        let why = match self.other_scheme(&root.to_string()) {
+            Some((other, meant)) => format!("what listens there speaks {other}: write {meant}"),
+            None => root.to_string(),
+        };
+        Refusal::Unreachable(format!("no gateway answers at {}: {why}", self.endpoint))
+    }
+
+    /// The scheme that is spoken there, and the address with it, where the failure says that it is the other one.
+    fn other_scheme(&self, failure: &str) -> Option<(&'static str, Url)> {
+        let other = match self.endpoint.scheme() {
+            "https" if failure.contains("InvalidContentType") => "http",
+            _ => return None,
+        };
+        let mut meant = self.endpoint.clone();
+        meant.set_scheme(other).ok()?;
+        Some((other, meant))
     }
 
     fn result(&self, status: StatusCode, body: &str) -> Result<Value, Refusal> {
@@ -209,9 +246,14 @@ impl Remote {
                 None => format!("the gateway says: {status}"),
             })),
             (_, Some(result), _) => Ok(result.clone()),
-            (StatusCode::NOT_FOUND, None, _) if self.endpoint.path() != PATH => Err(Refusal::Unreachable(
-                format!("no gateway answers at {}: a gateway's address ends in `{PATH}`", self.endpoint),
-            )),
+            (StatusCode::NOT_FOUND, None, _) if self.endpoint.path() != PATH => {
+                let mut meant = self.endpoint.clone();
+                meant.set_path(PATH);
+                Err(Refusal::Unreachable(format!(
+                    "no gateway answers at {}: a gateway's address ends in `{PATH}`, so write {meant}",
+                    self.endpoint
+                )))
+            }
             (_, None, Some(message)) => Err(Refusal::Error(print::said(message))),
             (_, None, None) => Err(Refusal::Unreachable(format!(
                 "what answers at {} is no gateway: {status}",
@@ -219,6 +261,11 @@ impl Remote {
             ))),
         }
     }
+}
+
+/// Is it the whole value of the header, and not only the token?
+fn is_header(token: &str) -> bool {
+    token.trim_start().get(..7).is_some_and(|word| word.eq_ignore_ascii_case("bearer "))
 }
 
 /// The response in a body: that of one JSON document, or of a stream of events.

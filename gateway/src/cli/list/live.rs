@@ -25,6 +25,19 @@ struct Told {
     plugins: Vec<Value>,
     /// The configuration that it runs with.
     file: String,
+    /// Why what stands in that file isn't in use.
+    rejected: Option<String>,
+}
+
+impl Told {
+    /// The plugins, after a word on a file that says something else.
+    fn plugins(self, common: &Common) -> Asked {
+        if let Some(reason) = &self.rejected {
+            let reason = print::said(reason);
+            note(common, &format!("what stands in `{}` isn't in use: {reason}", print::said(&self.file)));
+        }
+        Asked::Plugins(self.plugins)
+    }
 }
 
 /// Asks the gateway that was named, or else the one of the configuration, and says beside whose plugins these are.
@@ -33,7 +46,7 @@ struct Told {
 /// The gateway that was named doesn't answer, or with something else.
 pub(super) async fn ask(place: &Where, common: &Common) -> Result<Asked, Failure> {
     if let Some(gateway) = place.named() {
-        return Ok(Asked::Plugins(status(gateway).await??.plugins));
+        return Ok(status(gateway).await??.plugins(common));
     }
     let loaded = configuration::read(common.config.as_deref());
     let gateway = match Gateway::of(&loaded) {
@@ -41,9 +54,10 @@ pub(super) async fn ask(place: &Where, common: &Common) -> Result<Asked, Failure
         Err(silence) => return Ok(Asked::Nobody(silence.to_string())),
     };
     match status(gateway).await {
-        Ok(Ok(Told { plugins, file })) => {
-            note(common, &format!("as the gateway at {} has them{}", gateway.address(), of(&file, &loaded)));
-            Ok(Asked::Plugins(plugins))
+        Ok(Ok(told)) => {
+            let of = of(&told.file, &loaded);
+            note(common, &format!("as the gateway at {} has them{of}", gateway.address()));
+            Ok(told.plugins(common))
         }
         Ok(Err(error)) => Ok(Asked::Nobody(format!("at {}: {error}", gateway.address()))),
         Err(silence) => Ok(Asked::Nobody(silence.to_string())),
@@ -71,8 +85,9 @@ async fn status(gateway: Gateway) -> Result<Result<Told>, Silence> {
     let answer = gateway.get(Route::Status, "").await?;
     Ok(answer.json().and_then(|mut document| {
         let file = document["config"]["file"].as_str().map(str::to_owned);
+        let rejected = document["config"]["rejected"].as_str().map(str::to_owned);
         match (document["plugins"].take(), file) {
-            (Value::Array(plugins), Some(file)) => Ok(Told { plugins, file }),
+            (Value::Array(plugins), Some(file)) => Ok(Told { plugins, file, rejected }),
             _ => Err(answer.complaint()),
         }
     }))

@@ -1,25 +1,34 @@
 //! One call to paste, made up from what is served. Used by `serve` only.
 
-use std::path::Path;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use moongate_core::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
 use crate::cli::print;
+use crate::transport::http::PATH;
 
-/// A command line that calls one of the tools: one that changes nothing, and needs as few arguments as there are, whose
+/// A command line that calls one of the tools of the gateway that listens here: one that changes nothing, and needs as few arguments as there are, whose
 /// schema names values.
-pub(super) fn example(catalog: &Catalog, program: &str, config: Option<&Path>) -> Option<String> {
+pub(super) fn example(catalog: &Catalog, program: &str, address: SocketAddr) -> Option<String> {
     let harmless = catalog.tools().iter().filter(|tool| tool.tool().hints.read_only == Some(true));
     let calls = harmless.filter_map(|tool| Some((tool, arguments(tool)?)));
     let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
-    let mut words = vec![print::word(program), "call".to_owned()];
-    if let Some(config) = config {
-        words.extend(["-c".to_owned(), print::word(&config.to_string_lossy())]);
-    }
+    let url = format!("http://{}{PATH}", reachable(address));
+    let mut words = vec![print::word(program), "call".to_owned(), "--url".to_owned(), print::word(&url)];
     words.push(tool.public().to_string());
     words.extend(arguments.iter().map(|argument| print::word(argument)));
     Some(words.join(" "))
+}
+
+/// Where somebody on this machine reaches what listens there.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let here: IpAddr = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(here, address.port())
 }
 
 /// Values for all that the tool can't do without; none if there is no telling what it takes.

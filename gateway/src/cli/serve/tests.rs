@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use clap::Parser;
 use moongate_core::config::from_text;
 
+use std::path::Path;
+
 use super::*;
 
 #[test]

@@ -5,7 +5,7 @@ use super::*;
 const ALLOWED: Allowance = Allowance { memory: 1 << 30, seconds: 30 };
 
 fn said(status: i32, stderr: &str) -> String {
-    reason(ExitStatus::from_raw(status), stderr, ALLOWED).to_string()
+    reason(ExitStatus::from_raw(status), stderr, ALLOWED, ALLOWED).to_string()
 }
 
 #[test]
@@ -52,6 +52,6 @@ fn who_gives_up_waiting_ends_the_process() {
     // Too late, and too early.
     abort.now();
     assert!(abort.start(&mut Command::new("cat")).is_err());
-    let message = reason(status, "", ALLOWED).to_string();
+    let message = reason(status, "", ALLOWED, ALLOWED).to_string();
     assert_eq!(message, "the process that compiled the component was killed");
 }

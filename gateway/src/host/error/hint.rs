@@ -35,15 +35,17 @@ impl Named<'_> {
     /// That a limit should be raised. `enough`: a value that is likely to do.
     fn raise(self, key: LimitKey, enough: Option<&str>) -> String {
         let spot = Spot::Limit(key);
+        // What holds where nothing is said goes by the component's size.
+        let by_size = matches!(key, LimitKey::CompileMemory | LimitKey::CompileTime);
         let key = key.as_str();
         match (self, enough) {
             (Self::InTable(table), Some(enough)) => {
                 // The message points at the value, if there is one.
-                let place = match table.places.get(&spot) {
-                    Some(_) => "here".to_owned(),
-                    None => format!("in `[plugins.{}.limits]`", table.id),
-                };
-                format!("raise `limits.{key}`: write `{key} = {enough}` {place}")
+                let stands = table.places.contains_key(&spot);
+                let place =
+                    if stands { "here".to_owned() } else { format!("in `[plugins.{}.limits]`", table.id) };
+                let remove = if stands && by_size { "remove the line, or " } else { "" };
+                format!("raise `limits.{key}`: {remove}write `{key} = {enough}` {place}")
             }
             (Self::InTable(_), None) => {
                 format!("build it so that it needs less: `limits.{key}` can't be raised as far")
@@ -104,8 +106,11 @@ impl LoadError {
             Self::Import { .. } | Self::Export { .. } => {
                 "build the plugin again with this gateway's `wit/` or SDK".to_owned()
             }
-            Self::NoExports { .. } => {
-                "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that".to_owned()
+            Self::NoExports { other } => {
+                let cut = if *other { "" } else { "; if it should, the file is cut short: copy or build it again" };
+                format!(
+                    "a plugin exports `moongate:plugin/lifecycle@0.1.0`; with the Rust SDK `#[plugin]` does that{cut}"
+                )
             }
             Self::Describe { low, .. } | Self::Manifest { low, .. } => {
                 let TooLow { key, enough, .. } = low.as_deref()?;
@@ -140,6 +145,12 @@ fn unread(path: &Path, why: &Unreadable, named: Named<'_>) -> Option<String> {
 
 /// What to do where there is no file. Where it is one that cargo would write, the usual ways to have none are named.
 fn of_absence(path: &Path, named: Named<'_>) -> String {
+    if let (Named::ByHand, None, Some(name)) = (named, path.extension(), path.file_name()) {
+        let file = shown(Path::new(name));
+        return format!(
+            "name a `.wasm` file, such as `./{file}.wasm`; tools of the configuration need no file, their names are enough"
+        );
+    }
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     let at = parts.iter().position(|part| part == "target");
     let cargo = at.and_then(|at| Some((parts.get(at + 1)?, parts.get(at + 2)?)));

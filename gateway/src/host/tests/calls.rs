@@ -317,7 +317,7 @@ async fn a_granted_directory_that_is_gone_is_told_without_its_place() {
     assert!(call(&plugin).await.is_ok());
     std::fs::remove_dir(&granted).unwrap();
     let said = "the granted directory `/notes` can't be opened";
-    assert_eq!(call(&plugin).await.unwrap_err(), CallError::Internal(said.to_owned()));
+    assert_eq!(call(&plugin).await.unwrap_err(), CallError::Directory(said.to_owned()));
     // Whoever loads it is the operator, who needs to know which one it is.
     let error = load_file(&host, &plugin.sandbox.config).await.unwrap_err();
     assert!(error.to_string().contains(&granted.display().to_string()), "{error}");

@@ -140,7 +140,7 @@ async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
 }
 
 fn silent(guest: &str) -> CallError {
-    CallError::Internal(format!("the granted directory `{guest}` doesn't answer"))
+    CallError::Directory(format!("the granted directory `{guest}` doesn't answer"))
 }
 
 #[tokio::test]

@@ -79,16 +79,24 @@ fn failure(table: &PluginConfig, error: &LoadError) -> Failure {
     let named = if table.source_place.is_empty() { Named::ByHand } else { Named::InTable(table) };
     let hint = error.hint(named);
     let problem = Problem { hint: hint.clone(), ..Problem::error(message).at(place.clone()) };
-    let reason = if names_the_file(error) {
+    let reason = if names_what_is_wrong(error) {
         error.to_string()
     } else {
         format!("`{}` can't be used: {error}", table.source.display())
     };
-    Failure { reason, hint, helps: helps(error), problems: vec![problem] }
+    let ends_calls = matches!(error, LoadError::Grant { .. });
+    Failure { reason, hint, helps: helps(error), ends_calls, problems: vec![problem] }
 }
 
-fn names_the_file(error: &LoadError) -> bool {
-    matches!(error, LoadError::Read { .. } | LoadError::NoFile { .. } | LoadError::Unsettled { .. })
+/// The file itself, or a directory, where the file is well.
+fn names_what_is_wrong(error: &LoadError) -> bool {
+    matches!(
+        error,
+        LoadError::Read { .. }
+            | LoadError::NoFile { .. }
+            | LoadError::Unsettled { .. }
+            | LoadError::Grant { .. }
+    )
 }
 
 /// What depends on the bytes alone is the same whenever it is tried.

@@ -102,7 +102,9 @@ impl Keeper {
                         self.replaced.push((before.code, drain));
                     }
                 }
-                if self.phase == Phase::Serving {
+                // What keeps it from serving is told instead, where that is all.
+                let fails = diff.is_empty() && slot.failures().any(|failure| failure.ends_calls);
+                if self.phase == Phase::Serving && !fails {
                     // A hint that got weaker stands in the line, too, but whoever filters by level should see it.
                     warn(&id, &diff);
                     tracing::info!(plugin = %id, from, to, "`{id}` {text}");

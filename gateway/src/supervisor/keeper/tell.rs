@@ -56,9 +56,12 @@ impl Keeper {
                 let (took, serves) = (slot.took(), slot.serving.is_some());
                 // What a conflict leads to stands in its reason.
                 let so = match (slot.conflict.as_ref() == Some(&failure), serves) {
-                    (true, _) => "",
-                    (false, true) => "; it goes on serving as it was before",
-                    (false, false) => "; it doesn't serve",
+                    (true, _) => String::new(),
+                    (false, true) if failure.ends_calls => {
+                        format!("; calls of `{id}` fail until it can be opened")
+                    }
+                    (false, true) => "; it goes on serving as it was before".to_owned(),
+                    (false, false) => "; it doesn't serve".to_owned(),
                 };
                 let Failure { reason, hint, .. } = failure;
                 let hint = hint.map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
@@ -183,9 +186,10 @@ fn offers(id: &PluginId, catalog: &Catalog) -> Offers {
 impl Slot {
     /// Whether it serves.
     fn state(&self) -> PluginState {
-        let trouble = self.failure().map(|(Failure { reason, hint, .. }, retry_at)| Trouble {
+        let trouble = self.failure().map(|(Failure { reason, hint, ends_calls, .. }, retry_at)| Trouble {
             reason: reason.clone(),
             hint: hint.clone(),
+            ends_calls: *ends_calls,
             retry_at,
         });
         match (trouble, &self.serving) {
@@ -195,6 +199,7 @@ impl Slot {
             (None, None) if self.is_held_whole() => PluginState::Failed(Trouble {
                 reason: "it is new, and what its table grants waits for the operator".to_owned(),
                 hint: Some(ASK.to_owned()),
+                ends_calls: true,
                 retry_at: None,
             }),
             (None, None) => PluginState::Loading,

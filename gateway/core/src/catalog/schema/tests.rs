@@ -95,11 +95,18 @@ fn of_several_forms_it_is_told_what_each_wants() {
     let style = json!({ "enum": ["camel", "snake"] });
     let schema = json!({ "properties": {
         "style": { "anyOf": [style, { "type": "null" }] },
+        "titled": { "oneOf": [
+            { "const": "a", "title": "A" }, { "const": "b" }, { "const": "c" }, { "const": "d" }, { "const": "none" },
+        ] },
         "id": { "oneOf": [{ "type": "integer" }, { "type": "string", "minLength": 3 }] },
         "deep": { "anyOf": [{ "anyOf": [{ "anyOf": [{ "anyOf": [{ "anyOf": [false, false] }, false] }, false] }, false] }, false] },
     } });
     for (value, message) in [
         (json!({ "style": "x" }), "`style` must be one of \"camel\", \"snake\""),
+        (
+            json!({ "titled": "nnoe" }),
+            "`titled` must be one of \"a\", \"b\", \"c\", \"d\", \"none\" (did you mean \"none\"?)",
+        ),
         (
             json!({ "id": "x" }),
             "`id` fits none of the forms that the schema allows (`id` must be of type integer, not string, or `id` must \

@@ -180,6 +180,9 @@ impl<'s> Words<'s> {
         };
         let mut message = format!("{} fits none of the forms that the schema allows", named(&at));
         let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
+        if let Some(message) = self.no_choice(&at, forms.iter().copied().filter(|error| !is_null(error))) {
+            return Flaw { at, message, kind: Flawed::Value };
+        }
         let left = self.forms.checked_sub(forms.len());
         let Some(left) = left.filter(|_| level < MAX_FORMS && forms.len() <= MAX_FORMS) else {
             return Flaw { at, message, kind: Flawed::Value };
@@ -200,6 +203,27 @@ impl<'s> Words<'s> {
             message.push_str(&format!(" ({})", sentence(&reasons.join(", or "))));
         }
         Flaw { at, message, kind: Flawed::Value }
+    }
+
+    /// The same where each form is one value, as in a choice whose options have titles; none: it is no such choice.
+    fn no_choice<'e>(
+        &mut self,
+        at: &str,
+        forms: impl Iterator<Item = &'e ValidationError<'e>>,
+    ) -> Option<String> {
+        let mut given = None;
+        let options: Option<Vec<Value>> = forms
+            .map(|error| match error.kind() {
+                ValidationErrorKind::Constant { expected_value } => {
+                    given = Some(error.instance());
+                    Some(Value::clone(expected_value))
+                }
+                _ => None,
+            })
+            .collect();
+        let (options, given) = (Value::from(options?), given?);
+        let meant = self.option(&options, given);
+        Some(format!("{} must be one of {}{meant}", named(at), sentence(&listed(&options))))
     }
 
     /// The option that was probably meant.

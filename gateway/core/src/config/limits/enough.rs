@@ -87,28 +87,33 @@ impl LimitKey {
     /// be allowed.
     #[must_use]
     pub fn with_room(self, wanted: u64) -> Option<String> {
-        let (most, value): (u64, fn(u64) -> String) = match self.kind() {
-            Kind::Size(number) => (number.most, |bytes| size_text(ByteSize::b(bytes))),
-            Kind::Duration(number) => {
-                (number.most.saturating_mul(1000), |time| time_text(Duration::from_millis(time)))
-            }
-            Kind::Integer(number) => (number.most, |number| number.to_string()),
-            _ => return None,
-        };
-        if wanted > most {
-            return None;
-        }
-        let enough = match Limits::default().amount(self) {
-            Some(usual) if usual >= wanted => usual,
-            _ => round_up(self.kind(), wanted).min(most),
-        };
-        Some(value(enough))
+        room(self.kind(), Limits::default().amount(self), wanted)
     }
 
     fn kind(self) -> Kind {
         let key = keys::LIMITS.iter().find(|key| key.name == self.as_str());
         key.map(|key| key.kind).expect("a test looks all of them up")
     }
+}
+
+/// A value that holds so much, as TOML: the `usual` one, or else a round one.
+fn room(kind: Kind, usual: Option<u64>, wanted: u64) -> Option<String> {
+    let (most, value): (u64, fn(u64) -> String) = match kind {
+        Kind::Size(number) => (number.most, |bytes| size_text(ByteSize::b(bytes))),
+        Kind::Duration(number) => {
+            (number.most.saturating_mul(1000), |time| time_text(Duration::from_millis(time)))
+        }
+        Kind::Integer(number) => (number.most, |number| number.to_string()),
+        _ => return None,
+    };
+    if wanted > most {
+        return None;
+    }
+    let enough = match usual {
+        Some(usual) if usual >= wanted => usual,
+        _ => round_up(kind, wanted).min(most),
+    };
+    Some(value(enough))
 }
 
 /// To a number that people would choose: a size to a power of two, everything else to one digit with zeros.
@@ -147,6 +152,26 @@ impl Limits {
     #[must_use]
     pub fn more_than_now(&self, key: LimitKey) -> Option<String> {
         key.with_room(self.amount(key)?.saturating_add(1))
+    }
+
+    /// The same for the key of any limit; none: it has no value, or no greater one.
+    #[must_use]
+    pub fn more_of(&self, key: &str) -> Option<String> {
+        let kind = keys::LIMITS.iter().find(|its| its.name == key)?.kind;
+        let number = |limits: &Self| {
+            let value = limits.value(key)?;
+            let value = value.trim_matches('"');
+            match kind {
+                Kind::Size(_) => value.parse::<ByteSize>().ok().map(|size| size.as_u64()),
+                Kind::Duration(_) => {
+                    let time = humantime::parse_duration(value).ok()?;
+                    u64::try_from(time.as_millis()).ok()
+                }
+                Kind::Integer(_) => value.parse().ok(),
+                _ => None,
+            }
+        };
+        room(kind, number(&Self::default()), number(self)?.saturating_add(1))
     }
 }
 

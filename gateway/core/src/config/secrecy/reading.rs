@@ -59,7 +59,7 @@ impl Reading<'_> {
 
     /// Hides what a value holds from excerpts, but for that in which a problem was found, for `true` and `false`, and for
     /// the names of variables and files that hold it.
-    fn hide_texts(&mut self, value: &Spanned<DeValue<'_>>) {
+    pub(in crate::config) fn hide_texts(&mut self, value: &Spanned<DeValue<'_>>) {
         let mut places = Vec::new();
         texts(value, &mut places);
         places.into_iter().for_each(|place| self.hide_beside_problems(place));

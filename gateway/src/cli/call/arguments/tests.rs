@@ -49,11 +49,47 @@ fn what_was_probably_meant_is_written_out() {
         (&["age=1", "name", "Ada L"], "write `'name=Ada L'`"),
         (&["name"], "write `name=value`"),
         (&["Ada"], "write `name=Ada`"),
+        (&["name:", "Ada"], "write `name=Ada`"),
+        (&[r#"{"name":"Ada"}"#], r#"write `--json '{"name":"Ada"}'`"#),
     ] {
         let said = typed(pairs, Some(&schema)).unwrap_err().to_string();
         assert!(said.ends_with(cure), "{pairs:?}: {said}");
     }
     assert!(typed(&["Ada"], None).unwrap_err().to_string().contains("--json"));
+}
+
+#[test]
+fn a_list_takes_one_value_and_several_with_commas() {
+    let schema = json!({ "properties": {
+        "names": { "type": "array", "items": { "type": "string" } },
+        "n": { "type": ["array", "null"], "items": { "type": "integer" } },
+        "objects": { "type": "array", "items": { "type": "object" } },
+    } });
+    for (pair, read) in [
+        ("names=Ada", r#"{"names":["Ada"]}"#),
+        ("names=Ada, Bob", r#"{"names":["Ada","Bob"]}"#),
+        ("names=5", r#"{"names":["5"]}"#),
+        (r#"names="Ada, Bob""#, r#"{"names":["Ada, Bob"]}"#),
+        (r#"names=["Ada"]"#, r#"{"names":["Ada"]}"#),
+        ("names=", r#"{"names":[]}"#),
+        ("n=1,2", r#"{"n":[1,2]}"#),
+        ("n=null", r#"{"n":null}"#),
+        ("objects=Ada", r#"{"objects":"Ada"}"#),
+    ] {
+        assert_eq!(typed(&[pair], Some(&schema)).unwrap().get(), read, "{pair}");
+    }
+}
+
+#[test]
+fn what_should_follow_json_is_written_out() {
+    for (text, cure) in [
+        ("{'a': 1}", r#"its texts stand in double quotes: write --json '{"a": 1}'"#),
+        ("@args.json", r#"write --json "$(cat args.json)""#),
+        ("a=1", r#"an object is wanted, such as --json '{"name": "value"}'"#),
+    ] {
+        let said = object(Some(text), &[], None).unwrap_err().to_string();
+        assert!(said.ends_with(cure), "{text}: {said}");
+    }
 }
 
 #[test]

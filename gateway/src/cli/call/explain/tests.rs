@@ -24,14 +24,14 @@ fn no_key_stands_twice() {
 }
 
 #[test]
-fn a_limit_is_told_with_its_key_and_the_value_that_holds() {
+fn a_limit_is_told_with_its_key_and_a_value_that_is_more() {
     let ledger = Ledger::default();
     for what in ["wrote more", "wrote much more"] {
         ledger.note(Entry::HeldBack { key: Some("written"), what: what.to_owned() });
     }
     let plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
     let said = text(&ledger, &plugin);
-    let end = "raise in gateway.toml what holds now:\n  [plugins.notes.limits]\n  written = \"64MiB\"\n";
+    let end = "in gateway.toml:\n  [plugins.notes.limits]\n  written = \"128MiB\"  # instead of \"64MiB\"\n";
     assert!(said.contains("  it wrote more\n  it wrote much more\n") && said.ends_with(end), "{said}");
     let held = &document(&ledger, &plugin)["held_back"];
     assert_eq!(

@@ -39,3 +39,16 @@ fn the_usual_value_is_suggested_where_it_does() {
     limits.describe_timeout = Duration::from_secs(10);
     assert_eq!(limits.more_than_now(LimitKey::DescribeTimeout).unwrap(), "\"20s\"");
 }
+
+#[test]
+fn more_of_any_limit_is_the_usual_value_or_a_greater_one_that_can_be_written() {
+    assert_eq!(read("read = \"0B\"").more_of("read"), Limits::default().value("read"));
+    assert_eq!(read("timeout = \"30s\"").more_of("timeout").as_deref(), Some("\"40s\""));
+    assert_eq!(Limits::default().more_of("nothing"), None);
+    let usual = Limits::default();
+    for key in keys::LIMITS {
+        let Some(more) = usual.more_of(key.name) else { continue };
+        let raised = read(&format!("{} = {more}", key.name)).value(key.name);
+        assert!(raised.is_some() && raised != usual.value(key.name), "{}: {more}", key.name);
+    }
+}

@@ -91,10 +91,9 @@ pub(super) fn habit(stray: &Stray<'_, '_>) -> Option<Habit> {
     };
     let Asked::Address(mut listen) = asked_for(&whole, usual) else {
         let key = port.map_or(stray.name, |(name, _)| name);
-        return Some(
-            Habit::new(format!("a port is at most 65535: write another in `listen`, and remove `{key}`"))
-                .open(),
-        );
+        return Some(Habit::new(format!(
+            "a port is at most 65535: write another in `listen`, and remove `{key}`"
+        )));
     };
     let is_open = listen.parse::<SocketAddr>().is_ok_and(|listen| !listen.ip().to_canonical().is_loopback());
     if is_admin && is_open {

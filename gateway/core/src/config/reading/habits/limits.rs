@@ -84,11 +84,8 @@ pub(super) fn habit(stray: &Stray<'_, '_>) -> Option<Habit> {
         (Some(number), None) => Some(number),
         (None, _) => shown_value(stray.value),
     };
-    Some(
-        Habit::new(match value {
-            Some(value) => format!("write `{name} = {value}`{place} instead"),
-            None => format!("write `{name}`{place} instead"),
-        })
-        .open(),
-    )
+    Some(Habit::new(match value {
+        Some(value) => format!("write `{name} = {value}`{place} instead"),
+        None => format!("write `{name}`{place} instead"),
+    }))
 }
