@@ -71,8 +71,8 @@ impl Strict {
 
     /// Answers what it was given, as if it were what was promised.
     #[tool(output = Measured)]
-    fn give(&self, content: Value) -> Result<ToolResult, ToolError> {
-        ToolResult::text("given").with_structured(&content)
+    fn give(&self, content: &Value) -> Result<ToolResult, ToolError> {
+        ToolResult::text("given").with_structured(content)
     }
 
     /// Asks under a key.
