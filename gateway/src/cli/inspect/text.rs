@@ -8,7 +8,7 @@ use moongate_core::manifest::{Manifest, Need, Prompt, PromptArgument, Resource, 
 use serde_json::Value;
 
 use super::{Shown, Table};
-use crate::cli::fields::{self, fields};
+use crate::cli::fields::{self, fields, lines};
 use crate::cli::print::{first_line, said};
 
 /// The whole page.
@@ -184,5 +184,5 @@ fn prompt(prompt: &Prompt) -> String {
 
 /// The members of an object, a line each.
 fn members(schema: &Value, indent: usize) -> Vec<String> {
-    fields(schema).iter().map(|field| format!("{:indent$}{}\n", "", field.line())).collect()
+    lines(&fields(schema)).iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
 }
