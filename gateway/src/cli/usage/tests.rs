@@ -18,6 +18,7 @@ fn a_tools_argument_that_was_written_as_an_option_is_shown_as_it_should_be() {
     assert_eq!(cure("moongate call greet --name=Ada b=1"), said("--name", "name=Ada"));
     assert_eq!(cure("moongate call greet --name"), said("--name", "name=VALUE"));
     assert_eq!(cure("moongate call greet --name b=1"), said("--name", "name=VALUE"));
+    assert_eq!(cure("moongate call now --timezone UTC"), said("--timezone", "timezone=UTC"));
 }
 
 #[test]
