@@ -89,7 +89,7 @@ impl Client {
             Format::Json => print::json(&json!({ "text": text, "place": place }))?,
         }
         if !common.quiet {
-            print::remark(&place);
+            print::remark(place);
             if let Some(remark) = remark {
                 print::remark(&remark);
             }
