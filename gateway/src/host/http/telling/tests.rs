@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use http::Uri;
+use moongate_core::call::Cure;
 use moongate_core::config::from_text;
 
 use super::super::check::{Refusal, check};
@@ -21,7 +22,7 @@ fn refused(url: &str) -> String {
     let uri: Uri = url.parse().unwrap();
     match check(&config.plugins[0], &Own::new(Vec::new()), "GET", &uri) {
         Err(Refusal::Lacks { lack, shown }) => {
-            let cure = lack.cure.map(|cure| cure.line().to_string());
+            let cure = lack.cure.as_ref().map(Cure::line);
             assert_eq!(cure, shown);
             format!("{}; {}", lack.wanted, cure.unwrap())
         }
