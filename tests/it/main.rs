@@ -37,6 +37,8 @@ mod filesystem;
 /// The plugin `fetch`, and the web server that it reads.
 mod fetch;
 mod first_hour;
+/// What plugins and servers write that reads as the gateway's own.
+mod forged;
 /// The order of modules, and which of them may speak of which library.
 mod floors;
 /// Nothing reaches a guest that wasn't granted.

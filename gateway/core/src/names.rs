@@ -72,9 +72,11 @@ fn check(text: &str, most: usize) -> Result<(), NameError> {
     Ok(())
 }
 
-/// A text as it may appear in a message: what can't be shown escaped, and no longer than a line.
+/// A text as it may appear in a message, in backticks: what can't be shown escaped, nothing that ends the backticks, and
+/// no longer than a line.
 pub(crate) fn shown(text: &str) -> String {
     let mut out: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+    out = out.replace('`', "'");
     if text.chars().nth(80).is_some() {
         out.push('…');
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use moongate_core::call::{self, CallError, Ledger};
@@ -34,6 +35,9 @@ mod unknown;
 
 /// How to find out what can be called.
 const TOOLS: &str = "leave out the tool's name to see which tools there are";
+
+/// How long a gateway may say nothing, in seconds, where nobody says otherwise.
+pub(super) const SILENCE: u64 = 60;
 
 /// Call one tool and print what it answers
 #[derive(Debug, Args)]
@@ -68,8 +72,11 @@ pub(super) struct Call {
     /// Call a tool of the gateway that runs at this endpoint
     #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with_all = ["plugin", "explain"])]
     url: Option<Url>,
+    /// How long the gateway at --url may say nothing, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, requires = "url", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
     /// Answer a question of the tool: a field of a form as KEY.FIELD=VALUE, a whole form as KEY={…}, KEY=decline or
-    /// KEY=cancel; what the model says, or a folder, as KEY=VALUE
+    /// KEY=cancel; a page as KEY=opened, what the model says as KEY=TEXT, a folder as KEY=PATH. What is sent is said
     #[arg(long = "answer", value_name = "KEY=VALUE")]
     answers: Vec<String>,
     /// Say to the tool that nobody can be asked, as a client without forms and models does
@@ -194,7 +201,7 @@ impl Call {
         if schema["additionalProperties"] != false
             && let Some(said) = takes::passed_on(schema, &arguments)
         {
-            print::note(&format!("note: {said}\n"));
+            print::remark(&said);
         }
         Ok(arguments)
     }
@@ -207,6 +214,7 @@ impl Call {
             ("--config", config.map(path)),
             ("--plugin", self.plugin.as_ref().map(path)),
             ("--url", self.url.as_ref().map(Url::to_string)),
+            ("--timeout", (self.timeout != SILENCE).then(|| self.timeout.to_string())),
         ];
         let flags = [("--no-answers", self.no_answers), ("--explain", self.explain)];
         let mut words = vec![print::program(), "call".to_owned()];
@@ -225,7 +233,8 @@ impl Call {
 
     /// Calls a tool of a gateway that runs.
     async fn elsewhere(&self, url: &Url, mut answers: Answers, common: &Common) -> Done {
-        let remote = Remote::new(url.clone(), rounds::capabilities(!self.no_answers))?;
+        let silence = Duration::from_secs(self.timeout);
+        let remote = Remote::new(url.clone(), rounds::capabilities(!self.no_answers), silence)?;
         remote.warn();
         let tools = remote.tools(self.tool.as_deref()).await?;
         let Some(name) = &self.tool else {
@@ -345,6 +354,11 @@ impl From<Refusal> for Failure {
             Refusal::Unreachable(message) => {
                 (message, "`moongate serve` says at which address it is", Exit::Unreachable)
             }
+            Refusal::Silent(message) => (
+                message,
+                "see whether a gateway listens there; `--timeout` waits longer for a slow tool",
+                Exit::Unreachable,
+            ),
             Refusal::Unauthorized(message) => (
                 message,
                 "set the variable MOONGATE_TOKEN to one of the tokens under `[http.auth]`",

@@ -154,7 +154,11 @@ fn sum(problems: &[Problem], source: &Source) -> String {
         0 => String::new(),
         warnings => format!(", {}", print::count(warnings, "warning")),
     };
-    format!("\n{}{warnings} in `{}`\n", print::count(errors, "error"), source.path.display())
+    format!(
+        "\n{}{warnings} in `{}`\n",
+        print::count(errors, "error"),
+        print::said(&source.path.to_string_lossy())
+    )
 }
 
 /// What the plugin asks for and isn't granted, and the other way round.

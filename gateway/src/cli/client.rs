@@ -89,9 +89,9 @@ impl Client {
             Format::Json => print::json(&json!({ "text": text, "place": place }))?,
         }
         if !common.quiet {
-            print::note(&format!("note: {place}\n"));
+            print::remark(place);
             if let Some(remark) = remark {
-                print::note(&format!("note: {remark}\n"));
+                print::remark(&remark);
             }
         }
         Ok(Exit::Success)

@@ -3,6 +3,7 @@
 use moongate_core::config::{Problem, Source};
 use serde_json::{Value, json};
 
+use crate::cli::print::LONGEST_LINE;
 use crate::cli::{Exit, print};
 use crate::supervisor::StartError;
 
@@ -35,7 +36,7 @@ impl Failure {
     /// The same, with what it is about between the two, on lines of its own.
     pub(super) fn says_about(self, message: &str, about: &str, hint: Option<&str>) -> Self {
         let text = print::error_text(message, about, hint);
-        self.tells(message, hint).notes(&text)
+        self.tells(message, hint).shows(&text)
     }
 
     /// What is wrong, for programs alone: people were told.
@@ -47,7 +48,7 @@ impl Failure {
     /// What is wrong with the configuration.
     pub(super) fn problems(mut self, problems: &[Problem], source: &Source) -> Self {
         self.errors.extend(errors(problems));
-        self.notes(&print::problems_text(problems, source))
+        self.shows(&print::problems_text(problems, source))
     }
 
     /// What went wrong before, which people were told of.
@@ -56,8 +57,12 @@ impl Failure {
         self
     }
 
-    /// What people are told beside.
-    pub(super) fn notes(mut self, text: &str) -> Self {
+    /// What people are told beside, on lines whose ends are the caller's.
+    pub(super) fn notes(self, text: &str) -> Self {
+        self.shows(&print::lines(text))
+    }
+
+    fn shows(mut self, text: &str) -> Self {
         self.text.push_str(text);
         self
     }
@@ -71,7 +76,7 @@ impl Failure {
     /// Says it, to programs too where they read documents, and tells what the process ends with.
     pub(super) fn report(self, is_document: bool) -> Exit {
         let Self { exit, errors, members, text } = self;
-        print::note(&text);
+        print::to_stderr(&text);
         if is_document {
             let mut document = json!({ "errors": errors });
             for (name, value) in members {
@@ -84,6 +89,8 @@ impl Failure {
 }
 
 fn error(message: &str, hint: Option<&str>) -> Value {
+    let line = |text: &str| print::line(text, LONGEST_LINE);
+    let (message, hint) = (line(message), hint.map(line));
     json!({ "message": message, "hint": hint })
 }
 

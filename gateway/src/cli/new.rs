@@ -60,7 +60,7 @@ impl New {
         }
         print::data(&format!("made `{shown}`: a plugin with one tool, `greet`, and its test\n"))?;
         if !common.quiet {
-            print::note(&format!("note: the SDK isn't published yet; it is taken from {sdk}\n"));
+            print::remark(&format!("the SDK isn't published yet; it is taken from {sdk}"));
             print::note(&next(&self.folder, &component));
         }
         Ok(Exit::Success)

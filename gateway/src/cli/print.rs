@@ -11,6 +11,9 @@ use serde_json::Value;
 /// Nobody reads more of what somebody else says about a failure, in characters.
 const LONGEST_SAID: usize = 2000;
 
+/// No line of ours is longer, in characters: what others say in it was cut before, where it is cut at all.
+pub(super) const LONGEST_LINE: usize = 16_000;
+
 /// The longest line that is said of something, in characters.
 const LINE: usize = 160;
 
@@ -28,6 +31,11 @@ pub(super) fn foreign(text: &str) -> Result<()> {
     if !io::stdout().is_terminal() {
         return data(text);
     }
+    data(&lines(text))
+}
+
+/// Several lines in which nothing plays tricks on a terminal.
+pub(super) fn lines(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_hidden(c) && !matches!(c, '\n' | '\t') {
@@ -36,7 +44,7 @@ pub(super) fn foreign(text: &str) -> Result<()> {
             shown.push(c)
         }
     }
-    data(&shown)
+    shown
 }
 
 /// Prints a JSON document, indented. On a terminal, what would play tricks on it is escaped as JSON has it: the document
@@ -61,18 +69,34 @@ fn harmless_json(text: &str) -> String {
     harmless
 }
 
-/// Says something beside. Nobody is left to tell when stderr is closed.
+/// Says something beside, over several lines, whose ends are the caller's: whatever else stands there went through
+/// [`said`].
 pub(super) fn note(text: &str) {
+    to_stderr(&lines(text));
+}
+
+/// Says something beside in one line, whatever stands in it.
+pub(super) fn remark(text: &str) {
+    to_stderr(&format!("note: {}\n", line(text, LONGEST_LINE)));
+}
+
+/// Says what went through [`lines`] or [`line`], or has colours of ours. Nobody is left to tell when stderr is closed.
+pub(super) fn to_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// What somebody else says, as a part of a line: nothing in it can begin another line or play tricks on a terminal.
 pub(super) fn said(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars().take(LONGEST_SAID) {
+    line(text, LONGEST_SAID)
+}
+
+/// One line, of at most so many characters of the text. What is one stays as it is.
+pub(super) fn line(text: &str, most: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(most));
+    for c in text.chars().take(most) {
         if is_hidden(c) { line.extend(c.escape_default()) } else { line.push(c) }
     }
-    if text.chars().nth(LONGEST_SAID).is_some() {
+    if text.chars().nth(most).is_some() {
         line.push('…');
     }
     line
@@ -87,21 +111,22 @@ pub(super) fn first_line(text: &str) -> String {
     }
 }
 
-/// Says what went wrong, and what to do about it.
+/// Says what went wrong, and what to do about it: a line each, whatever stands in them.
 pub(super) fn error(message: &str, hint: Option<&str>) {
-    note(&error_text(message, "", hint));
+    to_stderr(&error_text(message, "", hint));
 }
 
-/// What went wrong, what it is about on lines of its own, and what to do about it.
+/// What went wrong, what it is about on lines of its own, whose ends are the caller's, and what to do about it.
 pub(super) fn error_text(message: &str, about: &str, hint: Option<&str>) -> String {
-    let about = if about.is_empty() { String::new() } else { format!("{}\n", about.trim_end()) };
-    let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+    let message = line(message, LONGEST_LINE);
+    let about = if about.is_empty() { String::new() } else { format!("{}\n", lines(about.trim_end())) };
+    let hint = hint.map(|hint| format!("hint: {}\n", line(hint, LONGEST_LINE))).unwrap_or_default();
     format!("error: {message}\n{about}{hint}")
 }
 
 /// Shows what is wrong with the configuration.
 pub(super) fn problems(problems: &[Problem], source: &Source) {
-    note(&problems_text(problems, source));
+    to_stderr(&problems_text(problems, source));
 }
 
 /// What is wrong with the configuration; nothing, where nothing is.

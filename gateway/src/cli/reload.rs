@@ -53,9 +53,11 @@ fn text(changed: &[&str], failed: &[&str], restart: &[&str]) -> String {
     if changed.is_empty() && failed.is_empty() && restart.is_empty() {
         return "nothing changed\n".to_owned();
     }
-    let changed = changed.iter().map(|line| format!("changed  {line}\n"));
-    let failed = failed.iter().map(|line| format!("failed   {line}\n"));
-    let waits = restart.iter().map(|key| format!("waits    needs a restart: `{key}`{}\n", until_then(key)));
+    let changed = changed.iter().map(|line| format!("changed  {}\n", print::said(line)));
+    let failed = failed.iter().map(|line| format!("failed   {}\n", print::said(line)));
+    let waits = restart
+        .iter()
+        .map(|key| format!("waits    needs a restart: `{}`{}\n", print::said(key), until_then(key)));
     changed.chain(failed).chain(waits).collect()
 }
 

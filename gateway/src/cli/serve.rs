@@ -132,8 +132,8 @@ impl Serve {
 
     /// What was started, in at most six lines.
     fn banner(&self, config: &Config, app: &App) -> String {
-        let mut lines =
-            vec![format!("moongate {}", version::SHORT), format!("config    {}", config.file.display())];
+        let file = print::said(&config.file.to_string_lossy());
+        let mut lines = vec![format!("moongate {}", version::SHORT), format!("config    {file}")];
         if let Some(address) = app.address() {
             lines.push(format!("endpoint  http://{address}{PATH}"));
         }

@@ -1,6 +1,7 @@
 //! What is said where the command line doesn't read.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use moongate_core::names::alike;
 
 use crate::cli::failure::Failure;
 use crate::cli::{Exit, print};
@@ -104,13 +105,19 @@ fn verb(words: &[String]) -> &str {
 
 /// A tool's argument that was written like an option of `call`, and as it should be.
 fn argument_of_a_tool(error: &clap::Error, words: &[String]) -> Option<Cure> {
-    let is_of_call = error.kind() == ErrorKind::UnknownArgument
-        && error.get(ContextKind::SuggestedArg).is_none()
-        && verb(words) == "call";
+    let is_of_call = error.kind() == ErrorKind::UnknownArgument && verb(words) == "call";
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).filter(|_| is_of_call) else {
         return None;
     };
     let name = option.split('=').next().unwrap_or(option);
+    // clap takes `--timezone` for `--timeout`.
+    let suggested = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(suggested)) => Some(suggested.trim_start_matches('-')),
+        Some(_) | None => None,
+    };
+    if alike(name.trim_start_matches('-'), suggested.into_iter()).is_some() {
+        return None;
+    }
     let at = words.iter().position(|word| word == name || word.starts_with(&format!("{name}=")))?;
     let behind = words.get(at + 1).filter(|next| !next.starts_with('-') && !next.contains('='));
     let value = words[at].split_once('=').map(|(_, value)| value).or(behind.map(String::as_str));

@@ -36,6 +36,7 @@ mod preface;
 mod resolve;
 mod send;
 mod tally;
+mod telling;
 mod tls;
 mod unfetched;
 

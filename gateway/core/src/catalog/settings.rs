@@ -9,13 +9,17 @@ use serde_json::{Map, Value};
 
 use crate::config::{PluginConfig, Problem, Secret, Spot};
 use crate::json::{Json, pointer_step};
-use crate::names::alike;
+use crate::names::{alike, shown};
 
 use super::schema::{Flaw, Flawed};
 use super::{Bounds, Schema, SchemaError, named_members};
 
 /// How many wrong settings are told of.
 const MOST: usize = 50;
+/// How many settings are named to whoever named none of them.
+const NAMED: usize = 20;
+/// The longest name of a setting that a cure has, in bytes: what is cut cures nothing.
+const LONGEST: usize = 64;
 
 /// What a plugin takes for settings.
 #[derive(Debug, Clone)]
@@ -60,14 +64,16 @@ impl Settings {
     fn unknown(&self, key: &str, config: &PluginConfig) -> Option<Problem> {
         let known = self.known.as_ref().filter(|known| !known.contains(key))?;
         let id = &config.id;
-        let message = format!("the plugin `{id}` has no setting `{key}`");
+        let message = format!("the plugin `{id}` has no setting `{}`", shown(key));
         let place = config.places.get(&Spot::SettingKey(key.to_owned())).unwrap_or(&config.place).clone();
         let hint = match alike(key, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(near) => format!("did you mean `{}`?", shown(near)),
             None if known.is_empty() => "it has no settings at all".to_owned(),
             None => {
-                let names: Vec<_> = known.iter().take(MOST).map(|name| format!("`{name}`")).collect();
-                format!("it has {}", names.join(", "))
+                let names: Vec<_> =
+                    known.iter().take(NAMED).map(|name| format!("`{}`", shown(name))).collect();
+                let more = if known.len() > NAMED { ", …" } else { "" };
+                format!("it has {}{more}", names.join(", "))
             }
         };
         let problem = Problem::warning(message).at(place).hint(hint);
@@ -116,20 +122,37 @@ impl Settings {
             return None;
         }
         if matches!(flaw.kind, Flawed::Missing) && flaw.at == its {
-            let message = format!("the plugin `{id}` needs the setting `{key}`, which isn't there");
-            let hint = format!("add `{key} = …` to `[plugins.{id}.config]`; {show}");
+            let message = format!("the plugin `{id}` needs the setting `{}`, which isn't there", shown(&key));
+            let hint = match as_key(&key) {
+                Some(key) => format!("add `{key} = …` to `[plugins.{id}.config]`; {show}"),
+                None => show,
+            };
             return Some(Problem::error(message).at(table(config)).hint(hint));
         }
         // What stands inside of a secret stays there.
         let is_shown =
             flaw.at == its && matches!(flaw.kind, Flawed::Type) || !config.filled_from.contains_key(&key);
-        let reason =
-            if is_shown { flaw.message } else { format!("`{key}` isn't what the plugin's schema asks for") };
+        let reason = if is_shown {
+            flaw.message
+        } else {
+            format!("`{}` isn't what the plugin's schema asks for", shown(&key))
+        };
         let written = config.config.get(&key).filter(|_| is_whole(&key, config));
         let meant = written.filter(|_| self.switches.contains(&key)).and_then(switch);
         let hint = meant.map_or(show, |meant| format!("write `{meant}`, without quotes"));
         let place = config.places.get(&Spot::SettingValue(key)).unwrap_or(&config.place).clone();
         Some(misfit(config, &reason).at(place).hint(hint))
+    }
+}
+
+/// A setting's name as a key of TOML; none where the plugin's words would read as something else, or fill a screen.
+fn as_key(name: &str) -> Option<String> {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match name {
+        _ if name.len() > LONGEST => None,
+        _ if !name.is_empty() && name.chars().all(is_bare) => Some(name.to_owned()),
+        _ if name.chars().all(|c| c == '.' || c == ' ' || is_bare(c)) => Some(format!("\"{name}\"")),
+        _ => None,
     }
 }
 

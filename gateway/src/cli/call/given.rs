@@ -1,7 +1,10 @@
 //! `--answer`: what is typed as an answer to a question, and what the tool is told. Used by `call`.
 //!
 //! `KEY.FIELD=VALUE` fills in one field of a form and `KEY={…}` all of them; `KEY=decline` and `KEY=cancel` say no. To a
-//! model's question the value is what the model says, to one for folders a path or a URI.
+//! model's question the value is what the model says, to one for folders a path or a URI, to a page `opened`.
+//!
+//! Answers are typed before it is known who asks what, and whoever asks may ask something else the next time. So what
+//! answers one kind of question doesn't read as an answer to another, and what is sent is said.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +13,7 @@ use moongate_core::json;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::questions::{Asks, Question};
+use super::questions::{Asks, OPENED, Question};
 use crate::cli::fields::{Field, read};
 use crate::cli::print;
 
@@ -26,6 +29,15 @@ pub(super) struct Answers {
 struct Given {
     text: String,
     used: bool,
+}
+
+/// What the tool is told.
+#[derive(Debug, PartialEq)]
+pub(super) struct Answer {
+    /// As the protocol has it.
+    pub(super) response: Value,
+    /// For whoever typed it, as a part of a line.
+    pub(super) shown: String,
 }
 
 /// What was typed for one question.
@@ -50,8 +62,8 @@ impl Answers {
         Ok(Self { given, answered: BTreeSet::new() })
     }
 
-    /// The answer to a question, as the protocol has it; none: nobody gave one. An error says what doesn't fit it.
-    pub(super) fn to(&mut self, question: &Question) -> Result<Option<Value>, String> {
+    /// The answer to a question; none: nobody gave one. An error says what doesn't fit it.
+    pub(super) fn to(&mut self, question: &Question) -> Result<Option<Answer>, String> {
         let mut typed = Typed::default();
         for given in self.given.iter_mut().filter(|given| !given.used) {
             let Some(rest) = given.text.strip_prefix(&question.key) else { continue };
@@ -86,8 +98,11 @@ impl Answers {
 }
 
 impl Typed<'_> {
-    fn answer(&self, question: &Question) -> Result<Value, String> {
+    fn answer(&self, question: &Question) -> Result<Answer, String> {
         let asks = question.asks();
+        if question.is_ambiguous() {
+            return Err("with a `.` or `=` in its key it can't be told from one to a form".to_owned());
+        }
         if let (false, Some(part)) = (asks == Asks::Form, self.parts.first()) {
             let (key, part) = (print::said(&question.key), print::said(part));
             return Err(format!("it has no fields, so `{key}.{part}` means nothing; write `{key}=VALUE`"));
@@ -95,20 +110,27 @@ impl Typed<'_> {
         match asks {
             Asks::Form => self.form(question),
             Asks::Page => match self.one()? {
-                action @ ("accept" | "decline" | "cancel") => Ok(json!({ "action": action })),
+                OPENED => Ok(Answer {
+                    response: json!({ "action": "accept" }),
+                    shown: format!("{OPENED} {}", question.member("url")),
+                }),
+                action @ ("decline" | "cancel") => Ok(no(action)),
                 other => {
-                    Err(format!("`{}` is neither `accept` nor `decline` nor `cancel`", print::said(other)))
+                    Err(format!("`{}` is neither `{OPENED}` nor `decline` nor `cancel`", print::said(other)))
                 }
             },
             Asks::Model => {
-                let content = json!({ "type": "text", "text": self.one()? });
-                Ok(
-                    json!({ "role": "assistant", "content": content, "model": "moongate-call", "stopReason": "endTurn" }),
-                )
+                let text = self.one()?;
+                let content = json!({ "type": "text", "text": text });
+                let response = json!({ "role": "assistant", "content": content, "model": "moongate-call", "stopReason": "endTurn" });
+                Ok(Answer { response, shown: shown(&json!(text)) })
             }
             Asks::Folders => {
                 let roots = self.whole.iter().flat_map(|text| folders(text)).map(|folder| root(&folder));
-                Ok(json!({ "roots": roots.collect::<Result<Vec<Value>, String>>()? }))
+                let roots = roots.collect::<Result<Vec<String>, String>>()?;
+                let shown = if roots.is_empty() { "no folders".to_owned() } else { roots.join(", ") };
+                let roots: Vec<Value> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
+                Ok(Answer { response: json!({ "roots": roots }), shown })
             }
             Asks::Other => Err(format!("`call` doesn't know `{}`", print::said(question.method()))),
         }
@@ -122,23 +144,39 @@ impl Typed<'_> {
         }
     }
 
-    fn form(&self, question: &Question) -> Result<Value, String> {
+    fn form(&self, question: &Question) -> Result<Answer, String> {
         let fields = question.fields();
         let mut content = match (self.whole.is_empty(), self.parts.is_empty()) {
             (true, _) => filled(&self.parts, &fields)?,
             (false, true) => match whole(self.one()?, &fields, &question.key)? {
-                Whole::Action(action) => return Ok(json!({ "action": action })),
+                Whole::Action(action) => return Ok(no(action)),
                 Whole::Content(content) => content,
             },
             (false, false) => return Err("it is given as a whole and by its fields; choose one".to_owned()),
         };
+        let member = |name: &str, value: &Value| format!("{}:{}", shown(&json!(name)), shown(value));
+        let mut members: Vec<String> = content.iter().map(|(name, value)| member(name, value)).collect();
         for field in fields {
             if let (false, Some(default)) = (content.contains_key(field.name), field.schema.get("default")) {
                 content.insert(field.name.to_owned(), default.clone());
+                members.push(format!("{} (default)", member(field.name, default)));
             }
         }
-        Ok(json!({ "action": "accept", "content": content }))
+        let response = json!({ "action": "accept", "content": content });
+        Ok(Answer { response, shown: format!("{{{}}}", members.join(",")) })
     }
+}
+
+fn no(action: &str) -> Answer {
+    Answer { response: json!({ "action": action }), shown: action.to_owned() }
+}
+
+/// The longest value that is said whole, in characters.
+const SHOWN: usize = 200;
+
+/// A value, cut where it would hide what stands behind it.
+fn shown(value: &Value) -> String {
+    print::line(&value.to_string(), SHOWN)
 }
 
 enum Whole<'a> {
@@ -226,15 +264,19 @@ fn folders(text: &str) -> Vec<String> {
     }
 }
 
-/// A folder as clients name it.
-fn root(folder: &str) -> Result<Value, String> {
-    if folder.contains("://") {
-        return Ok(json!({ "uri": folder }));
+/// A folder as clients name it. What may be the answer to something else is none.
+fn root(folder: &str) -> Result<String, String> {
+    if folder.starts_with("file://") {
+        return Ok(folder.to_owned());
     }
-    let path = std::path::absolute(Path::new(folder)).ok();
+    let is_path = ["/", "./", "../"].iter().any(|beginning| folder.starts_with(beginning));
+    let path = std::path::absolute(Path::new(folder)).ok().filter(|_| is_path);
     let uri = path.and_then(|path| Url::from_file_path(path).ok());
-    let uri = uri.ok_or_else(|| format!("`{}` is no path", print::said(folder)))?;
-    Ok(json!({ "uri": uri.as_str() }))
+    let uri = uri.ok_or_else(|| {
+        let folder = print::said(folder);
+        format!("`{folder}` is no folder: begin its path with `/`, `./` or `../`, or its URI with `file://`")
+    })?;
+    Ok(uri.into())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::fields::{Field, fields};
+use crate::cli::fields::{Field, Room, fields, lines};
 use crate::cli::print;
 
 /// One question.
@@ -28,6 +28,9 @@ pub(super) enum Asks {
     /// What nobody knows here.
     Other,
 }
+
+/// What agrees to a page: nothing that agrees to anything else.
+pub(super) const OPENED: &str = "opened";
 
 /// An answer as it is typed, also where somebody else chose its words.
 pub(super) fn option(answer: &str) -> String {
@@ -72,30 +75,31 @@ impl Question {
 
     /// For people, over several lines.
     pub(super) fn text(&self) -> String {
-        let mut lines = vec![format!("  `{}` {}", print::said(&self.key), self.sentence())];
+        let mut told = vec![format!("  `{}` {}", print::said(&self.key), self.sentence())];
         match self.asks() {
-            Asks::Form => lines.extend(self.fields().iter().map(|field| format!("    {}", field.line()))),
-            Asks::Page => lines.push(format!("    the page: {}", self.member("url"))),
-            Asks::Model => lines.extend(self.messages()),
+            Asks::Form => told.extend(lines(&self.fields()).iter().map(|line| format!("    {line}"))),
+            Asks::Page => told.push(format!("    the page: {}", self.member("url"))),
+            Asks::Model => told.extend(self.messages()),
             Asks::Folders | Asks::Other => {}
         }
         let options = self.answers().iter().map(|answer| option(answer)).collect::<Vec<_>>().join(" ");
         match self.asks() {
             Asks::Form | Asks::Page => {
                 let [decline, cancel] = ["decline", "cancel"].map(|no| option(&format!("{}={no}", self.key)));
-                lines.push(format!("    {options}, or {decline}, or {cancel}"));
+                told.push(format!("    {options}, or {decline}, or {cancel}"));
                 if let (Some(field), true) = (self.fields().first(), self.needed().is_empty()) {
-                    let field = option(&format!("{}.{}", self.key, field.example()));
-                    lines.push(format!("    and for a field: {field}"));
+                    let field = option(&format!("{}.{}", self.key, field.example(&mut Room::new())));
+                    told.push(format!("    and for a field: {field}"));
                 }
             }
-            Asks::Model | Asks::Folders => lines.push(format!("    {options}")),
-            Asks::Other => {}
+            Asks::Model | Asks::Folders if !options.is_empty() => told.push(format!("    {options}")),
+            Asks::Model | Asks::Folders | Asks::Other => {}
         }
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        told.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    fn sentence(&self) -> String {
+    /// Who is asked what.
+    pub(super) fn sentence(&self) -> String {
         match self.asks() {
             Asks::Form => format!("asks a person: {}", self.member("message")),
             Asks::Page => format!("asks a person to open a page: {}", self.member("message")),
@@ -105,7 +109,7 @@ impl Question {
         }
     }
 
-    fn member(&self, key: &str) -> String {
+    pub(super) fn member(&self, key: &str) -> String {
         print::said(self.request["params"][key].as_str().unwrap_or_default())
     }
 
@@ -136,18 +140,26 @@ impl Question {
         self.fields().into_iter().filter(is_needed).collect()
     }
 
-    /// What `--answer` would be given, once each, to say yes.
+    /// Could an answer to it be meant for the field of a form? Whoever asks could have chosen the key for that.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.asks() != Asks::Form && self.key.contains(['.', '='])
+    }
+
+    /// What `--answer` would be given, once each, to say yes; nothing where nothing can be said.
     pub(super) fn answers(&self) -> Vec<String> {
         let key = &self.key;
+        if self.is_ambiguous() {
+            return Vec::new();
+        }
         match self.asks() {
             Asks::Form => {
-                let needed = self.needed();
-                let fields = needed.iter().map(|field| format!("{key}.{}", field.example()));
+                let (needed, mut room) = (self.needed(), Room::new());
+                let fields = needed.iter().map(|field| format!("{key}.{}", field.example(&mut room)));
                 if needed.is_empty() { vec![format!("{key}=accept")] } else { fields.collect() }
             }
-            Asks::Page => vec![format!("{key}=accept")],
+            Asks::Page => vec![format!("{key}={OPENED}")],
             Asks::Model => vec![format!("{key}=what the model says")],
-            Asks::Folders => vec![format!("{key}=.")],
+            Asks::Folders => vec![format!("{key}=./")],
             Asks::Other => Vec::new(),
         }
     }

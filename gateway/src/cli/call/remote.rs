@@ -19,6 +19,7 @@ use hyper_util::rt::TokioExecutor;
 use moongate_core::catalog::header_arguments;
 use moongate_core::json::Json;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use url::{Host, Url};
 
 use super::here::NAME;
@@ -35,7 +36,7 @@ pub(in crate::cli) const TOKEN: &str = "MOONGATE_TOKEN";
 /// No answer is longer, in bytes.
 const LONGEST: usize = 64 << 20;
 
-/// How long connecting may take. What a call takes is the gateway's matter.
+/// How long connecting may take. What a call takes is the gateway's matter, as long as it says something.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lists have no more pages.
@@ -46,6 +47,8 @@ const PAGES: usize = 1000;
 pub(in crate::cli) enum Refusal {
     /// Nobody answers there, or somebody who isn't a gateway.
     Unreachable(String),
+    /// Somebody is there, and says nothing.
+    Silent(String),
     /// Another token is needed, or one at all.
     Unauthorized(String),
     /// The gateway says no.
@@ -57,6 +60,8 @@ pub(in crate::cli) struct Remote {
     endpoint: Url,
     wire: Wire,
     token: Option<HeaderValue>,
+    /// How long it may say nothing.
+    silence: Duration,
     /// What it is told that can be asked here.
     capabilities: Value,
 }
@@ -95,7 +100,7 @@ impl Remote {
     ///
     /// # Errors
     /// The token can't stand in a header, or this machine trusts nobody.
-    pub(in crate::cli) fn new(endpoint: Url, capabilities: Value) -> Result<Self> {
+    pub(in crate::cli) fn new(endpoint: Url, capabilities: Value, silence: Duration) -> Result<Self> {
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         if token.as_ref().is_some_and(|token| is_header(token)) {
             bail!("what {TOKEN} holds begins with `Bearer`: leave that away, only the token belongs there");
@@ -108,15 +113,13 @@ impl Remote {
                 value.set_sensitive(true);
                 value
             });
-        Ok(Self { wire: Wire::to(&endpoint)?, endpoint, token, capabilities })
+        Ok(Self { wire: Wire::to(&endpoint)?, endpoint, token, silence, capabilities })
     }
 
     /// Says so where others would see the token.
     pub(in crate::cli) fn warn(&self) {
         if self.tells_its_token() {
-            print::note(
-                "note: the token goes to another machine unencrypted; https would keep it to itself\n",
-            );
+            print::remark("the token goes to another machine unencrypted; https would keep it to itself");
         }
     }
 
@@ -210,11 +213,25 @@ impl Remote {
         let request = request.body(Full::from(body.to_string())).map_err(|_| {
             Refusal::Error(format!("`{}` can't be the name of a tool", name.unwrap_or_default()))
         })?;
-        let response = self.wire.send(request).await.map_err(|error| self.unreachable(&error))?;
+        let response = self.heard(self.wire.send(request)).await?;
+        let response = response.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
-        let body = Limited::new(response.into_body(), LONGEST).collect().await;
-        let body = body.map_err(|error| self.unreachable(&*error))?.to_bytes();
-        self.result(status, &String::from_utf8_lossy(&body))
+        let (mut body, mut whole) = (Limited::new(response.into_body(), LONGEST), Vec::new());
+        while let Some(frame) = self.heard(body.frame()).await? {
+            if let Ok(data) = frame.map_err(|error| self.unreachable(&*error))?.into_data() {
+                whole.extend_from_slice(&data);
+            }
+        }
+        self.result(status, &String::from_utf8_lossy(&whole))
+    }
+
+    /// What it says next, unless it is silent for too long.
+    async fn heard<T>(&self, next: impl Future<Output = T>) -> Result<T, Refusal> {
+        timeout(self.silence, next).await.map_err(|_| {
+            let seconds = usize::try_from(self.silence.as_secs()).unwrap_or(usize::MAX);
+            let seconds = print::count(seconds, "second");
+            Refusal::Silent(format!("what is at {} has said nothing for {seconds}", self.endpoint))
+        })
     }
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Refusal {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use moongate_core::mcp::UNUSABLE;
 use serde_json::{Map, Value, json};
 
-use super::given::Answers;
+use super::given::{Answer, Answers};
 use super::questions::{Question, option};
 use crate::cli::failure::Failure;
 use crate::cli::{Exit, print};
@@ -68,25 +68,27 @@ pub(super) async fn converse<T, E>(
             Step::Done(result) => return Ok(Came::Done(result)),
             Step::Asks(result) => result,
         };
-        let (given, open) = answered(answers, &result);
+        let (given, said, open) = answered(answers, &result);
         // What was given is checked by the gateway, before the tool is called again.
         if given.is_empty() && !open.questions.is_empty() || !open.wrong.is_empty() {
             return Ok(Came::Open(open));
         }
+        said.iter().for_each(|answer| print::remark(answer));
         more = More { state: result["requestState"].as_str().map(str::to_owned), answers: given };
     }
     Ok(Came::Open(Open { wrong: vec!["the tool asks without end".to_owned()], ..Open::default() }))
 }
 
-/// The answers that there are to the questions of a result, and the questions without one.
-fn answered(answers: &mut Answers, result: &Value) -> (Map<String, Value>, Open) {
-    let (mut given, mut open) = (Map::new(), Open::default());
+/// The answers that there are to the questions of a result, what is said of each, and the questions without one.
+fn answered(answers: &mut Answers, result: &Value) -> (Map<String, Value>, Vec<String>, Open) {
+    let (mut given, mut said, mut open) = (Map::new(), Vec::new(), Open::default());
     for question in Question::all(result) {
         let key = print::said(&question.key);
         let before = answers.answered(&question.key);
         match answers.to(&question) {
             Ok(Some(answer)) => {
-                given.insert(question.key, answer);
+                said.push(sent(&question, &answer));
+                given.insert(question.key, answer.response);
                 continue;
             }
             Ok(None) => {}
@@ -101,7 +103,16 @@ fn answered(answers: &mut Answers, result: &Value) -> (Map<String, Value>, Open)
         }
         open.questions.push(question);
     }
-    (given, open)
+    (given, said, open)
+}
+
+/// The longest question that is repeated with its answer, in characters.
+const ASKED: usize = 300;
+
+/// What is sent for a question. It may be another one than that which the answer was typed for.
+fn sent(question: &Question, answer: &Answer) -> String {
+    let asked = print::line(&question.sentence(), ASKED);
+    format!("answering `{}`: {}; it {asked}", print::said(&question.key), answer.shown)
 }
 
 impl Open {

@@ -6,7 +6,7 @@ use moongate_core::names::alike;
 use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
-use crate::cli::fields::{Field, fields};
+use crate::cli::fields::{Field, Room, fields, lines};
 use crate::cli::{Exit, print};
 
 /// No tool is named: which there are, each with what is said of it.
@@ -44,7 +44,7 @@ pub(super) fn unknown(schema: &Value, arguments: &Json) -> Vec<String> {
 
 /// What a tool takes, a line for each argument.
 pub(super) fn text(schema: &Value) -> String {
-    let lines: Vec<String> = fields(schema).iter().map(|field| format!("  {}", field.line())).collect();
+    let lines: Vec<String> = lines(&fields(schema)).iter().map(|line| format!("  {line}")).collect();
     if lines.is_empty() { "  it takes no arguments".to_owned() } else { lines.join("\n") }
 }
 
@@ -102,6 +102,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 pub(super) fn object(schema: &Value, arguments: &Json) -> Value {
     let (lacking, strays) = (lacking(schema, arguments), unknown(schema, arguments));
     let mut given = arguments.to_value().unwrap_or_default();
+    let mut room = Room::new();
     let mut taken: Vec<_> = strays.iter().map(|stray| (stray, given[stray].take())).collect();
     if let Some(members) = given.as_object_mut() {
         members.retain(|name, _| !strays.contains(name));
@@ -109,7 +110,7 @@ pub(super) fn object(schema: &Value, arguments: &Json) -> Value {
     for field in lacking {
         let meant = alike(field.name, taken.iter().map(|(stray, _)| stray.as_str()));
         let at = meant.and_then(|meant| taken.iter().position(|(stray, _)| *stray == meant));
-        given[field.name] = at.map_or_else(|| field.value(), |at| taken.remove(at).1);
+        given[field.name] = at.map_or_else(|| field.value(&mut room), |at| taken.remove(at).1);
     }
     given
 }
@@ -117,6 +118,7 @@ pub(super) fn object(schema: &Value, arguments: &Json) -> Value {
 /// The same for `pairs`, which these arguments were typed as.
 pub(super) fn pairs(schema: &Value, arguments: &Json, mut pairs: Vec<String>) -> Vec<String> {
     let (lacking, strays) = (lacking(schema, arguments), unknown(schema, arguments));
+    let mut room = Room::new();
     let mut strays: Vec<_> = strays.iter().map(String::as_str).collect();
     for field in lacking {
         let meant = alike(field.name, strays.iter().copied());
@@ -127,7 +129,7 @@ pub(super) fn pairs(schema: &Value, arguments: &Json, mut pairs: Vec<String>) ->
                 pairs[at] = format!("{}={value}", field.name);
                 strays.retain(|stray| *stray != meant);
             }
-            _ => pairs.push(field.example()),
+            _ => pairs.push(field.example(&mut room)),
         }
     }
     pairs.retain(|pair| strays.iter().all(|stray| value_of(pair, stray).is_none()));

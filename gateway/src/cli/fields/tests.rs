@@ -3,7 +3,7 @@
 use super::*;
 
 fn lines(schema: &Value) -> Vec<String> {
-    fields(schema).iter().map(Field::line).collect()
+    super::lines(&fields(schema))
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn an_example_is_read_as_a_value_that_fits() {
     ] {
         let root = json!({ "properties": { "f": schema }, "required": ["f"], "$defs": { "d": { "type": "boolean" } } });
         let [field] = &fields(&root)[..] else { panic!("{root}") };
-        let example = field.example();
+        let example = field.example(&mut Room::new());
         let value = read(example.strip_prefix("f=").unwrap(), Some(field.schema));
         let validator = moongate_core::catalog::Schema::compile(
             &moongate_core::json::Json::from_value(&root),
@@ -70,5 +70,40 @@ fn a_schema_that_refers_to_itself_ends() {
     let root = json!({ "properties": { "a": { "$ref": "#/properties/a" }, "t": { "$ref": "#/$defs/t" } },
         "$defs": { "t": { "type": "array", "items": { "$ref": "#/$defs/t" } } } });
     assert_eq!(lines(&root).len(), 2);
-    assert_eq!(fields(&root).iter().map(Field::example).count(), 2);
+    assert_eq!(
+        fields(&root).iter().map(|field| field.example(&mut Room::new())).collect::<Vec<_>>().len(),
+        2
+    );
+}
+
+/// What comes out is bounded, however often a schema leads to itself.
+#[test]
+fn a_schema_that_multiplies_fills_no_screen() {
+    let size = |root: &Value| {
+        let fields = fields(root);
+        let lines: usize = super::lines(&fields).iter().map(String::len).sum();
+        let mut room = Room::new();
+        let examples: usize = fields.iter().map(|field| field.example(&mut room).len()).sum();
+        (lines, examples)
+    };
+    let types = json!({ "required": ["x"], "properties": {
+        "x": { "type": vec!["array"; 100], "items": { "$ref": "#/properties/x" } } } });
+    assert_eq!(lines(&types), ["x: list of: list of: list of: list (required)"]);
+    assert!(size(&types).1 < 40, "{:?}", size(&types));
+
+    let names: Vec<String> = (0..400).map(|number| format!("m{number}")).collect();
+    let members: serde_json::Map<String, Value> =
+        names.iter().map(|name| (name.clone(), json!({ "$ref": "#" }))).collect();
+    let itself = json!({ "type": "object", "required": names, "properties": members });
+    let (told, shown) = size(&itself);
+    assert!(told < 100 * 50 && shown < 20 << 10, "{told} {shown}");
+
+    let long = "x".repeat(1 << 20);
+    for value in [json!({ "default": [long] }), json!({ "enum": [long, [long]] }), json!({ "format": long })]
+    {
+        let (told, shown) = size(&json!({ "required": ["a"], "properties": { "a": value } }));
+        assert!(told < 20 << 10 && shown < 5 << 10, "{told} {shown}");
+    }
+    let unknown: Vec<String> = (0..1000).map(|number| format!("{number}{}", "t".repeat(1000))).collect();
+    assert!(size(&json!({ "properties": { "a": { "type": unknown } } })).0 < 20 << 10);
 }

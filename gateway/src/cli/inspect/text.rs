@@ -8,20 +8,20 @@ use moongate_core::manifest::{Manifest, Need, Prompt, PromptArgument, Resource, 
 use serde_json::Value;
 
 use super::{Shown, Table};
-use crate::cli::fields::{self, fields};
-use crate::cli::print::first_line;
+use crate::cli::fields::{self, fields, lines};
+use crate::cli::print::{first_line, said};
 
 /// The whole page.
 pub(super) fn page(shown: &Shown<'_>) -> String {
     let config = shown.member.config();
     let Manifest { info, tools, resources, templates, prompts, completes: _ } = shown.manifest;
-    let mut page = format!("{}\n", config.source.display());
-    let said = info.description.as_deref().map(first_line).unwrap_or_default();
+    let mut page = format!("{}\n", said(&config.source.display().to_string()));
+    let about = info.description.as_deref().map(first_line).unwrap_or_default();
     let name = format!("{} {}", info.name, info.version);
     rows(
         &mut page,
         &[
-            ("name", if said.is_empty() { name } else { format!("{name}: {said}") }),
+            ("name", if about.is_empty() { name } else { format!("{name}: {about}") }),
             ("digest", shown.member.plugin().digest().to_string()),
             ("size", ByteSize::b(shown.interfaces.size).display().iec().to_string()),
             ("contract", format!("moongate:plugin@{}", shown.contract())),
@@ -42,7 +42,7 @@ pub(super) fn page(shown: &Shown<'_>) -> String {
     section(&mut page, "resources", resources.iter().map(resource));
     section(&mut page, "templates", templates.iter().map(template));
     section(&mut page, "prompts", prompts.iter().map(prompt));
-    section(&mut page, "exports", shown.interfaces.exports.iter().map(|name| format!("  {name}\n")));
+    section(&mut page, "exports", shown.interfaces.exports.iter().map(|name| line(name, "")));
     section(&mut page, "imports", shown.interfaces.imports.iter().map(|name| import(name, shown)));
     page
 }
@@ -56,14 +56,14 @@ fn import(name: &str, shown: &Shown<'_>) -> String {
         (Some(found), Table::Read { .. })
             if name.starts_with("wasi:filesystem/types@") && found.granted.is_empty() =>
         {
-            format!("  {name}  may look for files; no directory is granted\n")
+            line(name, "may look for files; no directory is granted")
         }
         (Some(_), Table::None) if name.starts_with("wasi:filesystem/types@") => {
-            format!("  {name}  may look for files\n")
+            line(name, "may look for files")
         }
         // Libraries import them where anything in them could use them.
-        (_, _) if name.starts_with("wasi:sockets/") => format!("  {name}  sockets: never granted\n"),
-        (Some(_) | None, _) => format!("  {name}\n"),
+        (_, _) if name.starts_with("wasi:sockets/") => line(name, "sockets: never granted"),
+        (Some(_) | None, _) => line(name, ""),
     }
 }
 
@@ -150,8 +150,8 @@ fn granted(found: &Match, shown: &Shown<'_>) -> (&'static str, String) {
 /// A name in one column, the rest in another.
 fn rows(page: &mut String, rows: &[(&str, String)]) {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-    for (name, said) in rows {
-        let _ = writeln!(page, "  {name:width$}  {said}");
+    for (name, value) in rows {
+        let _ = writeln!(page, "  {name:width$}  {}", said(value));
     }
 }
 
@@ -162,9 +162,9 @@ fn section(page: &mut String, title: &str, lines: impl Iterator<Item = String>) 
     }
 }
 
-/// Something in a line, and what is said of it.
-fn line(name: &str, said: &str) -> String {
-    format!("  {}\n", format!("{name}  {said}").trim_end())
+/// A name, which may be anybody's, and what is said of it in a part of a line.
+fn line(name: &str, about: &str) -> String {
+    format!("  {}\n", format!("{}  {about}", said(name)).trim_end())
 }
 
 /// A tool with its arguments.
@@ -186,5 +186,5 @@ fn prompt(prompt: &Prompt) -> String {
 
 /// The members of an object, a line each.
 fn members(schema: &Value, indent: usize) -> Vec<String> {
-    fields(schema).iter().map(|field| format!("{:indent$}{}\n", "", field.line())).collect()
+    lines(&fields(schema)).iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
 }

@@ -67,7 +67,7 @@ pub(super) async fn ask(place: &Where, common: &Common) -> Result<Asked, Failure
 /// Says something beside, unless only errors are wanted.
 pub(super) fn note(common: &Common, text: &str) {
     if !common.quiet {
-        print::note(&format!("note: {text}\n"));
+        print::remark(text);
     }
 }
 
@@ -110,14 +110,14 @@ pub(super) fn text(plugins: &[Value]) -> String {
     let mut text = line(&head);
     for (plugin, cells) in plugins.iter().zip(&rows) {
         text.push_str(&line(cells));
-        text.extend(remarks(plugin).iter().map(|remark| format!("  {remark}\n")));
+        text.extend(remarks(plugin).iter().map(|remark| format!("  {}\n", print::said(remark))));
     }
     text
 }
 
 fn row(plugin: &Value) -> [String; 6] {
-    let word = |key: &str| plugin[key].as_str().unwrap_or("-").to_owned();
-    let code = plugin["sha256"].as_str().and_then(|digest| digest.get(..12)).unwrap_or("-").to_owned();
+    let word = |key: &str| print::said(plugin[key].as_str().unwrap_or("-"));
+    let code = print::said(plugin["sha256"].as_str().and_then(|digest| digest.get(..12)).unwrap_or("-"));
     let since = plugin["since"].as_str().map_or("-".to_owned(), moment);
     [word("id"), word("state"), word("version"), code, since, offers(plugin)]
 }
@@ -125,7 +125,7 @@ fn row(plugin: &Value) -> [String; 6] {
 /// `2026-01-02T03:04:05.678Z` as people write it.
 fn moment(time: &str) -> String {
     let seconds = time.split('.').next().unwrap_or(time);
-    format!("{} UTC", seconds.trim_end_matches('Z').replace('T', " "))
+    print::said(&format!("{} UTC", seconds.trim_end_matches('Z').replace('T', " ")))
 }
 
 fn offers(plugin: &Value) -> String {

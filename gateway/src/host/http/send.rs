@@ -60,11 +60,10 @@ impl Sender {
         ticket: Ticket,
         uses: &Uses,
     ) -> Result<Response<WasiBody>, Error> {
-        let grants = &self.config.allow;
         let (mut head, body) = request.into_parts();
-        let permit = check(grants, &self.outlet.own, head.method.as_str(), &head.uri);
+        let permit = check(&self.config, &self.outlet.own, head.method.as_str(), &head.uri);
         let permit = permit.map_err(|refusal| refusal.told(uses))?;
-        check_destination(grants, &permit, &mut head.headers).map_err(|refusal| refusal.told(uses))?;
+        check_destination(&self.config, &permit, &mut head.headers).map_err(|refusal| refusal.told(uses))?;
         let times = Times::new(options, self.config.limits.request_timeout);
         let upload = Upload::new(body, Arc::clone(ticket.budget()));
         let uploaded = upload.progress();

@@ -5,7 +5,7 @@ use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 use crate::json::{pointer_step, type_of};
-use crate::names::Effort;
+use crate::names::{Effort, is_hidden};
 
 /// The longest text taken over from a value or a schema, in characters: a message is read, a value isn't.
 const MAX_SHOWN: usize = 80;
@@ -91,11 +91,8 @@ impl<'s> Words<'s> {
                 format!("{it} must be of type {expected}, not {}", type_of(error.instance().as_ref()))
             }
             ValidationErrorKind::Enum { options } => {
-                format!(
-                    "{it} must be one of {}{}",
-                    sentence(&listed(options)),
-                    self.option(options, error.instance())
-                )
+                let listed = sentence(&listed(options)).replace('`', "'");
+                format!("{it} must be one of {listed}{}", self.option(options, error.instance()))
             }
             ValidationErrorKind::Constant { expected_value } => {
                 format!("{it} must be {}", cut(&expected_value.to_string()))
@@ -273,9 +270,9 @@ fn listed(options: &Value) -> String {
     }
 }
 
-/// At most a line, and nothing in it that ends one.
+/// At most a line, and nothing in it that ends one, or the backticks around it.
 pub(super) fn cut(text: &str) -> String {
-    cut_at(text, MAX_SHOWN)
+    cut_at(text, MAX_SHOWN).replace('`', "'")
 }
 
 /// The same for a sentence, which may quote the schema: a name there can be as long as the schema itself.
@@ -284,7 +281,7 @@ pub(super) fn sentence(text: &str) -> String {
 }
 
 fn cut_at(text: &str, most: usize) -> String {
-    let mut out: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut out: String = text.chars().take(most).map(|c| if is_hidden(c) { ' ' } else { c }).collect();
     if text.chars().nth(most).is_some() {
         out.push('…');
     }

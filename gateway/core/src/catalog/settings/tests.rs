@@ -170,3 +170,34 @@ fn a_switch_in_other_words_is_told_what_to_write() {
     assert!(hint("\"perhaps\"")[0].contains("moongate inspect p"));
     assert!(hint("{ env = \"HELD\" }")[0].contains("moongate inspect p"));
 }
+
+/// A plugin chooses its settings' names: none of them may read as something that the gateway says.
+#[test]
+fn a_name_that_reads_as_a_cure_cures_nothing_and_fills_no_screen() {
+    let forged = "x` is fine; add `http = [\"https://evil.example\"]` to `[plugins.evil.allow]";
+    let broken = "a\n2026-01-01T00:00:00Z ERROR forged\u{202e}";
+    let long: Vec<String> = (0..40).map(|number| format!("{number}{}", "x".repeat(2000))).collect();
+    let mut required = vec![forged, broken];
+    required.extend(long.iter().map(String::as_str));
+    let inner = json!({ "type": "object", "required": [forged] });
+    let open = json!({ "properties": { "headers": inner }, "required": required });
+    let found = told(&open, "[plugins.p.config]\nheaders = {}");
+    assert_eq!(found.len(), required.len() + 1, "{found:?}");
+    for (_, message, _, hint) in &found {
+        assert!(message.len() + hint.len() < 600, "{message}{hint}");
+        assert!(!message.contains(['\n', '\u{202e}']), "{message}");
+        assert!(!message.contains("`http") && !hint.contains("http"), "{message} {hint}");
+    }
+    let properties: Map<String, Value> =
+        required.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
+    for (_, message, _, hint) in
+        told(&json!({ "properties": properties, "additionalProperties": false }), "config = { 'a`b' = 1 }")
+    {
+        assert!(message.len() + hint.len() < 4000, "{message}{hint}");
+        assert!(!hint.contains(['\n', '\u{202e}']) && !hint.contains("`http"), "{hint}");
+    }
+    for (name, key) in [("max age", "`\"max age\" = …`"), ("max-age", "`max-age = …`")] {
+        let found = told(&json!({ "required": [name] }), "[plugins.p.config]");
+        assert!(found[0].3.starts_with(&format!("add {key} to `[plugins.p.config]`")), "{found:?}");
+    }
+}

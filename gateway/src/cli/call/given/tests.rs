@@ -28,6 +28,10 @@ fn pet() -> Question {
 
 /// The only answer that is made of these.
 fn answer(question: &Question, typed: &[&str]) -> Result<Value, String> {
+    whole_answer(question, typed).map(|answer| answer.response)
+}
+
+fn whole_answer(question: &Question, typed: &[&str]) -> Result<Answer, String> {
     let typed: Vec<String> = typed.iter().map(|text| (*text).to_owned()).collect();
     let mut answers = Answers::read(&typed).unwrap();
     let answer = answers.to(question).map(|answer| answer.expect("there is one"));
@@ -56,8 +60,8 @@ fn a_person_may_say_no() {
     }
     let page =
         question("login", "elicitation/create", json!({ "mode": "url", "url": "https://example.org" }));
-    assert_eq!(answer(&page, &["login=accept"]), Ok(json!({ "action": "accept" })));
-    assert!(answer(&page, &["login=yes"]).unwrap_err().contains("neither `accept`"));
+    assert_eq!(answer(&page, &["login=opened"]), Ok(json!({ "action": "accept" })));
+    assert!(answer(&page, &["login=yes"]).unwrap_err().contains("neither `opened`"));
 }
 
 #[test]
@@ -99,10 +103,51 @@ fn a_model_says_a_text_and_folders_become_uris() {
 fn an_answer_goes_to_its_own_question_once_and_what_is_left_is_known() {
     let typed = ["a.b=x", "a=decline", "later=1"].map(str::to_owned);
     let mut answers = Answers::read(&typed).unwrap();
-    let page = |key: &str| question(key, "sampling/createMessage", json!({}));
-    assert_eq!(answers.to(&page("a.b")).unwrap().unwrap()["content"]["text"], "x");
+    let text = |key: &str| form(key, &json!({ "said": { "type": "string" } }));
+    assert_eq!(answers.to(&text("a.b")).unwrap().unwrap().response["content"]["said"], "x");
     assert_eq!(answers.to(&pet()), Ok(None));
     assert_eq!(answers.unused(), ["a=decline", "later=1"]);
-    assert!(answers.answered("a.b") && answers.to(&page("a.b")).unwrap().is_none());
+    assert!(answers.answered("a.b") && answers.to(&text("a.b")).unwrap().is_none());
     assert!(Answers::read(&["sure".to_owned()]).unwrap_err().contains("`--answer sure` is no answer"));
+}
+
+/// Whoever asks may ask something else under the same key once it is answered.
+#[test]
+fn what_was_typed_for_one_kind_of_question_is_no_answer_to_another() {
+    let folders = |key: &str| question(key, "roots/list", Value::Null);
+    let model = |key: &str| question(key, "sampling/createMessage", json!({}));
+    let page = |key: &str| {
+        question(key, "elicitation/create", json!({ "mode": "url", "url": "https://evil.example" }))
+    };
+    for typed in ["k=Ada", "k=true", "k=.", "k=~", "k={\"a\": \"/x\"}", "k=https://example.org", "k=a/b"] {
+        let why = answer(&folders("k"), &[typed]).unwrap_err();
+        assert!(why.contains("begin its path with `/`, `./` or `../`, or its URI with `file://`"), "{why}");
+    }
+    for typed in ["k=accept", "k=true", "k={}", "k="] {
+        assert!(answer(&page("k"), &[typed]).unwrap_err().contains("neither `opened`"), "{typed}");
+    }
+    for question in [folders("k.sure"), model("k.sure"), page("k.sure"), model("k.sure=a")] {
+        let why = answer(&question, &["k.sure=a=/x"]).unwrap_err();
+        assert!(why.contains("can't be told from one to a form"), "{why}");
+        assert!(question.answers().is_empty(), "{}", question.text());
+    }
+}
+
+/// A form may have more fields than it had when it was answered.
+#[test]
+fn what_is_sent_is_said_with_each_default_that_nobody_typed() {
+    let sure = form(
+        "sure",
+        &json!({ "sure": { "type": "boolean" }, "pay": { "default": 1000 },
+        "note": { "default": "x".repeat(5000) }, "b\n": { "default": "\u{202e}" } }),
+    );
+    let Answer { response, shown } = whole_answer(&sure, &["sure.sure=true"]).unwrap();
+    assert_eq!(response["content"]["pay"], 1000);
+    assert!(shown.starts_with(r#"{"sure":true,"#) && shown.contains(r#""pay":1000 (default)"#), "{shown}");
+    assert!(shown.len() < 500 && shown.contains("\"b\\n\":\"\\u{202e}\" (default)"), "{shown}");
+    assert_eq!(whole_answer(&sure, &["sure=decline"]).unwrap().shown, "decline");
+    let folders = question("f", "roots/list", Value::Null);
+    assert_eq!(whole_answer(&folders, &["f=/a b", "f=file:///c"]).unwrap().shown, "file:///a%20b, file:///c");
+    let model = question("m", "sampling/createMessage", json!({}));
+    assert_eq!(whole_answer(&model, &["m=Hi\n"]).unwrap().shown, r#""Hi\n""#);
 }

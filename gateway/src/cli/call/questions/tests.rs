@@ -52,8 +52,8 @@ fn a_model_a_page_and_folders_are_shown_as_what_they_are() {
     let page = only(&json!({ "method": "elicitation/create", "params": {
         "mode": "url", "message": "Log in", "url": "https://example.org/x" } }));
     assert!(
-        page.text().contains("the page: https://example.org/x\n    --answer q=accept, or --answer q=decline")
+        page.text().contains("the page: https://example.org/x\n    --answer q=opened, or --answer q=decline")
     );
     let folders = only(&json!({ "method": "roots/list" }));
-    assert!(folders.text().contains("folders that the client works in\n    --answer q=.\n"));
+    assert!(folders.text().contains("folders that the client works in\n    --answer q=./\n"));
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::Uri;
-use moongate_core::config::Grants;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -84,11 +83,10 @@ async fn what_comes_before_an_answer_is_counted() {
 
 #[test]
 fn a_path_with_its_query_has_a_length() {
-    let grants =
-        Grants { http: table("http = ['https://a.example']").allow.http.clone(), ..Grants::default() };
+    let config = table("http = ['https://a.example']");
     let asked = |length: usize| {
         let uri = format!("https://a.example/?{}", "x".repeat(length - 2)).parse::<Uri>().unwrap();
-        check(&grants, &Own::new(Vec::new()), "GET", &uri).map(|permit| permit.asked.as_str().len())
+        check(&config, &Own::new(Vec::new()), "GET", &uri).map(|permit| permit.asked.as_str().len())
     };
     assert_eq!(asked(16 << 10).unwrap(), 16 << 10);
     let longer = asked((16 << 10) + 1);
