@@ -253,7 +253,15 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
         http.send("POST", "/mcp", &headers, text.as_bytes())
     };
     std::thread::scope(|scope| {
-        let hanging = scope.spawn(|| send(call("1000")));
+        // Where a ping comes first, it is the call that is one too many.
+        let hanging = scope.spawn(|| {
+            loop {
+                let reply = send(call("1000"));
+                if reply.json()["error"]["code"] != -32600 {
+                    return reply;
+                }
+            }
+        });
         wait_until_running(|| send(ping("1000")));
         assert_eq!(send(ping("\"1000\"")).json()["result"], json!({}));
         assert_eq!(send(ping("1000")).json()["error"]["code"], -32600);

@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use moongate_generated::Plugin;
-use moongate_tests::{Workspace, component};
+use moongate_tests::{Workspace, binary, component};
 
 /// A user that nothing belongs to.
 const NOBODY: u32 = 65_534;
@@ -121,11 +121,19 @@ fn a_granted_directory_that_the_gateways_user_may_not_read_is_a_warning() {
     workspace.write("p.wasm", Plugin::version(1).build());
     let (folder, closed) = (workspace.path(), workspace.path().join("closed"));
     fs::create_dir(&closed).unwrap();
-    let mut check = workspace.command(&["check"]);
-    check.env("MOONGATE_CACHE_DIR", folder.join("cache"));
+    // Whoever runs it may not have the way to where it was built.
+    let program = folder.join("moongate");
+    fs::copy(binary(), &program).unwrap();
+    let mut check = Command::new(&program);
+    check
+        .arg("check")
+        .env_clear()
+        .env("MOONGATE_CONFIG", workspace.config())
+        .env("MOONGATE_CACHE_DIR", folder.join("cache"))
+        .current_dir(folder);
     if fs::metadata(folder).unwrap().uid() == 0 {
         // To the superuser nothing is closed.
-        for path in [folder.to_owned(), workspace.config(), folder.join("p.wasm")] {
+        for path in [folder.to_owned(), workspace.config(), folder.join("p.wasm"), program] {
             chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();

@@ -4,6 +4,7 @@ use toml::de::DeValue;
 
 use super::{Habit, Stray, bare, keys, shown};
 use crate::config::expand::is_variable_name;
+use crate::config::secrecy::is_scheme;
 
 /// What one server is called.
 const ORIGINS: [&str; 11] =
@@ -159,7 +160,9 @@ fn header(name: &str, value: &DeValue<'_>) -> String {
     } else {
         bare(name)
     };
-    let given = value.get("prefix").and_then(|prefix| shown(prefix.get_ref().as_str()?));
+    // Others may be the secret itself.
+    let given = value.get("prefix").and_then(|prefix| prefix.get_ref().as_str());
+    let given = given.filter(|prefix| is_scheme(prefix)).and_then(shown);
     let begins =
         value.as_str().is_some_and(|text| text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("bearer ")));
     let prefix = given.or_else(|| (is(&BEARERS) || begins).then(|| "\"Bearer \"".to_owned()));

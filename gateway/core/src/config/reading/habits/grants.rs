@@ -4,6 +4,7 @@ use toml::de::DeValue;
 
 use super::credentials::{source, variable};
 use super::{Habit, Stray, bare, keys, shown, texts};
+use crate::config::expand::is_variable_name;
 use crate::config::keys::CLIENT_FEATURES;
 use crate::config::literal::literal;
 
@@ -127,13 +128,15 @@ fn directories(stray: &Stray<'_, '_>) -> Option<Habit> {
     }))
 }
 
-/// The names of what others write as a table of names and values, or as `NAME=value`, in quotes.
+/// The names of what others write as a table of names and values, or as `NAME=value`, in quotes. None: what stands there
+/// can't be the name of a variable, so it may be what one should hold.
 pub(super) fn names_of(value: &DeValue<'_>) -> Option<String> {
     let names: Vec<&str> = match value {
         DeValue::Table(table) => keys(table),
         value => texts(value)?.iter().map(|text| text.split('=').next().unwrap_or_default().trim()).collect(),
     };
-    let names: Option<Vec<_>> = names.into_iter().map(shown).collect();
+    let names: Option<Vec<_>> =
+        names.into_iter().map(|name| shown(name).filter(|_| is_variable_name(name))).collect();
     names.filter(|names| !names.is_empty()).map(|names| names.join(", "))
 }
 
