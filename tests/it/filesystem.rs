@@ -203,3 +203,19 @@ fn a_name_that_is_no_text_does_not_hide_the_others() {
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     assert_eq!(said(&mut stdio, "list_directory", json!({ "path": "/notes" })), "[FILE] a b.md");
 }
+
+#[test]
+fn a_file_that_is_not_in_a_granted_directory_lacks_no_grant() {
+    let workspace = workspace();
+    for (tool, path) in [
+        ("read_text_file", "/notes/none.txt"),
+        ("get_file_info", "/books/none.txt"),
+        ("edit_file", "/notes/no/x"),
+    ] {
+        let arguments = json!({ "path": path, "edits": [] });
+        let output = workspace.run(&["call", tool, "--json", &arguments.to_string(), "--explain"]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(5), "{told}");
+        assert!(!told.contains("lacked") && !told.contains("isn't granted"), "{tool} {path}: {told}");
+    }
+}

@@ -16,7 +16,7 @@ use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorStat, ErrorCode, HostDescriptor as _, NewTimestamp, PathFlags,
+    DescriptorStat, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
 };
 
 use super::missed::{Asked, Looks};
@@ -78,6 +78,9 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
     types.resource("descriptor", ResourceType::host::<Descriptor>(), dropped)?;
     types.func_wrap_async("[method]descriptor.stat-at", |store, question| Box::new(stat(store, question)))?;
+    types.func_wrap_async("[method]descriptor.metadata-hash-at", |store, question| {
+        Box::new(metadata_hash(store, question))
+    })?;
     types.func_wrap_async("[method]descriptor.readlink-at", |store, question| {
         Box::new(read_link(store, question))
     })?;
@@ -174,6 +177,16 @@ async fn stat(
     let state = store.data_mut();
     state.homes.looked(dir.rep());
     answer(state.filesystem().stat_at(dir, flags, path).await)
+}
+
+/// With this the C library looks first, and no further where nothing is.
+async fn metadata_hash(
+    mut store: Store<'_>,
+    (dir, flags, path): (File, PathFlags, String),
+) -> Result<Answer<MetadataHashValue>> {
+    let state = store.data_mut();
+    state.homes.looked(dir.rep());
+    answer(state.filesystem().metadata_hash_at(dir, flags, path).await)
 }
 
 async fn read_link(mut store: Store<'_>, (dir, path): (File, String)) -> Result<Answer<String>> {
