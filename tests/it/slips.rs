@@ -139,7 +139,7 @@ fn a_granted_directory_that_the_gateways_user_may_not_read_is_a_warning() {
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
         check.uid(NOBODY).gid(NOBODY);
     } else {
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     }
     let output = check.output().unwrap();
     let told = said(&output.stderr);

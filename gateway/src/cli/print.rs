@@ -80,7 +80,7 @@ pub(super) fn remark(text: &str) {
     to_stderr(&format!("note: {}\n", line(text, LONGEST_LINE)));
 }
 
-/// Says what went through [`lines`] or [`line`], or has colours of ours. Nobody is left to tell when stderr is closed.
+/// Says what went through [`lines`] or [`line()`], or has colours of ours. Nobody is left to tell when stderr is closed.
 pub(super) fn to_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -83,12 +83,12 @@ fn file(above: &str, within: &str) -> String {
     format!("version = 1\n{above}\n[plugins.time]\nsource = \"files/time.wasm\"\n{within}\n")
 }
 
-#[test]
-fn what_is_said_of_a_moved_key_done_to_the_letter_loads() {
+/// Keys of the gateway's own, at other places than theirs or in another form.
+fn of_the_gateway() -> Vec<String> {
     let token = "{ env = \"GATEWAY_TOKEN\" }";
     let http = |line: &str| file(&format!("[http]\n{line}"), "");
     let auth = |line: &str| file(&format!("[http.auth]\n{line}"), "");
-    let mut files = vec![
+    vec![
         http(&format!("token = {token}")),
         http("token = \"${GATEWAY_TOKEN}\""),
         http("bearer = \"hunter2-hunter2-hunter2\""),
@@ -111,7 +111,12 @@ fn what_is_said_of_a_moved_key_done_to_the_letter_loads() {
         file("[gateway]\nallowed_hosts = \"example.com\"", ""),
         file("[auth]\ntokens = []", ""),
         file("[limits]\ntimeout = \"5s\"", ""),
-    ];
+    ]
+}
+
+/// Keys of a plugin, likewise.
+fn of_plugins() -> Vec<String> {
+    let mut files = Vec::new();
     for (key, values) in [
         (
             "http",
@@ -143,7 +148,12 @@ fn what_is_said_of_a_moved_key_done_to_the_letter_loads() {
     }
     files.push(file("", "[plugins.time.env]\nLANG = \"en\""));
     files.push(file("", "[plugins.time.permissions]\ndirs = []"));
-    for text in &files {
+    files
+}
+
+#[test]
+fn what_is_said_of_a_moved_key_done_to_the_letter_loads() {
+    for text in of_the_gateway().iter().chain(&of_plugins()) {
         let before = problems(text);
         let problem =
             before.iter().find(|it| it.is_error()).unwrap_or_else(|| panic!("nothing wrong: {text}"));
