@@ -105,7 +105,9 @@ fn local_zone() -> String {
     match Zone::named(&name) {
         Ok(_) => name,
         Err(error) => {
-            log::warning(format_args!("`local_timezone` is no time zone, so it is UTC: {error}"));
+            log::warning(format_args!(
+                "`local_timezone` below `[plugins.<name>.config]` is no time zone, such as Europe/Zurich, so it is UTC: {error}"
+            ));
             "UTC".to_owned()
         }
     }

@@ -44,7 +44,8 @@ impl Reading<'_> {
             let problem = match near {
                 Some(near) => {
                     meant.push(near);
-                    problem.hint(format!("did you mean `{near}`?"))
+                    let each = if has_several_headers(value.inner) { " Write it in each header" } else { "" };
+                    problem.hint(format!("did you mean `{near}`?{each}"))
                 }
                 None => {
                     let (problem, key) = cure(name, table, problem);
@@ -70,6 +71,16 @@ impl Reading<'_> {
             texts(value, &mut self.plain_secrets);
         }
     }
+}
+
+/// May several headers begin with its key? Then the mistake stands in each of them, and is told at the first.
+fn has_several_headers(value: &DeValue<'_>) -> bool {
+    let tables = |value: &DeValue<'_>| {
+        let values = value.as_table().into_iter().flat_map(|table| table.values());
+        values.filter(|value| value.get_ref().is_table()).count()
+    };
+    let below = value.as_table().into_iter().flat_map(|table| table.values());
+    tables(value) > 1 || below.map(|value| tables(value.get_ref())).any(|tables| tables > 0)
 }
 
 /// Is it a number, a time, a size or a word of the gateway's own, such as this kind of key wants? Then it is no secret.

@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use super::{Habit, Stray, keys};
+use super::{Habit, Stray, keys, shown};
 use crate::names::PluginId;
 
 /// What belongs to a program that is started.
@@ -75,10 +75,27 @@ fn servers(stray: &Stray<'_, '_>) -> Option<Habit> {
     let ids = keys(table)
         .into_iter()
         .filter(|key| matches!(table.get(*key).map(|it| it.get_ref()), Some(DeValue::Table(_))));
-    let lines: Vec<_> = ids
-        .filter_map(|key| PluginId::new(key).ok())
-        .map(|id| format!("`[plugins.{id}]` with `source = \"{id}.wasm\"`"))
-        .collect();
+    let plugins = stray.table.get("plugins");
+    let is_there = |id: &PluginId| plugins.as_ref().is_some_and(|it| it.inner.get(id.as_str()).is_some());
+    let (there, lacking): (Vec<_>, Vec<_>) =
+        ids.filter_map(|key| PluginId::new(key).ok()).partition(|id| is_there(id));
+    let line = |id: &PluginId| {
+        let started = table.get(id.as_str()).and_then(|server| server.get_ref().get("command"));
+        let started = started.and_then(|command| command.get_ref().as_str());
+        let component = started.filter(|path| path.ends_with(".wasm")).and_then(shown);
+        let source = component.unwrap_or_else(|| format!("\"{id}.wasm\""));
+        format!("`[plugins.{id}]` with `source = {source}`")
+    };
     let what = if is_called { "servers elsewhere aren't served" } else { "programs aren't started" };
-    Some(Habit::new(format!("{what}; a plugin is a component: write {} instead", lines.join(" and "))))
+    let mut cures = Vec::new();
+    if !lacking.is_empty() {
+        let lines: Vec<_> = lacking.iter().map(line).collect();
+        cures.push(format!("write {} instead", lines.join(" and ")));
+    }
+    if !there.is_empty() {
+        let tables: Vec<_> = there.iter().map(|id| format!("`[plugins.{id}]`")).collect();
+        let (stand, this) = if there.len() == 1 { ("stands", "this") } else { ("stand", "these") };
+        cures.push(format!("{} {stand} there already, so remove {this}", tables.join(" and ")));
+    }
+    Some(Habit::new(format!("{what}; a plugin is a component: {}", cures.join(", and "))))
 }
