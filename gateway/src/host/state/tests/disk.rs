@@ -42,7 +42,7 @@ async fn filled() -> TempDir {
     // The threads end a little later, and with the last connection the log goes: of two that close at once neither may
     // have been the last.
     while file(&folder).with_extension("sqlite3-wal").exists() {
-        let last = rusqlite::Connection::open(file(&folder)).unwrap();
+        let last = Connection::open(file(&folder)).unwrap();
         let _ = last.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()));
         drop(last);
         tokio::task::yield_now().await;
