@@ -75,12 +75,11 @@ impl Reading<'_> {
 
 /// May several headers begin with its key? Then the mistake stands in each of them, and is told at the first.
 fn has_several_headers(value: &DeValue<'_>) -> bool {
-    let tables = |value: &DeValue<'_>| {
+    fn below<'v>(value: &'v DeValue<'_>) -> impl Iterator<Item = &'v DeValue<'v>> {
         let values = value.as_table().into_iter().flat_map(|table| table.values());
-        values.filter(|value| value.get_ref().is_table()).count()
-    };
-    let below = value.as_table().into_iter().flat_map(|table| table.values());
-    tables(value) > 1 || below.map(|value| tables(value.get_ref())).any(|tables| tables > 0)
+        values.map(|value| value.get_ref()).filter(|value| value.is_table())
+    }
+    below(value).flat_map(|table| std::iter::once(table).chain(below(table))).nth(1).is_some()
 }
 
 /// Is it a number, a time, a size or a word of the gateway's own, such as this kind of key wants? Then it is no secret.
@@ -181,10 +180,6 @@ fn habit(
                 "remove this; to leave the plugin out, write `#` before each line of its tables".to_owned();
             return Some((hint, None));
         }
-    }
-    if matches!(name, "port" | "host") && table.has_key("listen") && !table.has("listen") {
-        let kind = key_at(table.keys, "listen")?.kind;
-        return Some((format!("write `listen = {}` instead", fitted("listen", &kind, value?)?), None));
     }
     None
 }
