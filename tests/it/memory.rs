@@ -119,8 +119,7 @@ fn schema_errors_of_a_large_request_take_little_memory() {
     let mut gateway = greeted(&workspace);
     let before = peak_memory(gateway.pid());
     let entities = vec![json!({}); 990_000];
-    let call = json!({ "name": "memory_create_entities", "arguments": { "entities": entities } });
-    let answer = gateway.ask(&request(MANY, "tools/call", call));
+    let answer = gateway.call("memory_create_entities", json!({ "entities": entities }));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     assert!(answer.to_string().len() < 1_000, "{answer}");
     let grown = peak_memory(gateway.pid()).saturating_sub(before);
