@@ -102,7 +102,8 @@ async fn dispatcher(host: &WasmHost, source: PathBuf, instances: Instances) -> R
     let config = Arc::new(config);
     let candidate = host.read(&config).await?;
     let plugin = host.load(Arc::clone(&config), candidate).await?;
-    let member = Member::new(plugin, config).map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
+    let member =
+        Member::new(plugin, Arc::new(config.policy())).map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
     let build = Catalog::build(1, vec![member], None);
     ensure!(build.refused.is_empty(), "the zoo conflicts with itself");
     let (_, latest) = watch::channel(Arc::new(build.catalog));

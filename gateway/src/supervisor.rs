@@ -13,7 +13,9 @@ use std::time::SystemTime;
 
 use moongate_core::catalog::Catalog;
 use moongate_core::changes::Updates;
-use moongate_core::config::{Config, Environment, Loaded, Problem, ProcessEnvironment, StateGrant};
+use moongate_core::config::{
+    Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, StateGrant,
+};
 use moongate_core::dispatch::Dispatcher;
 use moongate_core::gate::Gate;
 use moongate_core::names::PluginId;
@@ -61,6 +63,8 @@ pub struct Supervisor {
     gate: Arc<Gate>,
     catalog: sync::watch::Sender<Arc<Catalog>>,
     updates: Arc<Updates>,
+    /// The plugins' configurations at the start.
+    plugins: Vec<Arc<PluginConfig>>,
     problems: Vec<Problem>,
     /// Why state couldn't be kept, where it was only looked for.
     state_problem: Option<StateProblem>,
@@ -245,12 +249,14 @@ impl Supervisor {
             catalog: catalog.clone(),
         };
         let require_all = config.require_all;
+        let plugins = config.plugins.clone();
         let mut keeper = Keeper::new(config, names, tools);
         let mut supervisor = Self {
             host,
             gate,
             catalog,
             updates,
+            plugins,
             problems: Vec::new(),
             state_problem,
             status: keeper.status(),
@@ -265,6 +271,12 @@ impl Supervisor {
         }
         supervisor.tasks.push(tokio::spawn(keeper.run()));
         Ok(supervisor)
+    }
+
+    /// The configuration that a plugin was started with. Reloads don't change it.
+    #[must_use]
+    pub fn plugin_config(&self, id: &PluginId) -> Option<&Arc<PluginConfig>> {
+        self.plugins.iter().find(|plugin| plugin.id == *id)
     }
 
     /// What calls the plugins by their public names.

@@ -8,7 +8,6 @@
 //! stands in one table, `config/keys.rs`, from which unknown keys are found and the JSON Schema is written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -18,7 +17,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::names::{Digest, PluginId, PublicName};
+use crate::names::{Digest, PluginId};
 
 mod admin;
 mod environment;
@@ -36,6 +35,7 @@ mod masking;
 mod nearby;
 pub mod overlap;
 mod plugin;
+mod policy;
 mod problem;
 mod reading;
 pub mod reference;
@@ -51,19 +51,22 @@ mod syntax;
 pub use admin::{AdminConfig, admin_listener};
 pub use environment::{Environment, ProcessEnvironment};
 pub use grants::{
-    Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, Match, NoTarget, Reserved, StateGrant, Target, directory_item, directory_to_read, fuzz_grant,
-    is_public, is_same_header, is_this_machine,
+    Asked, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin, HttpScheme, Match,
+    NoTarget, Reserved, StateGrant, Target, directory_item, directory_to_read, fuzz_grant, is_public,
+    is_same_header, is_this_machine,
 };
 pub use limits::{Instances, LimitKey, Limits};
 pub use literal::literal;
 pub use live::{Reload, WatchConfig, WiderGrants};
 pub use load::{Loaded, from_text, load};
 pub use nearby::{Entry, nearest_path};
-pub use problem::{Problem, Severity, Source};
+pub use problem::Source;
 pub use render::{Style, render};
 pub use resolved::resolved;
 pub use secrecy::Standing;
+
+pub use crate::diagnostic::{Problem, Severity};
+pub use crate::policy::{ClientFeature, Secret, ToolFilter};
 
 /// The whole configuration, resolved: paths are absolute, defaults filled in, secrets read.
 #[derive(Debug, Clone)]
@@ -181,7 +184,7 @@ pub struct PluginConfig {
     /// What stands before `_` in public names; empty: nothing.
     pub prefix: String,
     /// Which tools are offered, and under which name.
-    pub tools: Exposure,
+    pub tools: ToolFilter,
     /// URIs or URI prefixes that are granted to this plugin against another's claim.
     pub uris: Vec<String>,
     /// Whether its tools' schemas are shown in a form that every client can read.
@@ -226,7 +229,7 @@ impl PluginConfig {
             sha256: None,
             reload: Reload::default(),
             instances: Instances::default(),
-            tools: Exposure::default(),
+            tools: ToolFilter::default(),
             uris: Vec::new(),
             portable_schemas: false,
             allow: Grants::default(),
@@ -270,57 +273,13 @@ impl PluginConfig {
             && *reload == other.reload
             && *instances == other.instances
             && *prefix == other.prefix
-            && tools.says_the_same_as(&other.tools)
+            && tools.is_equivalent_to(&other.tools)
             && *uris == other.uris
             && *portable_schemas == other.portable_schemas
             && allow.says_the_same_as(&other.allow)
             && *limits == other.limits
             && *config == other.config
             && *filled_from == other.filled_from
-    }
-}
-
-/// Which of a plugin's tools are offered, and under which name. Keys are the plugin's own names, unchecked: a name
-/// that the plugin doesn't have is told when it is loaded, and refuses the plugin where it is denied.
-#[derive(Debug, Clone, Default)]
-pub struct Exposure {
-    /// Only these; none: all.
-    pub allow: Option<BTreeSet<String>>,
-    /// Not these.
-    pub deny: BTreeSet<String>,
-    /// These under another public name.
-    pub rename: BTreeMap<String, PublicName>,
-    /// Where in the file each of these names stands, in bytes.
-    pub places: BTreeMap<String, Range<usize>>,
-}
-
-impl Exposure {
-    fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { allow, deny, rename, places: _ } = self;
-        *allow == other.allow && *deny == other.deny && *rename == other.rename
-    }
-}
-
-/// A text that is never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
-
-impl Secret {
-    /// Wraps `text`.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text: for comparing and handing over, never for showing.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<secret>")
     }
 }
 

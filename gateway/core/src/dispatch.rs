@@ -216,7 +216,7 @@ impl Dispatcher {
         call: impl FnOnce() -> Answer<'a, T>,
     ) -> Result<T, CallError> {
         let member = watched.member();
-        let limits = &member.config().limits;
+        let limits = member.policy();
         let permit = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
         watched.admitted();
         // A plugin's future shares nothing with others that a panic could leave half done: it is dropped whole.

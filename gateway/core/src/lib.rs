@@ -7,12 +7,23 @@
 pub mod json;
 // Names as types: plugins, tools, prompts, resources, digests, principals.
 pub mod names;
+// Sanitised, cut and similar text: what others wrote, made safe to show.
+pub mod text;
 // JSON-RPC 2.0 messages, knowing nothing of MCP.
 pub mod jsonrpc;
 // What a plugin says of itself, as plain values.
 pub mod manifest;
 // One call: its context, its outcome, and how it can fail.
 pub mod call;
+// The part of a plugin's configuration that the protocol needs, as plain values.
+pub mod policy;
+// Problems that operators read.
+pub mod diagnostic;
+// The interface between the protocol and the plugins' host.
+pub mod plugin;
+// A fake plugin, for tests.
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
 // `gateway.toml`: from text to a `Config` in which nothing can be wrong any more.
 pub mod config;
 // What all plugins offer together, immutable once built.

@@ -4,7 +4,8 @@
 //! known here. Every text was cleaned and capped, and every JSON text checked, before it came here.
 
 use crate::json::Json;
-use crate::names::{PromptName, ResourceUri, ToolName, is_hidden_in_uri};
+use crate::names::{PromptName, ResourceUri, ToolName};
+use crate::text::is_hidden_in_uri;
 
 mod interfaces;
 

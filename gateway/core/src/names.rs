@@ -9,10 +9,9 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-mod alike;
+use crate::text::{is_hidden_in_uri, quotable};
 
-pub use alike::alike;
-pub(crate) use alike::{Effort, Ending, ending, slips};
+pub use crate::text::{is_hidden, nearest_name as alike};
 
 /// The longest public name, in characters: hosts refuse a tool list with a longer one in it.
 pub const MAX_PUBLIC_NAME: usize = 64;
@@ -64,23 +63,12 @@ fn check(text: &str, most: usize) -> Result<(), NameError> {
         return Err(NameError::Empty);
     }
     if let Some(found) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '_' || *c == '-')) {
-        return Err(NameError::BadCharacter { name: shown(text), found });
+        return Err(NameError::BadCharacter { name: quotable(text), found });
     }
     if text.len() > most {
-        return Err(NameError::TooLong { name: shown(text), length: text.len(), most });
+        return Err(NameError::TooLong { name: quotable(text), length: text.len(), most });
     }
     Ok(())
-}
-
-/// A text as it may appear in a message, in backticks: what can't be shown escaped, nothing that ends the backticks, and
-/// no longer than a line.
-pub(crate) fn shown(text: &str) -> String {
-    let mut out: String = text.chars().take(80).flat_map(char::escape_debug).collect();
-    out = out.replace('`', "'");
-    if text.chars().nth(80).is_some() {
-        out.push('…');
-    }
-    out
 }
 
 /// A character as a message names it.
@@ -88,7 +76,7 @@ fn in_words(c: char) -> String {
     match c {
         ' ' => "a blank".to_owned(),
         '`' => "a backtick".to_owned(),
-        c => format!("`{}`", shown(c.encode_utf8(&mut [0; 4]))),
+        c => format!("`{}`", quotable(c.encode_utf8(&mut [0; 4]))),
     }
 }
 
@@ -180,30 +168,6 @@ impl PublicName {
     }
 }
 
-/// Is it a character that a reader doesn't see, or that makes others stand elsewhere? Where such a one may stand all the
-/// same, such as a line break in a text of several lines, the caller says so.
-#[must_use]
-pub fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            // Breaks of lines and paragraphs.
-            '\u{2028}' | '\u{2029}'
-            // Bidirectional marks, embeddings, overrides and isolates.
-            | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            // Without width or sense of their own: blanks, operators, marks of the byte order and of annotations. The
-            // joiners stay, which emoji and some scripts need.
-            | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            // Tags and the rarer variation selectors: each a copy of ASCII or of all bytes that nothing shows.
-            | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// The same in a URI, where joiners aren't needed either: such characters stand there as `%` escapes (RFC 3987, section
-/// 4.1).
-pub(crate) fn is_hidden_in_uri(c: char) -> bool {
-    is_hidden(c) || matches!(c, '\u{200c}' | '\u{200d}')
-}
-
 /// Is it made of what URIs are made of (RFC 3986, appendix A)? Brackets stand around an IPv6 address and nowhere else,
 /// and each `%` begins an escape.
 fn is_uri_text(text: &str) -> bool {
@@ -230,7 +194,7 @@ impl ResourceUri {
     /// It has no scheme, nothing after the scheme, characters in it that no URI has or that nobody sees, or is too
     /// long.
     pub fn new(text: &str) -> Result<Self, NameError> {
-        let bad = |reason| Err(NameError::BadUri { uri: shown(text), reason });
+        let bad = |reason| Err(NameError::BadUri { uri: quotable(text), reason });
         if text.len() > Self::MAX {
             return bad("it is longer than 4,096 bytes");
         }
@@ -308,7 +272,7 @@ impl FromStr for Digest {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let bad = || NameError::BadDigest(shown(text));
+        let bad = || NameError::BadDigest(quotable(text));
         if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(bad());
         }

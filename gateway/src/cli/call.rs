@@ -139,7 +139,8 @@ impl Call {
         let name = entry.map_or(&**tool, |entry| entry.public().as_str());
         let schema = entry.and_then(|entry| entry.tool().input_schema.to_value().ok());
         let arguments = self.arguments(tool, schema.as_ref(), common)?;
-        let plugin = entry.filter(|_| self.explain).map(|entry| Arc::clone(entry.member().config()));
+        let plugin =
+            entry.filter(|_| self.explain).and_then(|entry| supervisor.plugin_config(entry.member().id()));
         let ledger = plugin.map(|plugin| (Arc::new(Ledger::default()), plugin));
         let noted = ledger.as_ref().map(|(ledger, _)| Arc::clone(ledger));
         let here = Here::new(dispatcher, &rounds::capabilities(!self.no_answers), noted)?;
@@ -157,7 +158,7 @@ impl Call {
                 failure.notes(&table.unwrap_or_default()).notes(&unused(&answers))
             }
             Err(Failed::Process(error)) => error.into(),
-            Err(Failed::Call(trouble)) => self.refused(&trouble, schema.as_ref(), &catalog),
+            Err(Failed::Call(trouble)) => self.refused(&trouble, schema.as_ref(), supervisor),
         };
         Err(match (explained, self.format) {
             (Some(Explained { text, .. }), Format::Text) => failure.notes(&text),
@@ -264,20 +265,22 @@ impl Call {
     }
 
     /// Why a call came to no result.
-    fn refused(&self, trouble: &Trouble, schema: Option<&Value>, catalog: &Catalog) -> Failure {
+    fn refused(&self, trouble: &Trouble, schema: Option<&Value>, supervisor: &Supervisor) -> Failure {
         let failure = Failure::new(Exit::Tool);
         match trouble {
             Trouble::Failed(error @ DispatchError::InvalidArguments { .. }) => {
                 let takes = schema.map(takes::text).unwrap_or_default();
-                failure.says_about(&error.to_string(), &takes, self.hint(error, catalog).as_deref())
+                failure.says_about(&error.to_string(), &takes, self.hint(error, supervisor).as_deref())
             }
-            Trouble::Failed(error) => failure.says(&error.to_string(), self.hint(error, catalog).as_deref()),
+            Trouble::Failed(error) => {
+                failure.says(&error.to_string(), self.hint(error, supervisor).as_deref())
+            }
             Trouble::Unanswered(plugin, why) => failure.says(&format!("plugin `{plugin}`: {why}"), None),
             Trouble::Refused(error) => failure.says(&error.error.message, None),
         }
     }
 
-    fn hint(&self, error: &DispatchError, catalog: &Catalog) -> Option<String> {
+    fn hint(&self, error: &DispatchError, supervisor: &Supervisor) -> Option<String> {
         match error {
             DispatchError::UnknownTool { .. } => Some(TOOLS.to_owned()),
             DispatchError::InvalidArguments { .. } => Some(match &self.plugin {
@@ -296,8 +299,7 @@ impl Call {
             }),
             DispatchError::Call { plugin, error } => {
                 let key = error.config_key()?;
-                let member = catalog.members().iter().find(|member| member.id() == plugin)?;
-                let limits = &member.config().limits;
+                let limits = &supervisor.plugin_config(plugin)?.limits;
                 let value = limits.more_of(key).or_else(|| limits.value(key)).unwrap_or_default();
                 Some(format!(
                     "write `{key} = {value}` in `[plugins.{plugin}.limits]`, if it should have more"

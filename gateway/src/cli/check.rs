@@ -49,8 +49,18 @@ impl Check {
             problems.extend(supervisor.state_problem().await);
             problems.extend(supervisor.cache_problem());
             let catalog = Arc::clone(&supervisor.catalog().borrow());
-            problems.extend(catalog.members().iter().flat_map(|member| misfits(member, state.as_deref())));
-            problems.extend(catalog.members().iter().flat_map(|member| closed(member.config())));
+            problems.extend(catalog.members().iter().flat_map(|member| {
+                supervisor
+                    .plugin_config(member.id())
+                    .map_or_else(Vec::new, |config| misfits(member, config, state.as_deref()))
+            }));
+            problems.extend(
+                catalog
+                    .members()
+                    .iter()
+                    .filter_map(|member| supervisor.plugin_config(member.id()))
+                    .flat_map(|config| closed(config)),
+            );
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
             problems.extend(without_plugins(supervisor.totals()));
@@ -162,9 +172,9 @@ fn sum(problems: &[Problem], source: &Source) -> String {
 }
 
 /// What the plugin asks for and isn't granted, and the other way round.
-fn misfits(member: &Member, state: Option<&Path>) -> Vec<Problem> {
+fn misfits(member: &Member, config: &PluginConfig, state: Option<&Path>) -> Vec<Problem> {
     let plugin = member.plugin();
-    let misfits = |interfaces| member.config().misfits(interfaces, &plugin.manifest().info, state);
+    let misfits = |interfaces| config.misfits(interfaces, &plugin.manifest().info, state);
     plugin.interfaces().map(misfits).unwrap_or_default()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use moongate_core::catalog::Member;
-use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, StateGrant};
+use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, PluginConfig, StateGrant};
 use moongate_core::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
 use moongate_core::names::PluginId;
 use serde_json::{Map, Value, json};
@@ -59,7 +59,8 @@ impl Inspect {
             });
         };
         let table = if source.is_some() { Table::Read { state } } else { Table::None };
-        let shown = Shown::new(member, table);
+        let config = supervisor.plugin_config(member.id()).expect("the plugin was started with it");
+        let shown = Shown::new(member, config, table);
         match self.format {
             Format::Text => print::foreign(&text::page(&shown))?,
             Format::Json => print::json(&shown.document())?,
@@ -115,6 +116,7 @@ enum Table {
 /// What there is to be shown.
 struct Shown<'a> {
     member: &'a Member,
+    config: &'a PluginConfig,
     table: Table,
     manifest: &'a Manifest,
     interfaces: Interfaces,
@@ -122,10 +124,10 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(member: &'a Member, table: Table) -> Self {
+    fn new(member: &'a Member, config: &'a PluginConfig, table: Table) -> Self {
         let interfaces = member.plugin().interfaces().cloned().unwrap_or_default();
-        let matches = member.config().against(&interfaces);
-        Self { member, table, manifest: member.plugin().manifest(), interfaces, matches }
+        let matches = config.against(&interfaces);
+        Self { member, config, table, manifest: member.plugin().manifest(), interfaces, matches }
     }
 
     /// The version of the contract that it was built for, as its exports say.
@@ -136,7 +138,7 @@ impl<'a> Shown<'a> {
 
     /// Where what it keeps lies; none: it may keep nothing, or nobody knows.
     fn state_place(&self) -> Option<String> {
-        match (&self.table, &self.member.config().allow.state) {
+        match (&self.table, &self.config.allow.state) {
             (Table::None, _) | (_, StateGrant::Refused) => None,
             (Table::Read { state: Some(place) }, _) => Some(place.display().to_string()),
             (Table::Read { state: None }, _) => Some("memory".to_owned()),
@@ -149,7 +151,7 @@ impl<'a> Shown<'a> {
     }
 
     fn document(&self) -> Value {
-        let config = self.member.config();
+        let config = self.config;
         let Manifest { info, tools, resources, templates, prompts, completes } = self.manifest;
         let grants = self.matches.iter().map(|Match { need, granted, asked }| {
             json!({ "key": need.key(), "asked": word(*asked), "granted": granted })

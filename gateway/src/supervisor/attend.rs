@@ -152,7 +152,7 @@ impl Task {
         if attended.loaded.is_none()
             && is_next
             && let Some(serving) = &self.serving
-            && (self.look.table || !serving.member.config().says_the_same_as(&self.table))
+            && (self.look.table || !serving.config.says_the_same_as(&self.table))
         {
             let _slot = turns.loading.acquire().await;
             let (loaded, failure) = self.under_table(serving).await;

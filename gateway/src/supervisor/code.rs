@@ -54,24 +54,37 @@ pub(super) trait Code: Plugin {
 pub(super) struct Loaded {
     pub(super) code: Arc<dyn Code>,
     pub(super) member: Member,
+    /// The configuration in force: that of now, with the public names that the plugin serves under.
+    pub(super) config: Arc<PluginConfig>,
 }
 
 impl Loaded {
     /// Looks at what the plugin offers. Takes time.
     pub(super) fn new(code: Arc<dyn Code>, table: Arc<PluginConfig>) -> Result<Self, Vec<Problem>> {
         let plugin: Arc<dyn Plugin> = Arc::<dyn Code>::clone(&code);
-        Ok(Self { member: Member::new(plugin, table)?, code })
+        Ok(Self { member: Member::new(plugin, Arc::new(table.policy()))?, code, config: table })
     }
 
     /// The same under another table: with its grants, limits and settings, but under the names that it has.
     pub(super) fn under(&self, table: &Arc<PluginConfig>) -> Option<Self> {
-        let code = self.code.under(Arc::clone(table));
-        Some(Self { member: self.member.regranted(Arc::<dyn Code>::clone(&code), table)?, code })
+        Self { code: self.code.under(Arc::clone(table)), ..self.clone() }.regranted(table)
     }
 
     /// What it offers, where its table stands elsewhere in the file.
-    pub(super) fn regranted(&self, table: &Arc<PluginConfig>) -> Option<Member> {
-        self.member.regranted(Arc::<dyn Code>::clone(&self.code), table)
+    pub(super) fn regranted(&self, table: &Arc<PluginConfig>) -> Option<Self> {
+        let member = self.member.regranted(Arc::<dyn Code>::clone(&self.code), &table.policy())?;
+        Some(Self {
+            member,
+            config: Arc::new(table.with_names_of(&self.config)),
+            code: Arc::clone(&self.code),
+        })
+    }
+
+    /// The same with an equivalent configuration, whose places in the file may differ. `None` if it isn't equivalent.
+    pub(super) fn moved_to(&self, table: &Arc<PluginConfig>) -> Option<Self> {
+        let is_same = self.config.says_the_same_as(table);
+        let member = self.member.moved_to(Arc::new(table.policy())).filter(|_| is_same)?;
+        Some(Self { member, config: Arc::clone(table), code: Arc::clone(&self.code) })
     }
 
     /// The code's digest.

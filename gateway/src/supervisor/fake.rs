@@ -44,6 +44,8 @@ pub(super) struct Disk {
     pub(super) most_held: Mutex<usize>,
     /// What every plugin offers beside what its file says: it changes while they serve.
     pub(super) also: Mutex<Option<String>>,
+    /// Every plugin that was made.
+    pub(super) fakes: Mutex<Vec<Arc<Fake>>>,
 }
 
 /// A plugin. Its file's words are the names of its tools, but for these:
@@ -63,6 +65,14 @@ pub(super) struct Fake {
 }
 
 impl Fake {
+    /// Remembers the plugin on its disk.
+    fn shared(self) -> Arc<dyn Code> {
+        let disk = Arc::clone(&self.disk);
+        let fake = Arc::new(self);
+        disk.fakes.lock().unwrap().push(Arc::clone(&fake));
+        fake
+    }
+
     fn describe(disk: &Arc<Disk>, text: &str, table: &Arc<PluginConfig>) -> Result<Manifest, Failure> {
         *disk.described.lock().unwrap() += 1;
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -175,7 +185,7 @@ impl Candidate for FakeCandidate {
             }
             let manifest = Fake::describe(&disk, &text, &table)?;
             let digest = Digest::of(text.as_bytes());
-            Ok(Arc::new(Fake { disk, digest, text, table, manifest }) as Arc<dyn Code>)
+            Ok(Fake { disk, digest, text, table, manifest }.shared())
         })
     }
 }
@@ -183,14 +193,14 @@ impl Candidate for FakeCandidate {
 impl Code for Fake {
     fn under(&self, table: Arc<PluginConfig>) -> Arc<dyn Code> {
         let (disk, text) = (Arc::clone(&self.disk), self.text.clone());
-        Arc::new(Self { disk, text, digest: self.digest, table, manifest: self.manifest.clone() })
+        Self { disk, text, digest: self.digest, table, manifest: self.manifest.clone() }.shared()
     }
 
     fn described_anew(self: Arc<Self>) -> Work<Arc<dyn Code>> {
         Box::pin(async move {
             let manifest = Self::describe(&self.disk, &self.text, &self.table)?;
             let (disk, text, table) = (Arc::clone(&self.disk), self.text.clone(), Arc::clone(&self.table));
-            Ok(Arc::new(Self { disk, text, digest: self.digest, table, manifest }) as Arc<dyn Code>)
+            Ok(Self { disk, text, digest: self.digest, table, manifest }.shared())
         })
     }
 

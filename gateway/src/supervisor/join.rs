@@ -78,5 +78,5 @@ pub(super) fn same(a: &Catalog, b: &Catalog) -> bool {
         && a.members()
             .iter()
             .zip(b.members())
-            .all(|(a, b)| Arc::ptr_eq(a.plugin(), b.plugin()) && a.config().says_the_same_as(b.config()))
+            .all(|(a, b)| Arc::ptr_eq(a.plugin(), b.plugin()) && a.policy().is_equivalent_to(b.policy()))
 }

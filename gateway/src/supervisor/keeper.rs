@@ -239,7 +239,7 @@ impl Keeper {
     /// Every table that holds.
     fn tables(&self) -> Vec<Arc<PluginConfig>> {
         let serving = self.slots.iter().filter_map(|slot| slot.serving.as_ref());
-        let serving = serving.map(|serving| Arc::clone(serving.loaded.member.config()));
+        let serving = serving.map(|serving| Arc::clone(&serving.loaded.config));
         self.slots.iter().map(|slot| Arc::clone(&slot.table)).chain(serving).collect()
     }
 

@@ -133,9 +133,10 @@ pub(super) async fn ask(before: Loaded) -> Asked {
             return Ok(None);
         }
         let plugin = Arc::clone(&code);
+        let config = Arc::clone(&before.config);
         let member = spawn_blocking(move || before.member.listed_anew(plugin)).await;
         let member = member.map_err(|error| format!("the gateway failed: {error}"))?;
-        member.map(|member| Some(Loaded { code, member })).map_err(|problems| said(&problems))
+        member.map(|member| Some(Loaded { code, member, config })).map_err(|problems| said(&problems))
     };
     guarded(asked).await
 }

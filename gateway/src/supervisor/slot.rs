@@ -340,8 +340,7 @@ impl Slot {
     /// Something that should serve.
     fn take(&mut self, loaded: Loaded, noticed: Instant) {
         // The table may stand elsewhere by now.
-        let moved = loaded.member.moved_to(Arc::clone(&self.table));
-        let loaded = Loaded { member: moved.unwrap_or_else(|| loaded.member.clone()), ..loaded };
+        let loaded = loaded.moved_to(&self.table).unwrap_or(loaded);
         self.fresh = Some(Fresh { loaded, noticed });
         self.relisted = None;
     }

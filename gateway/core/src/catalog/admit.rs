@@ -191,13 +191,13 @@ impl Table {
     }
 
     fn refused(&self, at: usize, found: Found) -> Refused {
-        let (plugin, place) = (self.members[at].id().clone(), self.members[at].config().place.clone());
+        let (plugin, place) = (self.members[at].id().clone(), self.members[at].policy().place.clone());
         let conflicts = found
             .into_iter()
             .map(|((rival, subject), names)| {
                 let with = &self.members[rival];
                 let restart = if at < rival { Restart::TurnsItRound } else { Restart::ChangesNothing };
-                let (with, with_place) = (with.id().clone(), with.config().place.clone());
+                let (with, with_place) = (with.id().clone(), with.policy().place.clone());
                 Conflict { with, with_place, subject, names, restart }
             })
             .collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::config::Problem;
+use crate::diagnostic::Problem;
 use crate::names::{Digest, PublicName};
 
 use super::admit::{self, Outcome, Table};
@@ -56,7 +56,7 @@ impl Catalog {
 /// The same plugin as it was in `previous`, unless that is what it is, or it was allowed something else then.
 fn before(member: &Member, previous: Option<&Catalog>) -> Option<Member> {
     let before = previous?.member(member.id())?;
-    if before.is(member) { None } else { before.moved_to(Arc::clone(member.config())) }
+    if before.is(member) { None } else { before.moved_to(Arc::clone(member.policy())) }
 }
 
 /// A catalog in the making: it is known who serves.
@@ -131,7 +131,7 @@ impl Listing {
             let id = member.id();
             let message =
                 format!("`{text}` of plugin `{id}` isn't listed: `uris` grants it to another plugin");
-            self.problems.push(Problem::warning(message).at(member.config().place.clone()));
+            self.problems.push(Problem::warning(message).at(member.policy().place.clone()));
         }
         keeps
     }
@@ -153,7 +153,7 @@ impl Listing {
                 let hint = format!(
                     "set another `prefix` in `[plugins.{id}]`, or give the tool another name in `[plugins.{id}.tools.rename]`"
                 );
-                self.problems.push(Problem::warning(message).at(member.config().place.clone()).hint(hint));
+                self.problems.push(Problem::warning(message).at(member.policy().place.clone()).hint(hint));
             }
         }
     }

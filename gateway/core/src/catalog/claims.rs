@@ -144,7 +144,7 @@ impl Claims {
 /// To whom the configuration grants `text`: the longest grant that it starts with counts.
 fn settle(text: &str, asker: &Member, rival: &Member) -> Settled {
     let granted = |member: &Member| {
-        member.config().uris.iter().filter(|grant| text.starts_with(grant.as_str())).map(String::len).max()
+        member.policy().uris.iter().filter(|grant| text.starts_with(grant.as_str())).map(String::len).max()
     };
     match granted(asker).cmp(&granted(rival)) {
         std::cmp::Ordering::Equal => Settled::Not,

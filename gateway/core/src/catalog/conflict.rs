@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::config::Problem;
+use crate::diagnostic::Problem;
 use crate::names::PluginId;
 
 /// How many names one message lists.

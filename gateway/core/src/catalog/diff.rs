@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::names::{PluginId, shown};
+use crate::names::PluginId;
+use crate::text::quotable;
 
 use super::{Catalog, Member, PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 
@@ -101,7 +102,7 @@ impl KindDiff {
     fn between<I: Item>(old: &[I], new: &[I]) -> Self {
         let (before, now) = (by_key(old), by_key(new));
         let missing = |from: &BTreeMap<&str, &I>, of: &BTreeMap<&str, &I>| {
-            of.keys().filter(|key| !from.contains_key(*key)).map(|key| shown(key)).collect()
+            of.keys().filter(|key| !from.contains_key(*key)).map(|key| quotable(key)).collect()
         };
         let changed = now.iter().filter_map(|(key, item)| {
             let before = before.get(key)?;
@@ -109,7 +110,7 @@ impl KindDiff {
                 return None; // most plugins, at most times
             }
             let (parts, weaker) = item.compared(before);
-            (!parts.is_empty()).then(|| Change { name: shown(key), parts, weaker })
+            (!parts.is_empty()).then(|| Change { name: quotable(key), parts, weaker })
         });
         let stayed = |item: &&I| before.contains_key(item.key()) && now.contains_key(item.key());
         let order = |items: &'_ [I]| -> Vec<String> {
@@ -143,7 +144,7 @@ fn places(catalog: &Catalog) -> Vec<Place<'_>> {
 /// The plugins whose advice, as far as it is granted, differs.
 fn instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
     fn advice(catalog: &Catalog) -> BTreeMap<&PluginId, &str> {
-        let granted = catalog.members().iter().filter(|member| member.config().allow.instructions);
+        let granted = catalog.members().iter().filter(|member| member.policy().instructions);
         let all =
             granted.map(|member| (member.id(), member.plugin().manifest().info.instructions.as_deref()));
         all.filter_map(|(id, instructions)| Some((id, instructions?))).collect()

@@ -4,9 +4,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::config::{ClientFeature, PluginConfig, Problem};
+use crate::diagnostic::Problem;
 use crate::manifest::{Manifest, Prompt, Tool};
-use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME, alike, ending};
+use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME};
+use crate::policy::{ClientFeature, PluginPolicy};
+use crate::text::{name_suffix, nearest_name};
 
 use super::annotated::Wrong;
 use super::settings::Settings;
@@ -20,7 +22,7 @@ const MOST_LISTED: usize = 10;
 #[derive(Debug, Clone)]
 pub struct Member {
     plugin: Arc<dyn Plugin>,
-    config: Arc<PluginConfig>,
+    policy: Arc<PluginPolicy>,
     offer: Arc<Offer>,
     /// What the operator was told that it asks of its client without a grant.
     told: Arc<Mutex<BTreeSet<ClientFeature>>>,
@@ -68,14 +70,14 @@ impl Member {
     /// A public name is too long or stands for two tools, a schema can't be used, or a tool is denied that the plugin
     /// doesn't have, so that whatever was meant would be offered: every such problem, with its cure. The plugin must
     /// not be served.
-    pub fn new(plugin: Arc<dyn Plugin>, config: Arc<PluginConfig>) -> Result<Self, Vec<Problem>> {
+    pub fn new(plugin: Arc<dyn Plugin>, policy: Arc<PluginPolicy>) -> Result<Self, Vec<Problem>> {
         let known: Vec<&str> = plugin.manifest().tools.iter().map(|tool| tool.name.as_str()).collect();
-        let id = &config.id;
-        let unknown = config.tools.deny.iter().filter(|name| !known.contains(&name.as_str()));
+        let id = &policy.id;
+        let unknown = policy.tools.deny.iter().filter(|name| !known.contains(&name.as_str()));
         let denied: Vec<Problem> = unknown
-            .map(|name| not_there(id, "deny", name, &known).into_error().at(config.tool_place(name)))
+            .map(|name| not_there(id, "deny", name, &known).into_error().at(policy.tool_place(name)))
             .collect();
-        Self::offering(plugin, config, denied)
+        Self::offering(plugin, policy, denied)
     }
 
     /// The same plugin after its lists changed. A denied tool may have gone for a while.
@@ -83,16 +85,16 @@ impl Member {
     /// # Errors
     /// As for [`Member::new`], but for denied tools that aren't there.
     pub fn listed_anew(&self, plugin: Arc<dyn Plugin>) -> Result<Self, Vec<Problem>> {
-        let anew = Self::offering(plugin, Arc::clone(&self.config), Vec::new())?;
+        let anew = Self::offering(plugin, Arc::clone(&self.policy), Vec::new())?;
         Ok(Self { told: Arc::clone(&self.told), ..anew })
     }
 
     fn offering(
         plugin: Arc<dyn Plugin>,
-        config: Arc<PluginConfig>,
+        policy: Arc<PluginPolicy>,
         errors: Vec<Problem>,
     ) -> Result<Self, Vec<Problem>> {
-        let mut offering = Offering::new(plugin.manifest(), &config);
+        let mut offering = Offering::new(plugin.manifest(), &policy);
         offering.errors = errors;
         offering.tools();
         offering.warn_of_long_names("tool");
@@ -104,23 +106,23 @@ impl Member {
         if !errors.is_empty() {
             let placed = |problem: Problem| match problem.place {
                 Some(_) => problem,
-                None => problem.at(config.place.clone()),
+                None => problem.at(policy.place.clone()),
             };
             // Names that it doesn't have are all told at once, those that alone would do no harm, too.
             let unknown = offer
                 .warnings
                 .into_iter()
-                .filter_map(|(problem, name)| Some(problem.at(config.tool_place(&name?))));
+                .filter_map(|(problem, name)| Some(problem.at(policy.tool_place(&name?))));
             return Err(errors.into_iter().map(placed).chain(unknown).collect());
         }
-        Ok(Self { plugin, config, offer: Arc::new(offer), told: Arc::default() })
+        Ok(Self { plugin, policy, offer: Arc::new(offer), told: Arc::default() })
     }
 
-    /// The same plugin with a configuration that says the same but may stand elsewhere in the file; none where it
-    /// says something else.
+    /// The same plugin with an equivalent policy, whose places in the configuration file may differ. `None` if the
+    /// policies aren't equivalent.
     #[must_use]
-    pub fn moved_to(&self, config: Arc<PluginConfig>) -> Option<Self> {
-        self.config.says_the_same_as(&config).then(|| Self { config, ..self.clone() })
+    pub fn moved_to(&self, policy: Arc<PluginPolicy>) -> Option<Self> {
+        self.policy.is_equivalent_to(&policy).then(|| Self { policy, ..self.clone() })
     }
 
     /// The same offer under the same configuration, answered by `plugin`: the same plugin with the same manifest,
@@ -136,30 +138,27 @@ impl Member {
     ///
     /// None where `plugin` or `config` is another plugin's, or `plugin` says something else of itself.
     #[must_use]
-    pub fn regranted(&self, plugin: Arc<dyn Plugin>, config: &PluginConfig) -> Option<Self> {
-        if *self.id() != config.id {
+    pub fn regranted(&self, plugin: Arc<dyn Plugin>, policy: &PluginPolicy) -> Option<Self> {
+        if *self.id() != policy.id {
             return None;
         }
-        let PluginConfig {
+        let PluginPolicy {
             id: _,
             place: _,
-            source: _,
-            source_place: _,
-            sha256: _,
-            reload: _,
-            instances: _,
             prefix,
             tools,
             uris,
             portable_schemas,
-            allow: _,
-            limits: _,
-            config: _,
-            filled_from: _,
-            places: _,
-        } = (*self.config).clone();
-        let config = Arc::new(PluginConfig { prefix, tools, uris, portable_schemas, ..config.clone() });
-        Some(Self { config, ..self.with_plugin(plugin)? })
+            client_features: _,
+            instructions: _,
+            schema_bounds: _,
+            concurrency: _,
+            queue: _,
+            cancel_grace: _,
+            settings: _,
+        } = (*self.policy).clone();
+        let policy = Arc::new(PluginPolicy { prefix, tools, uris, portable_schemas, ..policy.clone() });
+        Some(Self { policy, ..self.with_plugin(plugin)? })
     }
 
     /// The key of its table.
@@ -174,10 +173,10 @@ impl Member {
         &self.plugin
     }
 
-    /// Its configuration.
+    /// The policy that it was loaded with.
     #[must_use]
-    pub fn config(&self) -> &Arc<PluginConfig> {
-        &self.config
+    pub fn policy(&self) -> &Arc<PluginPolicy> {
+        &self.policy
     }
 
     /// What is wrong though it serves all the same. Warnings are of what is probably not meant, such as names in the
@@ -185,11 +184,11 @@ impl Member {
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let place = |name: &Option<String>| match name {
-            Some(name) => self.config.tool_place(name),
-            None => self.config.place.clone(),
+            Some(name) => self.policy.tool_place(name),
+            None => self.policy.place.clone(),
         };
         let warnings = self.offer.warnings.iter().map(|(problem, name)| problem.clone().at(place(name)));
-        let settings = self.offer.settings.as_ref().map(|settings| settings.problems(&self.config));
+        let settings = self.offer.settings.as_ref().map(|settings| settings.problems(&self.policy));
         warnings.chain(settings.unwrap_or_default()).collect()
     }
 
@@ -211,7 +210,7 @@ impl Member {
 /// A [`Member`] in the making.
 struct Offering<'a> {
     manifest: &'a Manifest,
-    config: &'a PluginConfig,
+    policy: &'a PluginPolicy,
     offer: Offer,
     errors: Vec<Problem>,
     /// Public names that some hosts may refuse.
@@ -219,15 +218,15 @@ struct Offering<'a> {
 }
 
 impl<'a> Offering<'a> {
-    fn new(manifest: &'a Manifest, config: &'a PluginConfig) -> Self {
+    fn new(manifest: &'a Manifest, policy: &'a PluginPolicy) -> Self {
         let (tools, prompts, resources, templates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let offer = Offer { tools, prompts, resources, templates, settings: None, warnings: Vec::new() };
-        Self { manifest, config, offer, errors: Vec::new(), long: Vec::new() }
+        Self { manifest, policy, offer, errors: Vec::new(), long: Vec::new() }
     }
 
     fn tools(&mut self) {
         self.unknown_names();
-        let exposure = &self.config.tools;
+        let exposure = &self.policy.tools;
         let mut taken = HashSet::new();
         for (at, tool) in self.manifest.tools.iter().enumerate() {
             let name = tool.name.as_str();
@@ -237,7 +236,7 @@ impl<'a> Offering<'a> {
             }
             let public = match exposure.rename.get(name) {
                 Some(public) => Ok(public.clone()),
-                None => PublicName::join(&self.config.prefix, name),
+                None => PublicName::join(&self.policy.prefix, name),
             };
             let Some(public) = self.public("tool", name, public) else { continue };
             let Some((input, output)) = self.schemas(tool) else { continue };
@@ -255,7 +254,7 @@ impl<'a> Offering<'a> {
         let mut taken = HashSet::new();
         for (at, prompt) in self.manifest.prompts.iter().enumerate() {
             let name = prompt.name.as_str();
-            let Some(public) = self.public("prompt", name, PublicName::join(&self.config.prefix, name))
+            let Some(public) = self.public("prompt", name, PublicName::join(&self.policy.prefix, name))
             else {
                 continue;
             };
@@ -287,10 +286,10 @@ impl<'a> Offering<'a> {
 
     fn settings(&mut self) {
         let Some(schema) = &self.manifest.info.config_schema else { return };
-        match Settings::new(schema, Bounds::from(&self.config.limits)) {
+        match Settings::new(schema, bounds(self.policy)) {
             Ok(settings) => self.offer.settings = Some(settings),
             Err(error) => {
-                let id = &self.config.id;
+                let id = &self.policy.id;
                 let message = format!("the schema of the settings of plugin `{id}` can't be used: {error}");
                 let hint = "mend it in the plugin; what is set in its `config` isn't checked";
                 self.offer.warnings.push((Problem::warning(message).hint(hint), None));
@@ -300,7 +299,7 @@ impl<'a> Offering<'a> {
 
     /// Names in the configuration that the plugin doesn't have. Those that are denied are looked at before, once.
     fn unknown_names(&mut self) {
-        let exposure = &self.config.tools;
+        let exposure = &self.policy.tools;
         let known: Vec<&str> = self.manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
         let lists = [
             ("allow", exposure.allow.iter().flatten().collect::<Vec<_>>()),
@@ -308,7 +307,7 @@ impl<'a> Offering<'a> {
         ];
         for (list, names) in lists {
             for name in names.into_iter().filter(|name| !known.contains(&name.as_str())) {
-                let problem = not_there(&self.config.id, list, name, &known);
+                let problem = not_there(&self.policy.id, list, name, &known);
                 let new = exposure.rename.get(name).map(PublicName::as_str).filter(|_| list == "rename");
                 let problem = match new.filter(|new| known.contains(new)) {
                     Some(old) => problem
@@ -327,7 +326,7 @@ impl<'a> Offering<'a> {
         name: &str,
         public: Result<PublicName, NameError>,
     ) -> Option<PublicName> {
-        let id = &self.config.id;
+        let id = &self.policy.id;
         match public {
             Ok(public) => {
                 if public.as_str().len() > WARN_PUBLIC_NAME {
@@ -346,7 +345,7 @@ impl<'a> Offering<'a> {
     /// Warns of the long names of one kind, of all at once: they mostly have the same cause.
     fn warn_of_long_names(&mut self, kind: &str) {
         let long = std::mem::take(&mut self.long);
-        let id = &self.config.id;
+        let id = &self.policy.id;
         let refused = "hosts that put a prefix of their own before";
         let message = match long.as_slice() {
             [] => return,
@@ -367,13 +366,13 @@ impl<'a> Offering<'a> {
     }
 
     fn schemas(&mut self, tool: &Tool) -> Option<(Schema, Option<Schema>)> {
-        let bounds = Bounds::from(&self.config.limits);
+        let bounds = bounds(self.policy);
         let input = Schema::compile(&tool.input_schema, bounds);
         let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, bounds)).transpose();
         let mut usable = |kind: &str, error| {
             let message = format!(
                 "the {kind} schema of tool `{}` of plugin `{}` can't be used: {error}",
-                tool.name, self.config.id
+                tool.name, self.policy.id
             );
             let hint = format!(
                 "mend it in the plugin, or leave the tool out with `tools.deny = [\"{}\"]`",
@@ -397,11 +396,11 @@ impl<'a> Offering<'a> {
 
     /// How clients see the tool's schemas; notes the annotations that they don't see.
     fn shown(&mut self, tool: &Tool) -> Shown {
-        let (shown, wrong) = Shown::of(tool, self.config);
+        let (shown, wrong) = Shown::of(tool, self.policy);
         for Wrong { at, why } in wrong {
             let message = format!(
                 "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is left out: {why}",
-                tool.name, self.config.id
+                tool.name, self.policy.id
             );
             let hint = "mend it in the plugin; clients would drop the whole tool";
             self.offer.warnings.push((Problem::warning(message).hint(hint), None));
@@ -410,10 +409,14 @@ impl<'a> Offering<'a> {
     }
 
     fn twice(&mut self, kind: &str, name: &dyn std::fmt::Display) {
-        let id = &self.config.id;
+        let id = &self.policy.id;
         let problem = Problem::error(format!("plugin `{id}` offers two {kind}s as `{name}`"));
         self.errors.push(problem.hint("give one of them another name"));
     }
+}
+
+fn bounds(policy: &PluginPolicy) -> Bounds {
+    Bounds { most: policy.schema_bounds.max_size, depth: policy.schema_bounds.max_depth }
 }
 
 /// How a public name becomes shorter.
@@ -430,9 +433,9 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
     let problem = Problem::warning(format!("plugin `{id}` has no tool `{name}`, which `tools.{list}` names"));
     const OWN: &str = "these are the plugin's own names, without the prefix";
     // Whoever names the public one means the plugin's own that it ends with.
-    let is_end = |tool: &&&str| ending(name, tool).is_some();
+    let is_end = |tool: &&&str| name_suffix(name, tool).is_some();
     let meant = known.iter().filter(is_end).max_by_key(|tool| tool.len()).copied();
-    match meant.or_else(|| alike(name, known.iter().copied())) {
+    match meant.or_else(|| nearest_name(name, known.iter().copied())) {
         Some(meant) => problem.hint(format!("did you mean `{meant}`? {OWN}")),
         None if known.is_empty() => problem.hint("it has no tools at all"),
         None => {

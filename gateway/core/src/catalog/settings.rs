@@ -3,13 +3,14 @@
 //! A plugin gets each setting as a text: the text itself, or the JSON of whatever else it is. So a text that is JSON may
 //! be meant either way, and it fits where one of the two does. Values may be secrets: only their types are told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::config::{PluginConfig, Problem, Secret, Spot};
+use crate::diagnostic::Problem;
 use crate::json::{Json, pointer_step};
-use crate::names::{alike, shown};
+use crate::policy::{PluginPolicy, PluginSettings, Secret, Setting};
+use crate::text::{nearest_name, quotable};
 
 use super::schema::{Flaw, Flawed};
 use super::{Bounds, Schema, SchemaError, named_members};
@@ -51,27 +52,28 @@ impl Settings {
     }
 
     /// What is wrong with the settings of a table.
-    pub(super) fn problems(&self, config: &PluginConfig) -> Vec<Problem> {
-        let mut problems: Vec<_> = config.config.keys().filter_map(|key| self.unknown(key, config)).collect();
-        problems.extend(match self.flaws(&config.config) {
-            Ok(flaws) => flaws.into_iter().filter_map(|flaw| self.flawed(flaw, config)).collect(),
-            Err(reason) => vec![misfit(config, &reason).at(table(config))],
+    pub(super) fn problems(&self, policy: &PluginPolicy) -> Vec<Problem> {
+        let mut problems: Vec<_> =
+            policy.settings.entries.keys().filter_map(|key| self.unknown(key, policy)).collect();
+        problems.extend(match self.flaws(&policy.settings) {
+            Ok(flaws) => flaws.into_iter().filter_map(|flaw| self.flawed(flaw, policy)).collect(),
+            Err(reason) => vec![misfit(policy, &reason).at(policy.settings.place.clone())],
         });
         problems
     }
 
     /// Warns of a setting that the plugin doesn't know. Where it refuses such, it is an error.
-    fn unknown(&self, key: &str, config: &PluginConfig) -> Option<Problem> {
+    fn unknown(&self, key: &str, policy: &PluginPolicy) -> Option<Problem> {
         let known = self.known.as_ref().filter(|known| !known.contains(key))?;
-        let id = &config.id;
-        let message = format!("the plugin `{id}` has no setting `{}`", shown(key));
-        let place = config.places.get(&Spot::SettingKey(key.to_owned())).unwrap_or(&config.place).clone();
-        let hint = match alike(key, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{}`?", shown(near)),
+        let id = &policy.id;
+        let message = format!("the plugin `{id}` has no setting `{}`", quotable(key));
+        let place = policy.settings.entries.get(key)?.key_place.clone();
+        let hint = match nearest_name(key, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{}`?", quotable(near)),
             None if known.is_empty() => "it has no settings at all".to_owned(),
             None => {
                 let names: Vec<_> =
-                    known.iter().take(NAMED).map(|name| format!("`{}`", shown(name))).collect();
+                    known.iter().take(NAMED).map(|name| format!("`{}`", quotable(name))).collect();
                 let more = if known.len() > NAMED { ", …" } else { "" };
                 format!("it has {}{more}", names.join(", "))
             }
@@ -81,13 +83,13 @@ impl Settings {
     }
 
     /// What keeps settings from being what the plugin wants.
-    fn flaws(&self, settings: &BTreeMap<String, Secret>) -> Result<Vec<Flaw>, String> {
+    fn flaws(&self, settings: &PluginSettings) -> Result<Vec<Flaw>, String> {
         let as_json = |text: &Secret| {
             let text = text.expose();
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
         };
         let mut forms: Map<String, Value> =
-            settings.iter().map(|(key, text)| (key.clone(), as_json(text))).collect();
+            settings.entries.iter().map(|(key, setting)| (key.clone(), as_json(&setting.value))).collect();
         let flaws = |forms: &Map<String, Value>| {
             let found = self.schema.flaws(&Value::Object(forms.clone()), MOST);
             found.map(|found| found.flaws).map_err(|misfit| misfit.message)
@@ -95,8 +97,8 @@ impl Settings {
         let first = flaws(&forms)?;
         let mut turned = false;
         for key in first.iter().filter_map(of) {
-            if let (Some(form), Some(text)) = (forms.get_mut(&key), settings.get(&key)) {
-                let as_text = Value::String(text.expose().to_owned());
+            if let (Some(form), Some(setting)) = (forms.get_mut(&key), settings.entries.get(&key)) {
+                let as_text = Value::String(setting.value.expose().to_owned());
                 turned |= std::mem::replace(form, as_text.clone()) != as_text;
             }
         }
@@ -108,40 +110,42 @@ impl Settings {
     }
 
     /// A flaw, with its place and its cure; none where it was told already.
-    fn flawed(&self, flaw: Flaw, config: &PluginConfig) -> Option<Problem> {
-        let id = &config.id;
+    fn flawed(&self, flaw: Flaw, policy: &PluginPolicy) -> Option<Problem> {
+        let id = &policy.id;
         let show = format!("`moongate inspect {id}` shows what its settings may be");
         let Some(key) = of(&flaw) else {
             // It may be about a part of any of them.
             let all = "they aren't together what the plugin's schema asks for";
-            let reason = if config.filled_from.is_empty() { flaw.message.as_str() } else { all };
-            return Some(misfit(config, reason).at(table(config)).hint(show));
+            let reason =
+                if policy.settings.entries.values().all(is_literal) { flaw.message.as_str() } else { all };
+            return Some(misfit(policy, reason).at(policy.settings.place.clone()).hint(show));
         };
         let its = format!("/{}", pointer_step(&key));
         if matches!(flaw.kind, Flawed::Unknown) && flaw.at == its && self.known.is_some() {
             return None;
         }
         if matches!(flaw.kind, Flawed::Missing) && flaw.at == its {
-            let message = format!("the plugin `{id}` needs the setting `{}`, which isn't there", shown(&key));
+            let message =
+                format!("the plugin `{id}` needs the setting `{}`, which isn't there", quotable(&key));
             let hint = match as_key(&key) {
                 Some(key) => format!("add `{key} = …` to `[plugins.{id}.config]`; {show}"),
                 None => show,
             };
-            return Some(Problem::error(message).at(table(config)).hint(hint));
+            return Some(Problem::error(message).at(policy.settings.place.clone()).hint(hint));
         }
+        let setting = policy.settings.entries.get(&key);
         // What stands inside of a secret stays there.
-        let is_shown =
-            flaw.at == its && matches!(flaw.kind, Flawed::Type) || !config.filled_from.contains_key(&key);
+        let is_shown = flaw.at == its && matches!(flaw.kind, Flawed::Type) || setting.is_none_or(is_literal);
         let reason = if is_shown {
             flaw.message
         } else {
-            format!("`{}` isn't what the plugin's schema asks for", shown(&key))
+            format!("`{}` isn't what the plugin's schema asks for", quotable(&key))
         };
-        let written = config.config.get(&key).filter(|_| is_whole(&key, config));
-        let meant = written.filter(|_| self.switches.contains(&key)).and_then(switch);
+        let written = setting.filter(|setting| is_literal(setting) && self.switches.contains(&key));
+        let meant = written.and_then(|setting| switch(&setting.value));
         let hint = meant.map_or(show, |meant| format!("write `{meant}`, without quotes"));
-        let place = config.places.get(&Spot::SettingValue(key)).unwrap_or(&config.place).clone();
-        Some(misfit(config, &reason).at(place).hint(hint))
+        let place = setting.map_or(&policy.place, |setting| &setting.value_place).clone();
+        Some(misfit(policy, &reason).at(place).hint(hint))
     }
 }
 
@@ -162,9 +166,9 @@ fn of(flaw: &Flaw) -> Option<String> {
     Some(step.replace("~1", "/").replace("~0", "~"))
 }
 
-/// Does the setting stand in the file as it is?
-fn is_whole(key: &str, config: &PluginConfig) -> bool {
-    !config.filled_from.contains_key(key)
+/// Reports whether the value is written in the configuration file itself.
+fn is_literal(setting: &Setting) -> bool {
+    setting.sources.is_empty()
 }
 
 /// What was meant by a word or a number for a switch.
@@ -176,13 +180,8 @@ fn switch(written: &Secret) -> Option<bool> {
     }
 }
 
-fn misfit(config: &PluginConfig, reason: &str) -> Problem {
-    Problem::error(format!("a setting of the plugin `{}` doesn't fit: {reason}", config.id))
-}
-
-/// Where the settings stand.
-fn table(config: &PluginConfig) -> std::ops::Range<usize> {
-    config.places.get(&Spot::Settings).unwrap_or(&config.place).clone()
+fn misfit(policy: &PluginPolicy, reason: &str) -> Problem {
+    Problem::error(format!("a setting of the plugin `{}` doesn't fit: {reason}", policy.id))
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
-use crate::config::PluginConfig;
 use crate::json::Json;
 use crate::manifest::Tool;
+use crate::policy::PluginPolicy;
 
 use super::annotated::{self, HeaderArgument, Wrong};
 use super::portable::{Describes, portable};
@@ -23,12 +23,12 @@ pub(super) struct Shown {
 
 impl Shown {
     /// Looks at a tool whose schemas were compiled, and tells which annotations are left out.
-    pub(super) fn of(tool: &Tool, config: &PluginConfig) -> (Self, Vec<Wrong>) {
+    pub(super) fn of(tool: &Tool, policy: &PluginPolicy) -> (Self, Vec<Wrong>) {
         let Ok(written) = tool.input_schema.to_value() else { return <_>::default() };
         let mut seen = written.clone();
         let (mut headers, mut wrong) = annotated::find(&mut seen);
         let mut output = None;
-        if config.portable_schemas {
+        if policy.portable_schemas {
             seen = portable(&seen, Describes::Arguments);
             // Clients look for annotations in what they see.
             let (left, lost) = annotated::find(&mut seen);

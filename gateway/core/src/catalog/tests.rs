@@ -4,20 +4,20 @@ use serde_json::{Value, json};
 
 mod candidates;
 
-use super::fake::{Fake, catalog};
+use super::fake::{FakeMember as _, FakePlugin, bare_policy, catalog};
 use super::*;
-use crate::config::PluginConfig;
+use crate::policy::PluginPolicy;
 
 fn object() -> Value {
     json!({ "type": "object" })
 }
 
 /// A plugin with the tool `run`, without a prefix.
-fn bare(id: &str) -> Fake {
-    Fake::new(id).tool("run", &object(), None)
+fn bare(id: &str) -> FakePlugin {
+    FakePlugin::new(id).tool("run", &object(), None)
 }
 
-fn no_prefix(config: &mut PluginConfig) {
+fn no_prefix(config: &mut PluginPolicy) {
     config.prefix = String::new();
 }
 
@@ -33,14 +33,14 @@ fn said(build: &Build) -> Vec<String> {
 
 #[test]
 fn names_are_joined_renamed_allowed_and_denied() {
-    let fake = Fake::new("files")
+    let fake = FakePlugin::new("files")
         .tool("read", &object(), None)
         .tool("write", &object(), None)
         .tool("remove", &object(), None)
         .tool("copy", &object(), None)
         .prompt("review", &[]);
     let catalog = catalog(vec![
-        Fake::new("time").tool("now", &object(), None).member(|_| {}),
+        FakePlugin::new("time").tool("now", &object(), None).member(|_| {}),
         fake.member(|config| {
             config.prefix = "fs".to_owned();
             config.tools.allow = Some(["read", "write", "remove"].map(str::to_owned).into());
@@ -93,7 +93,7 @@ fn the_one_that_serves_goes_on_and_a_restart_is_foretold() {
 
 #[test]
 fn a_change_that_collides_leaves_the_plugin_as_it_was() {
-    let walker = || Fake::new("b").tool("walk", &object(), None);
+    let walker = || FakePlugin::new("b").tool("walk", &object(), None);
     let old = Catalog::build(1, vec![walker().member(no_prefix), bare("c").member(no_prefix)], None).catalog;
     let c = (**old.member(&PluginId::new("c").unwrap()).unwrap()).clone();
     let changed = walker().tool("run", &object(), None).member(no_prefix);
@@ -109,7 +109,7 @@ fn a_change_that_collides_leaves_the_plugin_as_it_was() {
     // With another configuration it isn't: it may have been allowed what it no longer is.
     let changed = walker().tool("run", &object(), None).member(|config| {
         no_prefix(config);
-        config.allow.instructions = true;
+        config.instructions = true;
     });
     let build = Catalog::build(2, vec![changed, c], Some(&old));
     assert_eq!(ids(&build.catalog), ["c"]);
@@ -118,7 +118,7 @@ fn a_change_that_collides_leaves_the_plugin_as_it_was() {
 
 #[test]
 fn prompts_collide_too() {
-    let asks = |id| Fake::new(id).prompt("ask", &[]).member(no_prefix);
+    let asks = |id| FakePlugin::new(id).prompt("ask", &[]).member(no_prefix);
     let build = Catalog::build(1, vec![asks("a"), asks("b")], None);
     assert_eq!(build.refused[0].conflicts[0].subject, Subject::Prompt);
 }
@@ -126,14 +126,34 @@ fn prompts_collide_too() {
 #[test]
 fn spaces_of_uris_may_not_overlap() {
     for (a, b, text) in [
-        (Fake::new("a").resource("x://h/1"), Fake::new("b").resource("x://h/1"), Some("x://h/1")),
-        (Fake::new("a").template("x://h/{+p}"), Fake::new("b").resource("x://h/1"), Some("x://h/1")),
-        (Fake::new("a").resource("x://h/1"), Fake::new("b").template("x://h/{+p}"), Some("x://h/1")),
-        (Fake::new("a").template("x://h/{p}"), Fake::new("b").template("x://h/q/{p}"), Some("x://h/q/")),
-        (Fake::new("a").template("x://h/q/{p}"), Fake::new("b").template("x://h/{p}"), Some("x://h/q/")),
-        (Fake::new("a").template("x://h/{p}"), Fake::new("b").template("x://h/{+q}"), Some("x://h/")),
-        (Fake::new("a").resource("x://h/1"), Fake::new("b").resource("x://h/12"), None),
-        (Fake::new("a").template("x://h/a{p}"), Fake::new("b").template("x://h/b{p}"), None),
+        (FakePlugin::new("a").resource("x://h/1"), FakePlugin::new("b").resource("x://h/1"), Some("x://h/1")),
+        (
+            FakePlugin::new("a").template("x://h/{+p}"),
+            FakePlugin::new("b").resource("x://h/1"),
+            Some("x://h/1"),
+        ),
+        (
+            FakePlugin::new("a").resource("x://h/1"),
+            FakePlugin::new("b").template("x://h/{+p}"),
+            Some("x://h/1"),
+        ),
+        (
+            FakePlugin::new("a").template("x://h/{p}"),
+            FakePlugin::new("b").template("x://h/q/{p}"),
+            Some("x://h/q/"),
+        ),
+        (
+            FakePlugin::new("a").template("x://h/q/{p}"),
+            FakePlugin::new("b").template("x://h/{p}"),
+            Some("x://h/q/"),
+        ),
+        (
+            FakePlugin::new("a").template("x://h/{p}"),
+            FakePlugin::new("b").template("x://h/{+q}"),
+            Some("x://h/"),
+        ),
+        (FakePlugin::new("a").resource("x://h/1"), FakePlugin::new("b").resource("x://h/12"), None),
+        (FakePlugin::new("a").template("x://h/a{p}"), FakePlugin::new("b").template("x://h/b{p}"), None),
     ] {
         let build = Catalog::build(1, vec![a.member(|_| {}), b.member(|_| {})], None);
         let found: Vec<_> =
@@ -147,9 +167,9 @@ fn spaces_of_uris_may_not_overlap() {
 fn a_grant_settles_an_overlap() {
     let owner =
         |catalog: &Catalog, uri: &str| catalog.resource_owner(uri).map(|member| member.id().to_string());
-    let wide = || Fake::new("wide").template("x://h/{+p}").resource("x://h/sub/index");
-    let narrow = || Fake::new("narrow").template("x://h/sub/{+p}");
-    let granted = |config: &mut PluginConfig| config.uris = vec!["x://h/sub/".to_owned()];
+    let wide = || FakePlugin::new("wide").template("x://h/{+p}").resource("x://h/sub/index");
+    let narrow = || FakePlugin::new("narrow").template("x://h/sub/{+p}");
+    let granted = |config: &mut PluginPolicy| config.uris = vec!["x://h/sub/".to_owned()];
     for members in [
         vec![wide().member(|_| {}), narrow().member(granted)],
         vec![narrow().member(granted), wide().member(|_| {})],
@@ -171,8 +191,12 @@ fn a_grant_settles_an_overlap() {
 #[test]
 fn an_exact_uri_comes_before_the_longest_beginning() {
     let catalog = catalog(vec![
-        Fake::new("a").resource("x://h/1").template("x://h/{p}").template("x://h/long/{p}").member(|_| {}),
-        Fake::new("b").template("y://%C3%A9{p}").member(|_| {}),
+        FakePlugin::new("a")
+            .resource("x://h/1")
+            .template("x://h/{p}")
+            .template("x://h/long/{p}")
+            .member(|_| {}),
+        FakePlugin::new("b").template("y://%C3%A9{p}").member(|_| {}),
     ]);
     assert_eq!(catalog.resource_owner("x://h/long/1").unwrap().id().as_str(), "a");
     assert_eq!(catalog.resource_owner("y://%C3%A91").unwrap().id().as_str(), "b");
@@ -184,7 +208,7 @@ fn an_exact_uri_comes_before_the_longest_beginning() {
 #[test]
 fn what_is_probably_not_meant_is_said() {
     let long = "x".repeat(45);
-    let fake = Fake::new("a").tool("get-it", &object(), None).tool("get_it", &object(), None).tool(
+    let fake = FakePlugin::new("a").tool("get-it", &object(), None).tool("get_it", &object(), None).tool(
         &long,
         &object(),
         None,
@@ -213,7 +237,7 @@ fn what_is_probably_not_meant_is_said() {
 #[test]
 fn long_names_of_one_plugin_are_one_warning() {
     let names = ["a", "b", "c"].map(|letter| letter.repeat(45));
-    let fake = names.iter().fold(Fake::new("x"), |fake, name| fake.tool(name, &object(), None));
+    let fake = names.iter().fold(FakePlugin::new("x"), |fake, name| fake.tool(name, &object(), None));
     let said = said(&Catalog::build(1, vec![fake.member(|_| {})], None));
     assert_eq!(said.len(), 1, "{said:#?}");
     assert!(said[0].contains("3 tool names of plugin `x`"), "{said:?}");
@@ -222,7 +246,7 @@ fn long_names_of_one_plugin_are_one_warning() {
 
 #[test]
 fn a_new_name_before_the_old_one_is_turned_round() {
-    let fake = Fake::new("x").tool("fetch", &object(), None);
+    let fake = FakePlugin::new("x").tool("fetch", &object(), None);
     let turned = fake.member(|config| {
         config.tools.rename = [("get".to_owned(), PublicName::new("fetch").unwrap())].into();
     });
@@ -232,12 +256,12 @@ fn a_new_name_before_the_old_one_is_turned_round() {
 
 #[test]
 fn a_plugin_is_not_served_while_a_denied_tool_is_written_wrongly() {
-    let denying = |fake: Fake| {
-        let mut config = PluginConfig { place: 7..8, ..PluginConfig::bare(fake.id.clone(), "a.wasm".into()) };
+    let denying = |fake: FakePlugin| {
+        let mut config = PluginPolicy { place: 7..8, ..bare_policy(&fake.id) };
         config.tools.deny = ["delete_al".to_owned()].into();
         Member::new(Arc::new(fake), Arc::new(config))
     };
-    let fake = || Fake::new("a").tool("delete_all", &object(), None);
+    let fake = || FakePlugin::new("a").tool("delete_all", &object(), None);
     let problems = denying(fake()).unwrap_err();
     assert!(problems[0].is_error() && problems[0].place == Some(7..8), "{problems:?}");
     let said = problems[0].to_string();
@@ -256,8 +280,8 @@ fn a_tool_in_the_configuration_leads_to_the_one_that_is_meant_or_to_all() {
         ("gti_it", "did you mean `get_it`?"),
         ("weather", "it has `get_it`, `remove`; these are the plugin's own names"),
     ] {
-        let fake = Fake::new("files").tool("get_it", &object(), None).tool("remove", &object(), None);
-        let mut config = PluginConfig::bare(fake.id.clone(), "a.wasm".into());
+        let fake = FakePlugin::new("files").tool("get_it", &object(), None).tool("remove", &object(), None);
+        let mut config = bare_policy(&fake.id);
         config.tools.deny = [name.to_owned()].into();
         let problems = Member::new(Arc::new(fake), Arc::new(config)).unwrap_err();
         let told = problems[0].hint.as_deref().unwrap();
@@ -279,12 +303,12 @@ fn a_refused_plugin_is_told_what_was_probably_not_meant_too() {
 
 #[test]
 fn a_plugin_that_can_not_be_used_is_told_all_at_once() {
-    let fake = Fake::new("a")
+    let fake = FakePlugin::new("a")
         .tool(&"x".repeat(64), &object(), None)
         .tool("bad", &json!({ "type": "objekt" }), Some(&json!({ "$ref": "https://example.com" })))
         .resource("x://h/1")
         .resource("x://h/1");
-    let config = PluginConfig { place: 7..8, ..PluginConfig::bare(fake.id.clone(), "a.wasm".into()) };
+    let config = PluginPolicy { place: 7..8, ..bare_policy(&fake.id) };
     let problems = Member::new(Arc::new(fake), Arc::new(config)).unwrap_err();
     let said: Vec<_> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 4, "{said:#?}");
@@ -306,7 +330,7 @@ fn a_plugin_that_can_not_be_used_is_told_all_at_once() {
 #[test]
 fn digests_change_when_and_only_when_clients_would_see_a_change() {
     let plugins = |description: &str| {
-        let mut fake = Fake::new("a")
+        let mut fake = FakePlugin::new("a")
             .tool("x", &object(), None)
             .tool("y", &object(), None)
             .prompt("p", &["q"])
@@ -315,7 +339,7 @@ fn digests_change_when_and_only_when_clients_would_see_a_change() {
         fake
     };
     let old = catalog(vec![plugins("one").member(|_| {})]);
-    let same = catalog(vec![plugins("one").member(|config| config.limits.concurrency = 1)]);
+    let same = catalog(vec![plugins("one").member(|config| config.concurrency = 1)]);
     assert!(Kind::ALL.into_iter().all(|kind| old.digest(kind) == same.digest(kind)));
     assert!(Diff::between(&old, &same).is_empty());
 
@@ -340,9 +364,9 @@ fn digests_change_when_and_only_when_clients_would_see_a_change() {
 #[test]
 fn an_unchanged_plugin_moves_with_the_file() {
     let member = bare("a").member(|_| {});
-    let moved = PluginConfig { place: 50..51, ..(**member.config()).clone() };
+    let moved = PluginPolicy { place: 50..51, ..(**member.policy()).clone() };
     let moved = member.moved_to(Arc::new(moved)).unwrap();
-    assert!(moved.is(&member) && moved.config().place == (50..51));
-    let other = PluginConfig { prefix: "b".to_owned(), ..(**member.config()).clone() };
+    assert!(moved.is(&member) && moved.policy().place == (50..51));
+    let other = PluginPolicy { prefix: "b".to_owned(), ..(**member.policy()).clone() };
     assert!(member.moved_to(Arc::new(other)).is_none());
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::*;
-use crate::catalog::fake::{Fake, catalog};
+use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog};
 
 fn uri(text: &str) -> ResourceUri {
     ResourceUri::new(text).unwrap()
@@ -15,8 +15,9 @@ fn uri(text: &str) -> ResourceUri {
 
 /// A catalog of these tools and resources.
 fn offering(tools: &[&str], resources: &[&str]) -> Arc<Catalog> {
-    let fake =
-        tools.iter().fold(Fake::new("a"), |fake, name| fake.tool(name, &json!({ "type": "object" }), None));
+    let fake = tools
+        .iter()
+        .fold(FakePlugin::new("a"), |fake, name| fake.tool(name, &json!({ "type": "object" }), None));
     catalog(vec![resources.iter().fold(fake, |fake, uri| fake.resource(uri)).member(|_| {})])
 }
 
@@ -58,7 +59,7 @@ async fn a_change_that_was_taken_back_before_anybody_looked_is_none() {
 
 #[tokio::test]
 async fn templates_are_of_the_resources_kind_and_only_wanted_kinds_are_told() {
-    let with_template = catalog(vec![Fake::new("a").template("test://a/{id}").member(|_| {})]);
+    let with_template = catalog(vec![FakePlugin::new("a").template("test://a/{id}").member(|_| {})]);
     let (publish, _, all) = listener(Arc::new(Catalog::empty()));
     let tools = Listener::new(publish.subscribe(), &Arc::default(), [Kind::Tools]);
     publish.send_replace(with_template);

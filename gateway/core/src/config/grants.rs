@@ -9,6 +9,7 @@ use super::problem::{Problem, quoted};
 use super::reading::{HandedOut, NameOrBoolean, Reading, Table, Text};
 use super::secrecy::is_named_secret;
 use crate::names::StoreName;
+use crate::policy::ClientFeature;
 
 mod asked;
 mod credentials;
@@ -108,32 +109,6 @@ pub enum DirMode {
     ReadOnly,
     /// Read and written.
     ReadWrite,
-}
-
-/// Something that a plugin may ask of the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ClientFeature {
-    /// Ask the person.
-    Elicitation,
-    /// Ask the model.
-    Sampling,
-    /// Ask for the directories in use.
-    Roots,
-}
-
-impl ClientFeature {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
-
-    /// The first word of MCP's capability for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Elicitation => "elicitation",
-            Self::Sampling => "sampling",
-            Self::Roots => "roots",
-        }
-    }
 }
 
 impl Reading<'_> {

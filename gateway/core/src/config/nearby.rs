@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::names::slips;
+use crate::text::{file_extension_distance, name_distance};
 
 /// What is looked for at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +16,6 @@ pub enum Entry {
 
 /// How many entries of a directory are looked at: one that holds more is no place where people slip.
 const MOST: usize = 2_000;
-/// No ending that anybody misspells is longer, in bytes.
-const LONGEST_ENDING: usize = 16;
 /// How cargo calls the directories that it builds into: whoever has built into one may have named the other.
 const PROFILES: [&str; 2] = ["debug", "release"];
 
@@ -84,14 +82,8 @@ fn slips_of_file(written: &str, there: &str) -> Option<usize> {
         Some(_) | None => (name.to_owned(), String::new()),
     };
     let ((stem, ending), (its_stem, its_ending)) = (split(written), split(there));
-    let of_stem = slips(&stem, &its_stem)?;
-    // An ending that was left out is one slip.
-    let of_ending = match (ending.as_str(), its_ending.as_str()) {
-        ("", its) if !its.is_empty() => 1,
-        // Longer ones are no endings, and comparing takes time that grows with both lengths.
-        (ending, its) if ending.len().max(its.len()) > LONGEST_ENDING => usize::from(ending != its) * 3,
-        (ending, its) => strsim::osa_distance(ending, its),
-    };
+    let of_stem = name_distance(&stem, &its_stem)?;
+    let of_ending = file_extension_distance(&ending, &its_ending);
     (of_ending <= 2).then_some(of_stem + of_ending)
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::keys::{Kind, ROOT};
 use super::problem::{Problem, quoted};
 use super::reading::{Reading, Table, Text, Value};
-use super::{Exposure, LimitKey, Limits, PluginConfig, Spot};
+use super::{LimitKey, Limits, PluginConfig, Spot, ToolFilter};
 use crate::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName};
 
 /// What names are made of.
@@ -164,7 +164,7 @@ impl Reading<'_> {
         texts.into_iter().filter_map(uri).collect()
     }
 
-    fn exposure(&mut self, tools: &Table<'_>) -> Exposure {
+    fn exposure(&mut self, tools: &Table<'_>) -> ToolFilter {
         let allow = self.texts(tools, "allow").map(|names| self.tool_names(names));
         let deny = self.texts(tools, "deny").map(|names| self.tool_names(names)).unwrap_or_default();
         for (name, denied) in &deny {
@@ -198,7 +198,7 @@ impl Reading<'_> {
             renamed.iter().map(|(name, value)| ((*name).to_owned(), value.key_place.clone())).collect();
         places.extend(allow.iter().flatten().chain(&deny).map(|(name, place)| (name.clone(), place.clone())));
         let names = |names: BTreeMap<String, _>| names.into_keys().collect::<BTreeSet<_>>();
-        Exposure { allow: allow.map(names), deny: names(deny), rename, places }
+        ToolFilter { allow: allow.map(names), deny: names(deny), rename, places }
     }
 
     /// The tools' names, each with its place.

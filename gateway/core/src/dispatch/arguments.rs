@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::catalog::{Misfit, Schema};
 use crate::json::{parse_strict, pointer_step};
 use crate::manifest::{Prompt, PromptArgument};
-use crate::names::{alike, shown};
+use crate::text::{nearest_name, quotable};
 
 use super::DispatchError;
 
@@ -112,21 +112,21 @@ pub(super) fn check_prompt(
 ) -> Result<(), DispatchError> {
     let mut given = HashSet::new();
     let wrong = |message: String, name: &str| {
-        let message = format!("prompt `{}` {message}", shown(public));
+        let message = format!("prompt `{}` {message}", quotable(public));
         DispatchError::InvalidArguments { message, pointer: Some(format!("/{}", pointer_step(name))) }
     };
     for (name, _) in arguments {
         if !given.insert(name.as_str()) {
-            return Err(wrong(format!("is given the argument `{}` twice", shown(name)), name));
+            return Err(wrong(format!("is given the argument `{}` twice", quotable(name)), name));
         }
     }
     let is_missing = |it: &&PromptArgument| it.required && !given.contains(it.name.as_str());
     let Some(missing) = prompt.arguments.iter().find(is_missing) else { return Ok(()) };
     let declared: HashSet<_> = prompt.arguments.iter().map(|it| it.name.as_str()).collect();
     let strays = arguments.iter().map(|(name, _)| name.as_str()).filter(|name| !declared.contains(name));
-    let mut message = format!("needs the argument `{}`", shown(&missing.name));
-    if let Some(stray) = alike(&missing.name, strays) {
-        message.push_str(&format!(" (did you write `{}` for it?)", shown(stray)));
+    let mut message = format!("needs the argument `{}`", quotable(&missing.name));
+    if let Some(stray) = nearest_name(&missing.name, strays) {
+        message.push_str(&format!(" (did you write `{}` for it?)", quotable(stray)));
     }
     Err(wrong(message, &missing.name))
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::names::{Effort, Ending, alike, ending, shown};
+use crate::text::{MatchBudget, NameSuffix, name_suffix, nearest_name, quotable};
 
 /// At most so many are suggested: plugins that call a tool the same may be many.
 const MOST: usize = 3;
@@ -39,14 +39,14 @@ impl Unknown {
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", shown(&self.asked))?;
+        write!(f, "`{}`", quotable(&self.asked))?;
         for (at, name) in self.nearest.iter().enumerate() {
             f.write_str(match at {
                 0 => "; did you mean ",
                 at if at + 1 == self.nearest.len() => " or ",
                 _ => ", ",
             })?;
-            write!(f, "`{}`", shown(name))?;
+            write!(f, "`{}`", quotable(name))?;
         }
         f.write_str(if self.nearest.is_empty() { "" } else { "?" })
     }
@@ -56,11 +56,11 @@ fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone)
     // In the order in which they count; what is only like it comes before the last.
     let (mut same, mut within, mut own, mut own_within) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (public, its_own) in all.clone() {
-        match (ending(asked, public), ending(asked, its_own)) {
-            (Some(Ending::Whole), _) => same.push(public),
-            (Some(Ending::Part), _) => within.push(public),
-            (None, Some(Ending::Whole)) => own.push(public),
-            (None, Some(Ending::Part)) => own_within.push(public),
+        match (name_suffix(asked, public), name_suffix(asked, its_own)) {
+            (Some(NameSuffix::Whole), _) => same.push(public),
+            (Some(NameSuffix::Words), _) => within.push(public),
+            (None, Some(NameSuffix::Whole)) => own.push(public),
+            (None, Some(NameSuffix::Words)) => own_within.push(public),
             (None, None) => {}
         }
     }
@@ -69,7 +69,7 @@ fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone)
     within.truncate(1);
     let nearest = || {
         let both = all.flat_map(|(public, its_own)| [(public, public), (its_own, public)]);
-        Effort::default().nearest(asked, both).into_iter().collect()
+        MatchBudget::default().nearest(asked, both).into_iter().collect()
     };
     let found = [same, within, own].into_iter().find(|found| !found.is_empty()).unwrap_or_else(nearest);
     let found = if found.is_empty() { own_within } else { found };
@@ -83,7 +83,7 @@ fn uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Option<St
     // One that was asked for without its beginning.
     let is_end = |uri: &&str| uri.strip_suffix(asked).is_some_and(|before| before.ends_with(['/', ':']));
     let found = all.clone().find(is_end);
-    found.or_else(|| alike(asked, all)).map(str::to_owned)
+    found.or_else(|| nearest_name(asked, all)).map(str::to_owned)
 }
 
 #[cfg(test)]

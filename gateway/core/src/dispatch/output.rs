@@ -7,8 +7,8 @@ use crate::call::{
     ReadResult, ToolResult,
 };
 use crate::catalog::{Catalog, Member, ToolEntry};
-use crate::config::ClientFeature;
 use crate::names::ResourceUri;
+use crate::policy::ClientFeature;
 
 use super::arguments::check_text;
 
@@ -108,7 +108,7 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
             "roots/list" => ClientFeature::Roots,
             other => return bad(format!("it asks for `{}`, which is no question", other.escape_debug())),
         };
-        if !member.config().allow.client.contains(&feature) {
+        if !member.policy().client_features.contains(&feature) {
             return Err(not_granted(member, context, feature));
         }
         if let Some(ledger) = &context.ledger {
@@ -128,7 +128,7 @@ pub(super) fn refusal(member: &Member, context: &CallContext, error: CallError) 
     let CallError::Refused(Failure::MissingCapability(names)) = &error else { return error };
     let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());
     let mut features = words.filter_map(|word| ClientFeature::ALL.into_iter().find(|it| it.as_str() == word));
-    let lacking = features.find(|feature| !member.config().allow.client.contains(feature));
+    let lacking = features.find(|feature| !member.policy().client_features.contains(feature));
     let Some(feature) = lacking else { return error };
     let not_granted = not_granted(member, context, feature);
     let is_able = context.revision.is_none() || context.capabilities.has(feature.as_str());

@@ -11,10 +11,10 @@ use crate::call::{
     Capabilities, Content, Failure, InputRequest, Ledger, MediaContent, NeedInput, ResourceBody,
     ResourceContents,
 };
-use crate::catalog::fake::{Fake, catalog, ready};
-use crate::config::ClientFeature;
+use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog, ready};
 use crate::json::Json;
 use crate::names::Principal;
+use crate::policy::ClientFeature;
 
 mod observer;
 
@@ -43,9 +43,9 @@ impl Bench {
 }
 
 /// A plugin `a` whose tool `run` takes `{"n": integer}` and answers `result`.
-fn answers(result: Result<ToolResult, CallError>, output: Option<&serde_json::Value>) -> Fake {
+fn answers(result: Result<ToolResult, CallError>, output: Option<&serde_json::Value>) -> FakePlugin {
     let input = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
-    let mut fake = Fake::new("a").tool("run", &input, output);
+    let mut fake = FakePlugin::new("a").tool("run", &input, output);
     fake.on_tool = Some(Box::new(move |_, _| ready(result.clone().map(Outcome::Done))));
     fake
 }
@@ -63,7 +63,7 @@ fn call_error(result: Result<ToolResult, DispatchError>) -> CallError {
 
 #[tokio::test]
 async fn the_plugin_gets_its_own_name_and_the_exact_text() {
-    let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None);
+    let mut fake = FakePlugin::new("a").tool("run", &json!({ "type": "object" }), None);
     fake.on_tool = Some(Box::new(|_, (name, args)| {
         ready(Ok(Outcome::Done(ToolResult {
             content: vec![Content::text(format!("{name} {args}"))],
@@ -232,7 +232,7 @@ async fn a_plugin_may_put_things_in_order_before_it_is_dropped() {
                 Ok(Outcome::Done(ToolResult::default()))
             })
         }));
-        let bench = bench(vec![fake.member(|config| config.limits.cancel_grace = grace)]);
+        let bench = bench(vec![fake.member(|config| config.cancel_grace = grace)]);
         let begun = tokio::time::Instant::now();
         let (result, ()) = tokio::join!(bench.tool("a_run", r#"{"n":1}"#), async {
             tokio::task::yield_now().await;
@@ -269,7 +269,7 @@ async fn questions_must_be_granted_and_told_apart() {
         let need = need(requests);
         fake.on_tool = Some(Box::new(move |_, _| ready(Ok(Outcome::NeedInput(need.clone())))));
         let bench =
-            bench(vec![fake.member(|config| config.allow.client = [ClientFeature::Elicitation].into())]);
+            bench(vec![fake.member(|config| config.client_features = [ClientFeature::Elicitation].into())]);
         let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
         let result = bench.dispatcher.call_tool(&bench.catalog, &bench.context, "a_run", &arguments).await;
         match (result, bad) {
@@ -296,7 +296,7 @@ async fn what_a_plugin_misses_at_a_client_that_has_it_is_the_grant() {
         let mut fake = answers(Ok(ToolResult::default()), None);
         fake.on_tool = Some(Box::new(move |_, _| ready(Err(lacks()))));
         let allowed = granted.then_some(ClientFeature::Sampling);
-        let bench = bench(vec![fake.member(|config| config.allow.client = allowed.into_iter().collect())]);
+        let bench = bench(vec![fake.member(|config| config.client_features = allowed.into_iter().collect())]);
         let ledger = Arc::new(Ledger::default());
         let context = Arc::new(CallContext {
             revision: Some("2025-11-25"),
@@ -325,12 +325,12 @@ fn part(uri: &str) -> ResourceContents {
 #[tokio::test]
 async fn a_plugin_speaks_for_its_own_resources_only() {
     let reads = |uris: &'static [&'static str]| {
-        let mut fake = Fake::new("a").template("x://a/{+p}").resource("x://one");
+        let mut fake = FakePlugin::new("a").template("x://a/{+p}").resource("x://one");
         fake.on_read = Some(Box::new(move |_, _| {
             let contents = uris.iter().map(|uri| part(uri)).collect();
             ready(Ok(Outcome::Done(ReadResult { contents, ..ReadResult::default() })))
         }));
-        bench(vec![fake.member(|_| {}), Fake::new("b").resource("x://b").member(|_| {})])
+        bench(vec![fake.member(|_| {}), FakePlugin::new("b").resource("x://b").member(|_| {})])
     };
     let read = async |bench: &Bench, uri: &str| {
         let answered = bench.dispatcher.read_resource(&bench.catalog, &bench.context, uri).await?;
@@ -356,7 +356,7 @@ async fn a_plugin_speaks_for_its_own_resources_only() {
 
 #[tokio::test]
 async fn prompts_get_what_they_need() {
-    let mut fake = Fake::new("a").prompt("review", &["code!", "style"]);
+    let mut fake = FakePlugin::new("a").prompt("review", &["code!", "style"]);
     fake.on_prompt = Some(Box::new(|_, (name, args)| {
         let description = Some(format!("{name} {args:?}"));
         ready(Ok(Outcome::Done(PromptResult { description, ..PromptResult::default() })))
@@ -395,14 +395,14 @@ async fn prompts_get_what_they_need() {
 
 #[tokio::test]
 async fn suggestions_are_for_what_there_is_and_at_most_a_hundred() {
-    let mut fake = Fake::new("a").prompt("review", &["code"]).template("x://a/{p}");
+    let mut fake = FakePlugin::new("a").prompt("review", &["code"]).template("x://a/{p}");
     fake.manifest.completes = true;
     fake.on_complete = Some(Box::new(|_, (target, name, value)| {
         let first = format!("{target:?} {name} {value}");
         let values = std::iter::once(first).chain((0..149).map(|n| n.to_string())).collect();
         ready(Ok(Completion { values, ..Completion::default() }))
     }));
-    let silent = Fake::new("b").prompt("ask", &["code"]);
+    let silent = FakePlugin::new("b").prompt("ask", &["code"]);
     let bench = bench(vec![fake.member(|_| {}), silent.member(|_| {})]);
     let complete = async |whose: CompletionRef<'_>, name: &str| {
         bench.dispatcher.complete(&bench.catalog, &bench.context, whose, (name, "v"), &[]).await
@@ -442,8 +442,8 @@ async fn a_busy_plugin_says_so() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| Box::pin(pending())));
     let bench = bench(vec![fake.member(|config| {
-        config.limits.concurrency = 1;
-        config.limits.queue = 0;
+        config.concurrency = 1;
+        config.queue = 0;
     })]);
     let (first, second) = tokio::join!(bench.tool("a_run", r#"{"n":1}"#), async {
         let second = bench.tool("a_run", r#"{"n":1}"#).await;

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use crate::call::{CallContext, CallError, Failure, Fault, Ledger, PromptResult, ReadResult, ToolResult};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatcher};
-use crate::names::{Principal, PublicName, shown};
+use crate::names::{Principal, PublicName};
+use crate::text::quotable;
 
 use super::errors::{ProtocolError, Trouble, for_program};
 use super::input::{Call, Conversed, Round, converse};
@@ -146,7 +147,8 @@ pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, para
     let revision = exchange.revision;
     let name = params.string("name")?;
     let arguments = Params::strings(params.get("arguments"), "/arguments").map_err(|mut wrong| {
-        wrong.error.message = format!("invalid arguments: prompt `{}`: {}", shown(name), wrong.error.message);
+        wrong.error.message =
+            format!("invalid arguments: prompt `{}`: {}", quotable(name), wrong.error.message);
         wrong
     })?;
     let filling = Filling { name, arguments };

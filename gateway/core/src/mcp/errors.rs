@@ -8,7 +8,8 @@ use crate::catalog::Member;
 use crate::dispatch::DispatchError;
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject};
-use crate::names::{PluginId, shown};
+use crate::names::PluginId;
+use crate::text::quotable;
 
 use super::revision::{Era, Feature, Revision};
 
@@ -80,7 +81,7 @@ impl ProtocolError {
     #[must_use]
     pub fn unsupported_version(requested: &str) -> Self {
         let supported: Vec<_> = Revision::STATELESS.iter().map(|revision| revision.as_str()).collect();
-        let message = format!("unsupported protocol version `{}`", shown(requested));
+        let message = format!("unsupported protocol version `{}`", quotable(requested));
         let data = json!({ "supported": supported, "requested": requested });
         Self::new(400, UNSUPPORTED_VERSION, message, Some(&data))
     }
@@ -88,7 +89,7 @@ impl ProtocolError {
     /// The revision has no such method, or it isn't served.
     #[must_use]
     pub fn unknown_method(name: &str) -> Self {
-        Self::new(404, jsonrpc::METHOD_NOT_FOUND, format!("unknown method `{}`", shown(name)), None)
+        Self::new(404, jsonrpc::METHOD_NOT_FOUND, format!("unknown method `{}`", quotable(name)), None)
     }
 
     /// The message can't stand here.

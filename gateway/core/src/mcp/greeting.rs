@@ -151,7 +151,7 @@ fn instructions(catalog: &Catalog) -> Option<String> {
     let mut all = String::new();
     for member in catalog.members() {
         let advice = member.plugin().manifest().info.instructions.as_deref();
-        if let Some(advice) = advice.filter(|_| member.config().allow.instructions) {
+        if let Some(advice) = advice.filter(|_| member.policy().instructions) {
             let _ = writeln!(all, "[{}] {}", member.id(), advice.trim());
         }
     }

@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::call::LogLevel;
 use crate::json::{self, Json};
-use crate::names::shown;
+use crate::text::quotable;
 
 use super::errors::ProtocolError;
 
@@ -130,7 +130,7 @@ impl Params {
                     Value::String(text) => Ok((key.clone(), text.clone())),
                     _ => Err(ProtocolError::params(
                         &format!("{at}/{}", json::pointer_step(key)),
-                        &format!("`{}` must be a string, not {}", shown(key), json::type_of(value)),
+                        &format!("`{}` must be a string, not {}", quotable(key), json::type_of(value)),
                     )),
                 })
                 .collect(),

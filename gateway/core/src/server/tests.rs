@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::call::{CallError, LogLevel, Outcome, ToolResult};
-use crate::catalog::fake::{Fake, catalog, ready};
+use crate::catalog::fake::{Fake, FakeMember as _, catalog, ready};
 use crate::gate::Gate;
 use crate::json::Json;
 use crate::mcp::{CacheScope, Identity, SealingKey};

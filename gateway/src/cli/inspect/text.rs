@@ -13,7 +13,7 @@ use crate::cli::print::{first_line, said};
 
 /// The whole page.
 pub(super) fn page(shown: &Shown<'_>) -> String {
-    let config = shown.member.config();
+    let config = shown.config;
     let Manifest { info, tools, resources, templates, prompts, completes: _ } = shown.manifest;
     let mut page = format!("{}\n", said(&config.source.display().to_string()));
     let about = info.description.as_deref().map(first_line).unwrap_or_default();
@@ -82,7 +82,7 @@ fn grants(shown: &Shown<'_>) -> String {
         Table::None => shown.matches.iter().map(asked).collect(),
         Table::Read { .. } => shown.matches.iter().map(|found| granted(found, shown)).collect(),
     };
-    let allow = &shown.member.config().allow;
+    let allow = &shown.config.allow;
     all.extend(allow.credentials.iter().map(|credential| ("send credentials", credential_text(credential))));
     all.extend(instructions(shown).map(|said| ("instruct the model", said)));
     if all.is_empty() {
@@ -101,7 +101,7 @@ fn credential_text(credential: &Credential) -> String {
 
 /// What the plugin's own words to the model are to the client.
 fn instructions(shown: &Shown<'_>) -> Option<String> {
-    let is_granted = shown.member.config().allow.instructions;
+    let is_granted = shown.config.allow.instructions;
     let would = "`instructions = true` would grant it";
     let said = match (&shown.table, shown.instructs(), is_granted) {
         (_, false, false) => return None,

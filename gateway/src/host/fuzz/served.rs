@@ -128,7 +128,7 @@ impl Served {
         config.allow.client =
             BTreeSet::from([ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots]);
         let plugin = Says { id, digest: Digest::of(bytes), manifest, bytes: bytes.to_vec() };
-        let member = Member::new(Arc::new(plugin), Arc::new(config)).ok()?;
+        let member = Member::new(Arc::new(plugin), Arc::new(config.policy())).ok()?;
         let build = Catalog::build(1, vec![member], None);
         if !build.refused.is_empty() {
             return None;

@@ -35,7 +35,7 @@ pub(super) fn member(id: &str, tools: &[&str]) -> Member {
     let id = PluginId::new(id).unwrap();
     let manifest = Manifest { tools: tools.iter().map(tool).collect(), ..Manifest::default() };
     let plugin = There { id: id.clone(), digest: Digest::of(b"there"), manifest };
-    Member::new(Arc::new(plugin), Arc::new(PluginConfig::bare(id, PathBuf::from("a.wasm")))).unwrap()
+    Member::new(Arc::new(plugin), Arc::new(PluginConfig::bare(id, PathBuf::from("a.wasm")).policy())).unwrap()
 }
 
 /// A catalog of them.

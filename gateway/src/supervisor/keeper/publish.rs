@@ -94,11 +94,9 @@ impl Keeper {
                 let to = now.loaded.digest().short();
                 let from = before.as_ref().map(|before| before.digest().short());
                 if let Some(before) = before {
-                    let table = Arc::clone(before.member.config());
-                    if before.digest() != now.loaded.digest()
-                        || !table.says_the_same_as(now.loaded.member.config())
-                    {
-                        let drain = drain(&table, Some(now.loaded.member.config()));
+                    let table = Arc::clone(&before.config);
+                    if before.digest() != now.loaded.digest() || !table.says_the_same_as(&now.loaded.config) {
+                        let drain = drain(&table, Some(&now.loaded.config));
                         self.replaced.push((before.code, drain));
                     }
                 }

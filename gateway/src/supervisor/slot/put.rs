@@ -35,9 +35,8 @@ impl Slot {
             let serving = self.serving.as_mut().map(|serving| &mut serving.loaded);
             let fresh = self.fresh.as_mut().map(|fresh| &mut fresh.loaded);
             for loaded in serving.into_iter().chain(fresh).chain(self.relisted.as_mut()) {
-                let moved = loaded.member.moved_to(Arc::clone(table));
-                if let Some(moved) = moved.or_else(|| loaded.regranted(table)) {
-                    loaded.member = moved;
+                if let Some(moved) = loaded.moved_to(table).or_else(|| loaded.regranted(table)) {
+                    *loaded = moved;
                 }
             }
             return Put::Same;

@@ -2,20 +2,20 @@
 
 use serde_json::json;
 
-use super::super::fake::{Fake, catalog};
+use super::super::fake::{FakeMember as _, FakePlugin, catalog};
 use super::super::{Kind, Member};
 use super::*;
-use crate::config::PluginConfig;
 use crate::json::Json;
 use crate::manifest::{
     Annotations, Entries, Icon, Manifest, Prompt, PromptArgument, Resource, ResourceTemplate, Role, Tool,
     ToolHints,
 };
 use crate::names::PublicName;
+use crate::policy::PluginPolicy;
 
-fn fake() -> Fake {
+fn fake() -> FakePlugin {
     let object = json!({ "type": "object" });
-    Fake::new("a")
+    FakePlugin::new("a")
         .tool("x", &object, None)
         .tool("y", &object, None)
         .prompt("p", &["q"])
@@ -250,7 +250,7 @@ fn hints_that_say_less_are_warned_of_with_the_defaults_of_the_protocol() {
 fn a_public_name_that_means_something_else_is_a_difference_that_no_digest_shows() {
     let twins = |first: &str| {
         let object = json!({ "type": "object" });
-        let mut fake = Fake::new("a").tool("one", &object, None).tool("two", &object, None);
+        let mut fake = FakePlugin::new("a").tool("one", &object, None).tool("two", &object, None);
         fake.manifest.tools.iter_mut().for_each(|tool| tool.description.clear());
         fake.member(|config| {
             config.tools.allow = Some([first.to_owned()].into());
@@ -267,7 +267,7 @@ fn instructions_count_where_they_are_granted() {
     let plugin = |instructions: Option<&str>, granted: bool| -> Member {
         let mut fake = fake();
         fake.manifest.info.instructions = instructions.map(str::to_owned);
-        fake.member(|config: &mut PluginConfig| config.allow.instructions = granted)
+        fake.member(|config: &mut PluginPolicy| config.instructions = granted)
     };
     let lines = |before: Member, now: Member| {
         Diff::between(&catalog(vec![before]), &catalog(vec![now])).lines().join("\n")
@@ -284,7 +284,7 @@ fn instructions_count_where_they_are_granted() {
 #[test]
 fn however_much_changes_it_is_said_in_few_words() {
     let many = |weak: bool| {
-        let mut fake = (0..1_000).fold(Fake::new("a"), |fake, at| {
+        let mut fake = (0..1_000).fold(FakePlugin::new("a"), |fake, at| {
             fake.tool(&format!("t{at:03}"), &json!({ "type": "object" }), None)
         });
         fake.manifest.tools.iter_mut().for_each(|tool| tool.hints.read_only = Some(weak));
@@ -300,7 +300,7 @@ fn however_much_changes_it_is_said_in_few_words() {
     assert_eq!((diff.weakened().count(), diff.warnings().len()), (1_000, 21));
     assert_eq!(diff.warnings()[20], "the hints of 980 more tools got weaker");
     let long = format!("x://h/{}", "l".repeat(4_000));
-    let long = catalog(vec![Fake::new("a").resource(&long).member(|_| {})]);
+    let long = catalog(vec![FakePlugin::new("a").resource(&long).member(|_| {})]);
     let line = Diff::between(&catalog(Vec::new()), &long).to_string();
     assert!(
         line.starts_with("new resource: `x://h/lll") && line.ends_with("l…`") && line.len() < 120,

@@ -5,7 +5,7 @@ use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 use crate::json::{pointer_step, type_of};
-use crate::names::{Effort, is_hidden};
+use crate::text::{MatchBudget, is_hidden};
 
 /// The longest text taken over from a value or a schema, in characters: a message is read, a value isn't.
 const MAX_SHOWN: usize = 80;
@@ -50,14 +50,14 @@ pub(super) struct Words<'s> {
     /// The whole schema.
     schema: &'s Value,
     /// What may still be done to find what was meant.
-    effort: Effort,
+    budget: MatchBudget,
     /// How many forms may still be told apart.
     forms: usize,
 }
 
 impl<'s> Words<'s> {
     pub(super) fn new(schema: &'s Value) -> Self {
-        Self { schema, effort: Effort::default(), forms: MAX_FORMS_IN_ALL }
+        Self { schema, budget: MatchBudget::default(), forms: MAX_FORMS_IN_ALL }
     }
 
     /// Says what one error is.
@@ -136,7 +136,7 @@ impl<'s> Words<'s> {
         let given = error.instance().as_object().into_iter().flatten().map(|(given, _)| given.as_str());
         let strays = given.take(MAX_COMPARED).filter(|given| declared.get(given).is_none());
         if around["additionalProperties"] != false
-            && let Some(stray) = self.effort.alike(name, strays)
+            && let Some(stray) = self.budget.nearest_name(name, strays)
         {
             message.push_str(&format!(" (did you write `{}` for it?)", cut(stray)));
         }
@@ -153,7 +153,7 @@ impl<'s> Words<'s> {
         let mut said = Vec::new();
         for name in names.iter().take(MAX_NAMED) {
             let it = format!("{} is unknown", named(&pointer(name)));
-            said.push(match self.effort.alike(name, declared.clone()) {
+            said.push(match self.budget.nearest_name(name, declared.clone()) {
                 Some(meant) => format!("{it} (did you mean `{}`?)", cut(meant)),
                 None => {
                     is_any_like_none = true;
@@ -226,7 +226,8 @@ impl<'s> Words<'s> {
     /// The option that was probably meant.
     fn option(&mut self, options: &Value, given: &Value) -> String {
         let texts = options.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let meant = given.as_str().and_then(|given| self.effort.alike(given, texts.take(MAX_COMPARED)));
+        let meant =
+            given.as_str().and_then(|given| self.budget.nearest_name(given, texts.take(MAX_COMPARED)));
         meant.map(|meant| format!(" (did you mean \"{}\"?)", cut(meant))).unwrap_or_default()
     }
 }

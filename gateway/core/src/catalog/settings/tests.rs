@@ -1,5 +1,6 @@
 //! Settings that aren't what a plugin asks for are told with their place, and those that are aren't.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::catalog::Member;
-use crate::catalog::fake::Fake;
+use crate::catalog::fake::FakePlugin;
 use crate::config::{Severity, from_text};
 
 fn schema() -> Value {
@@ -34,9 +35,9 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
     );
     let loaded = from_text(Path::new("/nowhere/gateway.toml"), text.clone(), &variables);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
-    let mut fake = Fake::new("p");
+    let mut fake = FakePlugin::new("p");
     fake.manifest.info.config_schema = Some(Json::from_value(schema));
-    let member = Member::new(Arc::new(fake), Arc::clone(&config.plugins[0])).unwrap();
+    let member = Member::new(Arc::new(fake), Arc::new(config.plugins[0].policy())).unwrap();
     let one = |problem: Problem| {
         let at = text[problem.place.unwrap()].to_owned();
         (problem.severity, problem.message, at, problem.hint.unwrap_or_default())

@@ -6,7 +6,7 @@ use super::*;
 
 /// A plugin with these tools, without a prefix.
 fn with(id: &str, tools: &[&str]) -> Member {
-    tools.iter().fold(Fake::new(id), |fake, tool| fake.tool(tool, &object(), None)).member(no_prefix)
+    tools.iter().fold(FakePlugin::new(id), |fake, tool| fake.tool(tool, &object(), None)).member(no_prefix)
 }
 
 fn new(member: Member) -> Candidate {
@@ -85,19 +85,20 @@ fn a_newcomer_takes_nothing_wherever_it_stands() {
 
 #[test]
 fn a_plugin_goes_on_with_its_old_names_and_its_new_grants() {
-    let mut fake = Fake::new("a").tool("x", &object(), None);
+    let mut fake = FakePlugin::new("a").tool("x", &object(), None);
     fake.manifest.info.instructions = Some("Ask twice.".to_owned());
     let manifest = fake.manifest.clone();
-    let again =
-        |id: &str| -> Arc<dyn Plugin> { Arc::new(Fake { manifest: manifest.clone(), ..Fake::new(id) }) };
-    let a = fake.member(|config| config.allow.instructions = true);
+    let again = |id: &str| -> Arc<dyn Plugin> {
+        Arc::new(FakePlugin { manifest: manifest.clone(), ..FakePlugin::new(id) })
+    };
+    let a = fake.member(|config| config.instructions = true);
     let config =
-        PluginConfig { prefix: "b".to_owned(), place: 5..6, allow: <_>::default(), ..(**a.config()).clone() };
+        PluginPolicy { prefix: "b".to_owned(), place: 5..6, instructions: false, ..(**a.policy()).clone() };
     let plugin = again("a");
     let before = a.regranted(Arc::clone(&plugin), &config).unwrap();
     assert!(Arc::ptr_eq(before.plugin(), &plugin) && before.is(&a));
-    assert_eq!((before.config().prefix.as_str(), before.config().place.clone()), ("a", 5..6));
-    assert!(!before.config().allow.instructions, "what was taken away stays away");
+    assert_eq!((before.policy().prefix.as_str(), before.policy().place.clone()), ("a", 5..6));
+    assert!(!before.policy().instructions, "what was taken away stays away");
 
     let member = Member::new(again("a"), Arc::new(config.clone())).unwrap();
     let rival = with("rival", &["b_x"]);
@@ -107,9 +108,9 @@ fn a_plugin_goes_on_with_its_old_names_and_its_new_grants() {
     assert_eq!((build.refused[0].place.clone(), build.refused[0].instead), (5..6, Instead::Before));
 
     assert!(a.regranted(again("c"), &config).is_none());
-    assert!(a.regranted(plugin, &PluginConfig::bare(PluginId::new("c").unwrap(), "c.wasm".into())).is_none());
-    assert!(a.with_plugin(Arc::new(Fake::new("a"))).is_none(), "it has another manifest");
-    assert!(a.with_plugin(again("a")).is_some_and(|member| member.config().allow.instructions));
+    assert!(a.regranted(plugin, &bare_policy(&PluginId::new("c").unwrap())).is_none());
+    assert!(a.with_plugin(Arc::new(FakePlugin::new("a"))).is_none(), "it has another manifest");
+    assert!(a.with_plugin(again("a")).is_some_and(|member| member.policy().instructions));
 }
 
 #[test]
@@ -145,7 +146,7 @@ impl Dice {
 
     /// A plugin that offers one to three of a few tools and perhaps a resource or a template.
     fn member(&mut self, id: &str) -> Member {
-        let mut fake = Fake::new(id);
+        let mut fake = FakePlugin::new(id);
         let first = self.below(7);
         for step in 0..=self.below(3) {
             fake = fake.tool(&format!("t{}", (first + step * 2) % 7), &object(), None);

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use url::Host;
 
 use super::outgoing::{HttpGrant, HttpOrigin, Target};
-use super::{ClientFeature, DirMode, Grants, is_public, pattern};
+use super::{DirMode, Grants, is_public, pattern};
 use crate::call::Cure;
 use crate::config::literal;
 
@@ -58,14 +58,6 @@ impl HttpGrant {
         networks.push(address.into());
         let methods: Vec<&str> = self.methods.iter().flatten().map(String::as_str).collect();
         of_networks(&format!("{origin}{}", self.path), &methods, &networks, &[address.into()])
-    }
-}
-
-impl ClientFeature {
-    /// The line that lets a plugin ask the client for this.
-    #[must_use]
-    pub fn cure(self) -> String {
-        format!("client = [\"{}\"]", self.as_str())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Names of keys and variables that sound like a secret's.
 
+use crate::text::is_one_typo;
+
 /// What they have in them.
 const SECRET: [&str; 13] = [
     "token",
@@ -49,7 +51,7 @@ pub(in crate::config) fn sounds_secret(part: &str) -> bool {
     let cased = if part.contains(char::is_lowercase) { part } else { &plain };
     let sounds = |word: &&str| {
         let mut found = plain.match_indices(*word);
-        found.any(|(at, _)| ends_word(&cased[at + word.len()..])) || is_slip(&plain, word)
+        found.any(|(at, _)| ends_word(&cased[at + word.len()..])) || is_one_typo(&plain, word)
     };
     !is_beside && SECRET.iter().any(sounds)
 }
@@ -61,11 +63,6 @@ fn ends_word(rest: &str) -> bool {
     is_end(rest)
         || rest.strip_prefix(['s', 'S']).is_some_and(is_end)
         || COMPOUND.iter().any(|word| lower.starts_with(word))
-}
-
-/// Is one letter of it wrong?
-fn is_slip(part: &str, word: &str) -> bool {
-    part.len().abs_diff(word.len()) <= 1 && strsim::damerau_levenshtein(part, word) <= 1
 }
 
 /// Is this a key of a secret's table whose value is none?

@@ -109,7 +109,7 @@ async fn what_reaches_no_plugin_is_no_call() {
 
 #[tokio::test]
 async fn resources_prompts_and_completions_are_calls_too() {
-    let mut fake = Fake::new("a").resource("x://one").prompt("review", &["code"]);
+    let mut fake = FakePlugin::new("a").resource("x://one").prompt("review", &["code"]);
     fake.manifest.completes = true;
     fake.on_read = Some(Box::new(|_, uri| {
         ready(Ok(Outcome::Done(ReadResult { contents: vec![part(&uri)], ..ReadResult::default() })))
@@ -122,7 +122,7 @@ async fn resources_prompts_and_completions_are_calls_too() {
     };
     fake.on_prompt = Some(Box::new(move |_, _| ready(Ok(Outcome::NeedInput(need.clone())))));
     let (bench, notes) =
-        observed(vec![fake.member(|config| config.allow.client = [ClientFeature::Roots].into())]);
+        observed(vec![fake.member(|config| config.client_features = [ClientFeature::Roots].into())]);
     bench.dispatcher.read_resource(&bench.catalog, &bench.context, "x://one").await.unwrap();
     bench.dispatcher.get_prompt(&bench.catalog, &bench.context, "a_review", &[]).await.unwrap();
     let whose = CompletionRef::Prompt("a_review");
@@ -146,8 +146,8 @@ async fn a_call_that_is_dropped_or_never_admitted_is_told_too() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| Box::pin(pending())));
     let (bench, notes) = observed(vec![fake.member(|config| {
-        config.limits.concurrency = 1;
-        config.limits.queue = 0;
+        config.concurrency = 1;
+        config.queue = 0;
     })]);
     let arguments = r#"{"n":1}"#;
     tokio::select! {

@@ -6,7 +6,8 @@
 use serde_json::{Map, Value};
 
 use crate::manifest::is_reserved_key;
-use crate::names::{PluginId, is_hidden};
+use crate::names::PluginId;
+use crate::text::is_hidden;
 
 /// The longest message of an elicitation, in bytes.
 const MAX_MESSAGE: usize = 4 << 10;

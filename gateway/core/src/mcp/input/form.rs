@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::{Bounds, Schema};
 use crate::json::Json;
-use crate::names::shown;
+use crate::text::quotable;
 
 use super::super::revision::{Feature, Revision};
 
@@ -55,7 +55,7 @@ impl Form {
             return Err("`requestedSchema.type` must be `object`".to_owned());
         }
         if let Some(key) = root.keys().find(|key| !ROOT.contains(&key.as_str())) {
-            return Err(format!("`{}` in `requestedSchema` is more than a form can ask", shown(key)));
+            return Err(format!("`{}` in `requestedSchema` is more than a form can ask", quotable(key)));
         }
         let properties = root.get("properties").and_then(Value::as_object);
         let properties = properties.ok_or("`requestedSchema.properties` must be an object")?;
@@ -64,7 +64,7 @@ impl Form {
             return Err(format!("the form has {count} fields; at most {MAX_FIELDS} are allowed"));
         }
         let fields = properties.iter().map(|(name, field)| {
-            Field::read(name, field).map_err(|why| format!("the field `{}`: {why}", shown(name)))
+            Field::read(name, field).map_err(|why| format!("the field `{}`: {why}", quotable(name)))
         });
         let fields = fields.collect::<Result<Vec<_>, _>>()?;
         let required = required(root.get("required"), properties)?;

@@ -5,7 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use crate::call::InputRequest;
 use crate::json::Json;
-use crate::names::{Digest, PluginId, is_hidden};
+use crate::names::{Digest, PluginId};
+use crate::text::is_hidden;
 
 use super::super::{Revision, SealingKey};
 use super::question::Question;

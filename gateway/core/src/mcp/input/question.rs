@@ -4,9 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::call::{Capabilities, InputRequest};
-use crate::config::ClientFeature;
 use crate::json::{Json, parse_strict};
-use crate::names::{PluginId, is_hidden, is_hidden_in_uri, shown};
+use crate::names::PluginId;
+use crate::policy::ClientFeature;
+use crate::text::{is_hidden, is_hidden_in_uri, quotable};
 
 use super::super::revision::{Feature, Revision};
 use super::clean;
@@ -56,7 +57,7 @@ impl Question {
             ));
         }
         let asks = Asks::read(method, params.as_ref())
-            .map_err(|why| format!("the question `{}` can't be asked: {why}", shown(key)))?;
+            .map_err(|why| format!("the question `{}` can't be asked: {why}", quotable(key)))?;
         Ok(Self { key: key.clone(), asks })
     }
 
@@ -204,7 +205,7 @@ impl Asks {
             }
             SAMPLE => Ok(Self::Sampling { asked: Box::new(Sampling::read(params)?), meta }),
             ROOTS => Ok(Self::Roots),
-            other => Err(format!("`{}` asks a client nothing", shown(other))),
+            other => Err(format!("`{}` asks a client nothing", quotable(other))),
         }
     }
 }

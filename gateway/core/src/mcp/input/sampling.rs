@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::names::shown;
+use crate::text::quotable;
 
 use super::super::revision::{Feature, Revision};
 use super::clean;
@@ -183,7 +183,7 @@ fn tools(given: &Value) -> Result<Value, &'static str> {
         let known = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
         let mut tool = tool.as_object()?.clone();
         tool.retain(|key, _| known.contains(&key.as_str()));
-        let named = tool.get("name")?.as_str().is_some_and(|name| shown(name) == name && !name.is_empty());
+        let named = tool.get("name")?.as_str().is_some_and(|name| quotable(name) == name && !name.is_empty());
         let takes = tool.get("inputSchema")?.get("type")? == "object";
         for key in ["title", "description"] {
             if let Some(text) = tool.get_mut(key) {

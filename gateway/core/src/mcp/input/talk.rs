@@ -152,7 +152,7 @@ impl Talk<'_> {
         let refuse = |why: Invalid| Trouble::Refused(ProtocolError::request_state(&why.to_string()));
         let (states, now) = (&self.protocol.states, SystemTime::now());
         let opened = states.open(&self.claim(member), state, now).map_err(refuse)?;
-        let granted = &member.config().allow.client;
+        let granted = &member.policy().client_features;
         if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {
             return Err(refuse(Invalid::Replaced));
         }

@@ -12,11 +12,11 @@ use super::super::{
 };
 use super::*;
 use crate::call::{Capabilities, Content, NoSink, PromptResult, ReadResult, ToolResult};
-use crate::catalog::fake::{Fake, catalog, ready};
-use crate::config::{ClientFeature, PluginConfig};
+use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog, ready};
 use crate::gate::Gate;
 use crate::jsonrpc::ErrorObject;
 use crate::names::{Digest, Principal};
+use crate::policy::{ClientFeature, PluginPolicy};
 
 mod forms;
 mod fuzz;
@@ -95,8 +95,9 @@ impl Client {
     }
 }
 
-fn granting_all(config: &mut PluginConfig) {
-    config.allow.client = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots].into();
+fn granting_all(config: &mut PluginPolicy) {
+    config.client_features =
+        [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots].into();
 }
 
 impl Gateway {
@@ -107,7 +108,7 @@ impl Gateway {
     }
 
     fn granting(
-        grants: fn(&mut PluginConfig),
+        grants: fn(&mut PluginPolicy),
         script: impl Fn(&CallContext) -> Result<Outcome<String>, CallError> + Send + Sync + 'static,
     ) -> Self {
         let script: Script = Arc::new(script);
@@ -170,7 +171,7 @@ fn plugin(
     version: u8,
     script: &Script,
     calls: &Arc<AtomicU32>,
-    grants: fn(&mut PluginConfig),
+    grants: fn(&mut PluginPolicy),
 ) -> Arc<Catalog> {
     let run = |script: &Script| {
         let (script, calls) = (Arc::clone(script), Arc::clone(calls));
@@ -181,7 +182,7 @@ fn plugin(
     };
     let (tool, read, prompt) = (run(script), run(script), run(script));
     let object = json!({ "type": "object" });
-    let mut fake = Fake::new(id).tool("ask", &object, None).resource("test://ask").prompt("ask", &[]);
+    let mut fake = FakePlugin::new(id).tool("ask", &object, None).resource("test://ask").prompt("ask", &[]);
     fake.digest = Digest::of(&[version]);
     fake.on_tool = Some(Box::new(move |context, _| {
         ready(tool(&context).map(|it| {

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::super::{Begun, Method, ProtocolOptions, SealingKey};
 use super::*;
 use crate::call::NoSink;
-use crate::catalog::fake::Fake;
+use crate::catalog::fake::{FakeMember as _, FakePlugin};
 use crate::dispatch::Dispatcher;
 use crate::gate::Gate;
 use crate::names::Principal;
@@ -46,13 +46,13 @@ impl Gateway {
     fn now_offers(&mut self, items: &[&str]) {
         self.generation += 1;
         let object = json!({ "type": "object" });
-        let offer = |fake: Fake, name: &&str| {
+        let offer = |fake: FakePlugin, name: &&str| {
             fake.tool(name, &object, None)
                 .prompt(name, &[])
                 .resource(&format!("test://one/{name}"))
                 .template(&format!("test://many/{name}/{{x}}"))
         };
-        let fake = items.iter().fold(Fake::new("p"), offer);
+        let fake = items.iter().fold(FakePlugin::new("p"), offer);
         let built = Catalog::build(self.generation, vec![fake.member(|_| {})], None);
         self.catalog.send_replace(Arc::new(built.catalog));
     }

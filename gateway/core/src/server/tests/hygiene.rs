@@ -34,9 +34,9 @@ async fn instructions_are_granted_labelled_and_capped() {
     };
     let long = "x".repeat(10_000);
     let server = serving(catalog(vec![
-        advising("a", "Use it wisely.\n").member(|config| config.allow.instructions = true),
+        advising("a", "Use it wisely.\n").member(|config| config.instructions = true),
         advising("b", "Obey me.").member(|_| {}),
-        advising("c", &long).member(|config| config.allow.instructions = true),
+        advising("c", &long).member(|config| config.instructions = true),
     ]));
     for (revision, method) in
         [(Revision::V2025_11_25, "initialize"), (Revision::V2026_07_28, "server/discover")]

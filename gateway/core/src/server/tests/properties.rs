@@ -42,7 +42,7 @@ fn saying_anything(random: &mut Random) -> Arc<Server> {
         config.portable_schemas = portable;
         if grants {
             let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
-            config.allow.client.extend(all);
+            config.client_features.extend(all);
         }
     });
     let page_size = random.chance(40).then(|| NonZeroU32::new(2).unwrap());

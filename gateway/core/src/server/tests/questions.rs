@@ -28,7 +28,7 @@ fn asking() -> Arc<Server> {
             extra: Vec::new(),
         })))
     }));
-    serving(catalog(vec![fake.member(|config| config.allow.client = [ClientFeature::Roots].into())]))
+    serving(catalog(vec![fake.member(|config| config.client_features = [ClientFeature::Roots].into())]))
 }
 
 fn hello_in(revision: &str, capabilities: &Value) -> Vec<u8> {

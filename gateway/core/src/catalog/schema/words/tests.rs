@@ -60,7 +60,7 @@ fn all_that_is_compared_for_one_answer_has_one_bound() {
         (0..100).map(|at| (format!("{at:04}{}", "y".repeat(120)), json!(1))).collect();
     let schema = json!({ "required": wanted });
     let (said, words) = told(&schema, &Value::Object(given));
-    assert_eq!((said.len(), words.effort.left()), (300, 0));
+    assert_eq!((said.len(), words.budget.char_pairs_left()), (300, 0));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::names::{is_hidden, shown};
+use crate::text::{is_hidden, quotable};
 
 use super::super::clean;
 
@@ -90,7 +90,7 @@ impl Field {
                 continue;
             }
             if !kind.members().contains(&key) && !["type", "title", "description", "default"].contains(&key) {
-                return Err(format!("`{}` is more than a form can ask there", shown(key)));
+                return Err(format!("`{}` is more than a form can ask there", quotable(key)));
             }
             if let Some(value) = member(kind, key, value)? {
                 schema.insert(key.to_owned(), value);
