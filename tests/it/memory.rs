@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::thread;
 
-use moongate_tests::{Stdio, Workspace, request, rounds, text};
+use moongate_tests::{Stdio, Workspace, peak_memory, request, rounds, text};
 use serde_json::{Value, json};
 
 const GRAPH: &str = r#"
@@ -110,4 +110,19 @@ fn without_the_grant_a_call_says_which_line_is_missing() {
     let answer = gateway.call("memory_read_graph", json!({}));
     assert_eq!(answer["result"]["isError"], true);
     assert!(text(&answer).contains("`state = true` below `[plugins.<name>.allow]`"), "{answer}");
+}
+
+/// Collecting every error once took 1.3 GiB for this request, so that two of them killed a machine of 2 GiB.
+#[test]
+fn schema_errors_of_a_large_request_take_little_memory() {
+    let workspace = Workspace::new(GRAPH);
+    let mut gateway = greeted(&workspace);
+    let before = peak_memory(gateway.pid());
+    let entities = vec![json!({}); 990_000];
+    let call = json!({ "name": "memory_create_entities", "arguments": { "entities": entities } });
+    let answer = gateway.ask(&request(MANY, "tools/call", call));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert!(answer.to_string().len() < 1_000, "{answer}");
+    let grown = peak_memory(gateway.pid()).saturating_sub(before);
+    assert!(grown < 512 << 20, "one request took {} MiB", grown >> 20);
 }

@@ -23,7 +23,7 @@ pub use broken::{Broken, LARGEST, TAKEN};
 pub use floors::{Floors, Rule};
 pub use http::{Admin, Event, EventStream, Http, Reply};
 pub use judge::{Judge, Sent};
-pub use process::{Usage, rounds};
+pub use process::{Usage, peak_memory, rounds};
 pub use remote::{Remote, Seen};
 pub use replace::{Replaced, Way};
 pub use sources::Source;

@@ -38,6 +38,18 @@ impl Usage {
     }
 }
 
+/// The most memory that a process has had resident since it started, in bytes.
+///
+/// # Panics
+/// There is no such process.
+#[must_use]
+pub fn peak_memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kibibytes.expect("a process has a peak of resident memory") * 1024
+}
+
 /// How often a test does what it does `usual` times where nothing else is asked for: `MOONGATE_ROUNDS` times as often,
 /// if that is set.
 ///

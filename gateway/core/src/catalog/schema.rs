@@ -57,6 +57,10 @@ const MAX_NESTING: u64 = 600;
 /// How many wrong members are named.
 const MAX_FLAWS: usize = 5;
 
+/// The most comparisons for which every error is collected. The validator keeps all errors in memory, up to 64 for
+/// each comparison at some 440 bytes each, so this bounds the list at about 60 MiB whatever the schema.
+const MAX_LISTED_STEPS: u64 = 2_000;
+
 /// A compiled JSON Schema.
 #[derive(Debug, Clone)]
 pub struct Schema(Arc<Compiled>);
@@ -170,11 +174,18 @@ impl Schema {
         if validator.is_valid(value) {
             return Ok(found);
         }
-        // Telling what is wrong follows every branch, while finding out that something is takes the shortest way.
-        if cost.branches(size.depth) > MAX_STEPS {
+        // Finding the errors follows every branch, while `is_valid` above takes the shortest way. And the error of a
+        // choice holds those of all its forms, so that even the first one of a large value has no bound.
+        let branches = cost.branches(size.depth);
+        let is_small = branches.saturating_mul(size.nodes) <= MAX_LISTED_STEPS;
+        if branches > MAX_STEPS || (cost.has_choices() && !is_small) {
             return misfit("it doesn't fit the schema");
         }
         let mut words = Words::new(schema);
+        if !is_small {
+            found.flaws.extend(validator.validate(value).err().map(|error| words.flaw(&error)));
+            return Ok(found);
+        }
         for error in validator.iter_errors(value) {
             if found.flaws.len() < most { found.flaws.push(words.flaw(&error)) } else { found.more += 1 }
         }

@@ -38,6 +38,8 @@ pub(super) struct Cost {
     chain: u64,
     /// Does it refer back into itself?
     recursive: bool,
+    /// Does it have `anyOf` or `oneOf`?
+    choices: bool,
     /// In how many places of its regular expressions a match of one text may be under way.
     places: u64,
 }
@@ -51,6 +53,7 @@ impl Cost {
             known: HashMap::new(),
             level: 0,
             recursive: false,
+            choices: false,
             patterns: 0,
             places: 0,
         };
@@ -68,7 +71,13 @@ impl Cost {
                 format!("it has {} regular expressions; {MAX_PATTERNS} at most are allowed", walk.patterns);
             return Err(SchemaError { at: String::new(), message });
         }
-        Ok(Self { width, chain: meeting.chain, recursive: walk.recursive, places: walk.places })
+        Ok(Self {
+            width,
+            chain: meeting.chain,
+            recursive: walk.recursive,
+            choices: walk.choices,
+            places: walk.places,
+        })
     }
 
     /// How many steps it takes to find out whether a value of so many nodes fits.
@@ -84,6 +93,11 @@ impl Cost {
     /// How many comparisons lie one inside the other at the bottom of a value so deep: each takes a part of the stack.
     pub(super) fn nesting(&self, depth: usize) -> u64 {
         self.chain.saturating_mul(depth as u64)
+    }
+
+    /// Does the schema have `anyOf` or `oneOf`, whose error holds the errors of every form?
+    pub(super) fn has_choices(&self) -> bool {
+        self.choices
     }
 
     /// How many ways lead to the bottom of a value so deep, where each is followed to tell what is wrong.
@@ -139,6 +153,8 @@ struct Walk<'s> {
     /// How many schemas are being looked at, one inside the other.
     level: usize,
     recursive: bool,
+    /// Does any schema have `anyOf` or `oneOf`?
+    choices: bool,
     /// How many regular expressions there are: each may take a tenth of a second to compile.
     patterns: usize,
     /// The most places in one regular expression, or in all that are compared with the same name.
@@ -193,6 +209,7 @@ impl<'s> Walk<'s> {
     /// What applies where the schema stands.
     fn in_place(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<Meeting, SchemaError> {
         let long = |key| members.get(key).and_then(Value::as_array).map_or(0, Vec::len) as u64 / 64;
+        self.choices |= ["anyOf", "oneOf"].iter().any(|key| members.contains_key(*key));
         if let Some(Value::String(pattern)) = members.get("pattern") {
             self.patterns += 1;
             self.places = self.places.max(places(pattern));
@@ -202,7 +219,15 @@ impl<'s> Walk<'s> {
             let all = named.keys().map(|pattern| places(pattern)).fold(0, u64::saturating_add);
             self.places = self.places.max(all);
         }
-        let mut sum = Meeting { here: 1 + long("enum") + long("required"), below: 0, chain: 0 };
+        let dependent: usize = ["dependentRequired", "dependencies"]
+            .iter()
+            .filter_map(|key| members.get(*key)?.as_object())
+            .flat_map(Map::values)
+            .filter_map(Value::as_array)
+            .map(Vec::len)
+            .sum();
+        let here = 1 + long("enum") + long("required") + dependent as u64 / 64;
+        let mut sum = Meeting { here, below: 0, chain: 0 };
         for key in ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"] {
             sum = sum.with(self.sum(members.get(key), at, key)?);
         }
@@ -278,6 +303,7 @@ impl<'s> Walk<'s> {
     fn follow(&mut self, reference: &'s str, at: &str) -> Result<Meeting, SchemaError> {
         if META_SCHEMAS.iter().any(|start| reference.starts_with(start)) {
             self.recursive = true;
+            self.choices = true;
             return Ok(META);
         }
         let wrong = |message: String| SchemaError { at: at.to_owned(), message };

@@ -345,3 +345,20 @@ fn thousands_of_regular_expressions_are_refused_before_they_are_compiled() {
         assert!(error.message.contains("regular expressions; 128 at most"), "{error}");
     }
 }
+
+#[test]
+fn schema_errors_of_a_large_value_are_not_collected() {
+    // A million wrong items, or a few thousand against as many forms, once held gigabytes of errors.
+    let strict = compile(&json!({ "items": { "required": ["name"] } })).unwrap();
+    let items = Value::Array(vec![json!({}); 1_000_000]);
+    let misfit = strict.check(&items).unwrap_err();
+    assert_eq!(misfit.message, "`/0/name` is missing");
+    let forms: Vec<_> = (0..4_900).map(|form| json!({ "const": form })).collect();
+    for schema in
+        [json!({ "items": { "anyOf": forms } }), json!({ "anyOf": [{ "items": { "oneOf": forms } }] })]
+    {
+        let compiled = compile(&schema).unwrap();
+        let misfit = compiled.check(&Value::Array(vec![json!("x"); 10_000])).unwrap_err();
+        assert_eq!(misfit, Misfit { message: "it doesn't fit the schema".to_owned(), at: None });
+    }
+}
