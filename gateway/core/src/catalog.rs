@@ -23,7 +23,6 @@ mod entry;
 #[cfg(any(test, feature = "test-support"))]
 pub mod fake;
 mod member;
-mod named;
 mod portable;
 mod schema;
 mod settings;
@@ -38,8 +37,8 @@ pub use conflict::{Conflict, Instead, Refused, Restart, Subject};
 pub use diff::{Change, Diff, KindDiff, Part, Weaker};
 pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 pub use member::Member;
-pub use named::named_members;
-pub use schema::{Bounds, Misfit, Schema, SchemaError};
+pub use schema::{Misfit, Schema, SchemaError};
+pub use settings::named_members;
 
 pub use crate::plugin::{Answer, Plugin};
 

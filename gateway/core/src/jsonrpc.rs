@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod id;
 mod read;
@@ -22,7 +23,7 @@ pub use error::{
     ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Malformed, PARSE_ERROR,
     Shape,
 };
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_one;
 pub use id::{Id, IdError};
 pub use read::parse;

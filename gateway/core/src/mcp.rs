@@ -19,6 +19,7 @@ mod calls;
 mod changes;
 pub mod envelope;
 pub mod errors;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod greeting;
 mod identity;
@@ -34,12 +35,12 @@ mod structured;
 
 pub use changes::{Listening, session_news};
 pub use errors::{ProtocolError, Trouble};
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cursor, fuzz_params};
 pub use greeting::Greeting;
 pub use identity::Identity;
 pub use input::{AskError, Asking, Conversed, OPEN_QUESTIONS, PATIENCE, Peer, UNUSABLE};
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use input::{fuzz_question, fuzz_state};
 pub use lists::CacheScope;
 pub use method::Method;

@@ -13,7 +13,7 @@ use crate::text::{name_suffix, nearest_name};
 use super::annotated::Wrong;
 use super::settings::Settings;
 use super::shown::Shown;
-use super::{Bounds, Plugin, Schema};
+use super::{Plugin, Schema};
 
 /// How many tools a message lists.
 const MOST_LISTED: usize = 10;
@@ -286,7 +286,7 @@ impl<'a> Offering<'a> {
 
     fn settings(&mut self) {
         let Some(schema) = &self.manifest.info.config_schema else { return };
-        match Settings::new(schema, bounds(self.policy)) {
+        match Settings::new(schema, self.policy.schema_bounds) {
             Ok(settings) => self.offer.settings = Some(settings),
             Err(error) => {
                 let id = &self.policy.id;
@@ -366,7 +366,7 @@ impl<'a> Offering<'a> {
     }
 
     fn schemas(&mut self, tool: &Tool) -> Option<(Schema, Option<Schema>)> {
-        let bounds = bounds(self.policy);
+        let bounds = self.policy.schema_bounds;
         let input = Schema::compile(&tool.input_schema, bounds);
         let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, bounds)).transpose();
         let mut usable = |kind: &str, error| {
@@ -413,10 +413,6 @@ impl<'a> Offering<'a> {
         let problem = Problem::error(format!("plugin `{id}` offers two {kind}s as `{name}`"));
         self.errors.push(problem.hint("give one of them another name"));
     }
-}
-
-fn bounds(policy: &PluginPolicy) -> Bounds {
-    Bounds { most: policy.schema_bounds.max_size, depth: policy.schema_bounds.max_depth }
 }
 
 /// How a public name becomes shorter.

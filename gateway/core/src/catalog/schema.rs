@@ -10,32 +10,16 @@ use bytesize::ByteSize;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::config::Limits;
 use crate::json::{Json, parse_strict};
+use crate::policy::SchemaBounds;
 
 mod cost;
 mod pattern;
 mod words;
 
 use cost::Cost;
-pub(super) use cost::percent_decoded;
 use words::Words;
 pub(super) use words::{Flaw, Flawed};
-
-/// How large a schema's own text may be.
-#[derive(Debug, Clone, Copy)]
-pub struct Bounds {
-    /// How long.
-    pub most: ByteSize,
-    /// How deep it may nest; each level of a schema takes two.
-    pub depth: u32,
-}
-
-impl From<&Limits> for Bounds {
-    fn from(limits: &Limits) -> Self {
-        Self { most: limits.schema, depth: limits.schema_depth }
-    }
-}
 
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
 const REGEX_SIZE: usize = 1 << 20;
@@ -100,23 +84,24 @@ impl Schema {
     /// # Errors
     /// The text is longer or nests deeper than `bounds` allow, isn't a schema, refers to something outside it, or asks for
     /// more than can be checked in bounded time.
-    pub fn compile(text: &Json, bounds: Bounds) -> Result<Self, SchemaError> {
+    pub fn compile(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
         Self::read(text, bounds).map_err(|SchemaError { at, message }| SchemaError {
             at: words::cut(&at),
             message: words::sentence(&message),
         })
     }
 
-    fn read(text: &Json, Bounds { most, depth: deepest }: Bounds) -> Result<Self, SchemaError> {
+    fn read(text: &Json, SchemaBounds { max_size, max_depth }: SchemaBounds) -> Result<Self, SchemaError> {
         let root = |message: String| SchemaError { at: String::new(), message };
         let length = text.get().len() as u64;
-        if length > most.as_u64() {
-            let (length, most) = (ByteSize(length).display().iec(), most.display().iec());
-            return Err(root(format!("it is {length} long; at most {most} are allowed")));
+        if length > max_size.as_u64() {
+            let length = ByteSize(length).display().iec();
+            let max_size = max_size.display().iec();
+            return Err(root(format!("it is {length} long; at most {max_size} are allowed")));
         }
         let schema = parse_strict(text.get()).map_err(|error| root(error.to_string()))?;
-        if depth(&schema) > deepest as usize {
-            return Err(root(format!("it nests deeper than {deepest} levels")));
+        if depth(&schema) > max_depth as usize {
+            return Err(root(format!("it nests deeper than {max_depth} levels")));
         }
         if Draft::default().detect(&schema) == Draft::Draft4 {
             return Err(root(

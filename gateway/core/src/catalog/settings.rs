@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::Problem;
 use crate::json::{Json, pointer_step};
-use crate::policy::{PluginPolicy, PluginSettings, Secret, Setting};
+use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, Secret, Setting};
 use crate::text::{nearest_name, quotable};
 
 use super::schema::{Flaw, Flawed};
-use super::{Bounds, Schema, SchemaError, named_members};
+use super::{Schema, SchemaError};
 
 /// How many wrong settings are told of.
 const MOST: usize = 50;
@@ -39,7 +39,7 @@ impl Settings {
     ///
     /// # Errors
     /// It can't be used.
-    pub(super) fn new(text: &Json, bounds: Bounds) -> Result<Self, SchemaError> {
+    pub(super) fn new(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
         let schema = Schema::compile(text, bounds)?;
         let root = text.to_value().unwrap_or_default();
         let is_closed = root.get("additionalProperties") == Some(&Value::Bool(false));
@@ -147,6 +147,30 @@ impl Settings {
         let place = setting.map_or(&policy.place, |setting| &setting.value_place).clone();
         Some(misfit(policy, &reason).at(place).hint(hint))
     }
+}
+
+/// Words with which schemas say more of members than their names: then none is unknown.
+const OPEN: [&str; 9] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "patternProperties",
+    "propertyNames",
+    "unevaluatedProperties",
+];
+
+/// The members that the schema of an object names; none: others may have a meaning, too.
+#[must_use]
+pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
+    let takes_others = schema.get("additionalProperties").is_some_and(|others| *others != false);
+    if takes_others || OPEN.iter().any(|word| schema.get(*word).is_some()) {
+        return None;
+    }
+    let properties = schema.get("properties")?.as_object()?;
+    Some(properties.keys().map(String::as_str).collect())
 }
 
 /// A setting's name as a key of TOML; none where the plugin's words would read as something else, or fill a screen.

@@ -12,7 +12,7 @@ use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatc
 use crate::names::{Principal, PublicName};
 use crate::text::quotable;
 
-use super::errors::{ProtocolError, Trouble, for_program};
+use super::errors::{ErrorAnswer, ProtocolError, Trouble};
 use super::input::{Call, Conversed, Round, converse};
 use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
 use super::revision::{Feature, Revision};
@@ -37,10 +37,10 @@ pub(super) async fn call_tool(
             (result, wrapping)
         }
         Ok(Conversed::Asks(text)) => return Ok(Answer::Result(text)),
-        Err(trouble) => match trouble.for_model(revision) {
-            Some(result) => (result, Wrapping::IfNeeded),
-            None => return Err(trouble.for_program(revision)),
-        },
+        Err(trouble) => {
+            let ErrorAnswer { tool_result, error } = trouble.answer(revision);
+            (tool_result.ok_or(error)?, Wrapping::IfNeeded)
+        }
     };
     let answer = ToolAnswer { result: &result, wrapping, server: &protocol.identity };
     let text = render(&View::new(&answer, revision));
@@ -159,7 +159,7 @@ pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, para
             Ok(render(&View::new(&messages, revision)))
         }
         Ok(Conversed::Asks(text)) => Ok(text),
-        Err(trouble) => Err(trouble.for_program(revision)),
+        Err(trouble) => Err(trouble.answer(revision).error),
     }
 }
 
@@ -214,7 +214,7 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
     let completed = protocol.dispatcher.complete(&catalog, &context, whose, argument, &others).await;
     let completion = completed.map_err(|error| match error {
         DispatchError::UnknownPrompt(_) => ProtocolError::params("/ref/name", &error.to_string()),
-        error => for_program(&error, revision),
+        error => ErrorAnswer::to(&error, revision).error,
     })?;
     let result = CompletionResult { completion: &completion, server: &protocol.identity };
     Ok(render(&View::new(&result, revision)))
@@ -228,9 +228,9 @@ fn not_read(trouble: Trouble, uri: &str, view: &Catalog, revision: Revision) -> 
         error: CallError::Refused(Failure::NotFound(Fault { message, .. })),
     }) = trouble
     else {
-        return trouble.for_program(revision);
+        return trouble.answer(revision).error;
     };
-    let mut told = for_program(&DispatchError::resource_not_found(uri, view), revision);
+    let mut told = ErrorAnswer::to(&DispatchError::resource_not_found(uri, view), revision).error;
     // The SDK's own words begin with what is said already.
     let words = message.strip_prefix(&format!("there is no resource `{uri}`")).unwrap_or(&message);
     let words = words.trim_start_matches([':', ' ']);

@@ -14,7 +14,7 @@ use crate::json::Json;
 use crate::jsonrpc::{self, Id};
 use crate::names::{Principal, ResourceUri};
 
-use super::errors::{ProtocolError, for_program};
+use super::errors::{ErrorAnswer, ProtocolError};
 use super::params::Params;
 use super::project::render;
 use super::revision::Revision;
@@ -66,7 +66,7 @@ impl Protocol {
         let uri = params.string("uri")?;
         let catalog = self.dispatcher.catalog();
         let view = catalog.view(principal);
-        let unknown = || for_program(&DispatchError::resource_not_found(uri, view), revision);
+        let unknown = || ErrorAnswer::to(&DispatchError::resource_not_found(uri, view), revision).error;
         let uri = owned(view, uri).ok_or_else(unknown)?;
         listener.subscribe(&uri).map_err(|error| too_many(error, "/uri", "unsubscribe from some first"))
     }

@@ -145,21 +145,15 @@ impl Trouble {
         Self::Unanswered(member.id().clone(), why)
     }
 
-    /// What the model is told of a tool's trouble, if it is told.
-    pub(super) fn for_model(&self, revision: Revision) -> Option<ToolResult> {
+    /// The answer that `revision` gives.
+    pub(super) fn answer(self, revision: Revision) -> ErrorAnswer {
         match self {
-            Self::Failed(error) => for_model(error, revision),
-            Self::Unanswered(plugin, why) => Some(ToolResult::error(format!("plugin `{plugin}`: {why}"))),
-            Self::Refused(_) => None,
-        }
-    }
-
-    /// What the program is told.
-    pub(super) fn for_program(self, revision: Revision) -> ProtocolError {
-        match self {
-            Self::Failed(error) => for_program(&error, revision),
-            Self::Unanswered(plugin, why) => ProtocolError::internal(format!("plugin `{plugin}`: {why}")),
-            Self::Refused(error) => error,
+            Self::Failed(error) => ErrorAnswer::to(&error, revision),
+            Self::Unanswered(plugin, why) => {
+                let message = format!("plugin `{plugin}`: {why}");
+                ErrorAnswer::both(&message, ProtocolError::internal(&*message))
+            }
+            Self::Refused(error) => ErrorAnswer::error_only(error),
         }
     }
 }
@@ -170,66 +164,109 @@ impl From<DispatchError> for Trouble {
     }
 }
 
-/// What the model is told of a tool's failure, if it is told: what happened while the tool ran, unless it was the
-/// gateway that failed, and from 2025-11-25 on that its arguments don't fit. Nothing else asks a plugin for something
-/// that a model reads.
-pub(super) fn for_model(error: &DispatchError, revision: Revision) -> Option<ToolResult> {
-    match error {
-        DispatchError::UnknownTool(_)
-        | DispatchError::UnknownPrompt(_)
-        | DispatchError::UnknownTemplate(_)
-        | DispatchError::ResourceNotFound(_)
-        | DispatchError::Call { error: CallError::Cancelled | CallError::Internal(_), .. } => None,
-        DispatchError::InvalidArguments { .. } => {
-            revision.has(Feature::InputErrorsAsResults).then(|| ToolResult::error(error.to_string()))
-        }
-        DispatchError::Call { error: CallError::Refused(failure), .. } => match (failure, revision.era()) {
-            (Failure::MissingCapability(_), Era::Handshake) => Some(ToolResult::error(error.to_string())),
-            (Failure::MissingCapability(_), Era::Stateless)
-            | (
-                Failure::InvalidParams(_)
-                | Failure::NotFound(_)
-                | Failure::Internal(_)
-                | Failure::Custom { .. },
-                _,
-            ) => None,
-        },
-        DispatchError::Call { plugin, error: cause } => {
-            Some(ToolResult::error(with_key(error, plugin, cause)))
-        }
-    }
+/// The answer to a request that failed.
+#[derive(Debug)]
+pub(super) struct ErrorAnswer {
+    /// The result of a `tools/call`, which the model reads. `None` means that a `tools/call` gets the error as well.
+    pub(super) tool_result: Option<ToolResult>,
+    /// The JSON-RPC error, which the client program reads. All other methods get it.
+    pub(super) error: ProtocolError,
 }
 
-/// What the program is told: the table.
-pub(super) fn for_program(error: &DispatchError, revision: Revision) -> ProtocolError {
-    let message = error.to_string();
-    match error {
-        DispatchError::UnknownTool(_) | DispatchError::UnknownPrompt(_) => {
-            ProtocolError::params("/name", &message)
-        }
-        DispatchError::UnknownTemplate(_) => ProtocolError::params("/ref/uri", &message),
-        DispatchError::InvalidArguments { pointer, .. } => {
-            ProtocolError::params(&format!("/arguments{}", pointer.as_deref().unwrap_or_default()), &message)
-        }
-        DispatchError::ResourceNotFound(unknown) => not_found(&message, &unknown.asked, revision),
-        DispatchError::Call { error: CallError::Refused(failure), .. } => {
-            refused(failure, &message, revision)
-        }
-        DispatchError::Call { error: CallError::Cancelled, .. } => ProtocolError::cancelled(),
-        DispatchError::Call { plugin, error: cause } => {
-            let retry =
-                matches!(cause, CallError::Busy(Busy::Plugin { .. } | Busy::Gateway) | CallError::Replaced);
-            let data = json!({ "reason": cause.kind(), "retry": retry });
-            ProtocolError::new(200, jsonrpc::INTERNAL_ERROR, with_key(error, plugin, cause), Some(&data))
+impl ErrorAnswer {
+    fn error_only(error: ProtocolError) -> Self {
+        Self { tool_result: None, error }
+    }
+
+    fn both(message: &str, error: ProtocolError) -> Self {
+        Self { tool_result: Some(ToolResult::error(message)), error }
+    }
+
+    /// The answer to a failed dispatch. A model learns what happened while its tool ran, unless the gateway itself failed,
+    /// and from 2025-11-25 on that the arguments don't fit. Everything else is for the client program.
+    pub(super) fn to(error: &DispatchError, revision: Revision) -> Self {
+        let message = error.to_string();
+        match error {
+            DispatchError::UnknownTool(_) | DispatchError::UnknownPrompt(_) => {
+                Self::error_only(ProtocolError::params("/name", &message))
+            }
+            DispatchError::UnknownTemplate(_) => {
+                Self::error_only(ProtocolError::params("/ref/uri", &message))
+            }
+            DispatchError::ResourceNotFound(unknown) => {
+                Self::error_only(not_found(&message, &unknown.asked, revision))
+            }
+            DispatchError::InvalidArguments { message: _, pointer } => {
+                let at = format!("/arguments{}", pointer.as_deref().unwrap_or_default());
+                let error = ProtocolError::params(&at, &message);
+                if revision.has(Feature::InputErrorsAsResults) {
+                    Self::both(&message, error)
+                } else {
+                    Self::error_only(error)
+                }
+            }
+            DispatchError::Call { plugin, error } => Self::to_call(plugin, error, &message, revision),
         }
     }
-}
 
-/// The message, with the key of the limit that was hit.
-fn with_key(error: &DispatchError, plugin: &PluginId, cause: &CallError) -> String {
-    match cause.config_key() {
-        Some(key) => format!("{error} (limit `plugins.{plugin}.limits.{key}`)"),
-        None => error.to_string(),
+    /// The answer to a failed call of a plugin.
+    fn to_call(plugin: &PluginId, error: &CallError, message: &str, revision: Revision) -> Self {
+        let message = match error.config_key() {
+            Some(key) => format!("{message} (limit `plugins.{plugin}.limits.{key}`)"),
+            None => message.to_owned(),
+        };
+        let failed = |retry: bool| {
+            let data = json!({ "reason": error.kind(), "retry": retry });
+            ProtocolError::new(200, jsonrpc::INTERNAL_ERROR, &*message, Some(&data))
+        };
+        match error {
+            CallError::Refused(failure) => Self::to_refusal(failure, &message, revision),
+            CallError::Timeout(_)
+            | CallError::CpuTime(_)
+            | CallError::Memory(_)
+            | CallError::Tables(_)
+            | CallError::Handles(_)
+            | CallError::TooLarge(_)
+            | CallError::Trap(_)
+            | CallError::BadOutput(_)
+            | CallError::NotGranted(_)
+            | CallError::Directory(_) => Self::both(&message, failed(false)),
+            CallError::Busy(Busy::Plugin { .. } | Busy::Gateway) | CallError::Replaced => {
+                Self::both(&message, failed(true))
+            }
+            CallError::Cancelled => Self::error_only(ProtocolError::cancelled()),
+            CallError::Internal(_) => Self::error_only(failed(false)),
+        }
+    }
+
+    /// The answer to an error that the plugin itself returned.
+    fn to_refusal(failure: &Failure, message: &str, revision: Revision) -> Self {
+        let with_data = |code, data: Option<Json>| {
+            let data = data.filter(|data| data.get() != "null"); // what is absent is left out
+            ProtocolError { error: ErrorObject { code, message: message.to_owned(), data }, status: 200 }
+        };
+        let data = |fault: &Fault| {
+            let at = || fault.at.as_ref().map(|at| Json::from_value(&json!({ "at": at })));
+            fault.data.clone().or_else(at)
+        };
+        match failure {
+            Failure::InvalidParams(fault) | Failure::NotFound(fault) => {
+                Self::error_only(with_data(jsonrpc::INVALID_PARAMS, data(fault)))
+            }
+            Failure::Internal(fault) => Self::error_only(with_data(jsonrpc::INTERNAL_ERROR, data(fault))),
+            Failure::Custom { code, message: _, data } => {
+                let is_reserved = (-32768..=-32000).contains(code);
+                let code = if is_reserved { jsonrpc::INTERNAL_ERROR } else { *code };
+                Self::error_only(with_data(code, data.clone()))
+            }
+            Failure::MissingCapability(names) => match revision.era() {
+                Era::Stateless => {
+                    let data = json!({ "requiredCapabilities": capability_tree(names) });
+                    Self::error_only(ProtocolError::new(400, MISSING_CAPABILITY, message, Some(&data)))
+                }
+                Era::Handshake => Self::both(message, ProtocolError::internal(message)),
+            },
+        }
     }
 }
 
@@ -239,35 +276,6 @@ fn not_found(message: &str, uri: &str, revision: Revision) -> ProtocolError {
         Era::Stateless => jsonrpc::INVALID_PARAMS,
     };
     ProtocolError::new(200, code, message, Some(&json!({ "uri": uri })))
-}
-
-/// A plugin's own refusal.
-fn refused(failure: &Failure, message: &str, revision: Revision) -> ProtocolError {
-    let with_data = |code, data: Option<Json>| {
-        let data = data.filter(|data| data.get() != "null"); // what is absent is left out
-        ProtocolError { error: ErrorObject { code, message: message.to_owned(), data }, status: 200 }
-    };
-    let data = |fault: &Fault| {
-        let at = || fault.at.as_ref().map(|at| Json::from_value(&json!({ "at": at })));
-        fault.data.clone().or_else(at)
-    };
-    match failure {
-        Failure::InvalidParams(fault) | Failure::NotFound(fault) => {
-            with_data(jsonrpc::INVALID_PARAMS, data(fault))
-        }
-        Failure::Internal(fault) => with_data(jsonrpc::INTERNAL_ERROR, data(fault)),
-        Failure::Custom { code, data, .. } => {
-            let reserved = (-32768..=-32000).contains(code);
-            with_data(if reserved { jsonrpc::INTERNAL_ERROR } else { *code }, data.clone())
-        }
-        Failure::MissingCapability(names) => match revision.era() {
-            Era::Stateless => {
-                let data = json!({ "requiredCapabilities": capability_tree(names) });
-                ProtocolError::new(400, MISSING_CAPABILITY, message, Some(&data))
-            }
-            Era::Handshake => ProtocolError::internal(message),
-        },
-    }
 }
 
 /// `["sampling.tools"]` as MCP's `ClientCapabilities`: `{"sampling":{"tools":{}}}`.

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use crate::call::{Capabilities, ClientInfo};
 use crate::catalog::Catalog;
 use crate::json::Json;
+use crate::text::first_chars;
 
 use super::envelope::client_info;
 use super::errors::ProtocolError;
@@ -155,8 +156,7 @@ fn instructions(catalog: &Catalog) -> Option<String> {
             let _ = writeln!(all, "[{}] {}", member.id(), advice.trim());
         }
     }
-    let end = all.char_indices().nth(MAX_INSTRUCTIONS).map_or(all.len(), |(at, _)| at);
-    all.truncate(end);
-    let all = all.trim_end();
-    (!all.is_empty()).then(|| all.to_owned())
+    let (start, _) = first_chars(&all, MAX_INSTRUCTIONS);
+    let start = start.trim_end();
+    (!start.is_empty()).then(|| start.to_owned())
 }

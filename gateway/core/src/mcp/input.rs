@@ -9,7 +9,10 @@
 //! as if they had been given when the plugin asks: what is checked is the same.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Map;
 use serde_json::value::RawValue;
@@ -18,6 +21,7 @@ use crate::call::{CallContext, CallError, InputRequest, NeedInput, Outcome};
 use crate::catalog::{Catalog, Member};
 use crate::dispatch::{Answered, DispatchError, Dispatcher};
 use crate::json::Json;
+use crate::jsonrpc::ErrorObject;
 use crate::manifest::Entries;
 
 use super::errors::Trouble;
@@ -26,22 +30,48 @@ use super::{Exchange, Method, Params, Protocol};
 
 mod clean;
 mod form;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod limits;
-mod peer;
 mod question;
 mod sampling;
 mod state;
 mod talk;
 
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_question, fuzz_state};
-pub use limits::{OPEN_QUESTIONS, PATIENCE};
-pub use peer::{AskError, Asking, Peer};
 pub(super) use state::States;
 
 use question::Question;
 use talk::{Begins, Talk};
+
+/// The number of times that one call may ask.
+const MAX_ROUNDS: u32 = 8;
+
+/// How long a question of the handshake era waits for its answer. The call's own timeout is paused meanwhile.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The number of open questions of one session: far more than a user answers, and far fewer than the requests that one
+/// connection may have running, so that there is always room for the answers.
+pub const OPEN_QUESTIONS: usize = 64;
+
+/// How long a state of the stateless era is valid.
+const STATE_LIFETIME: Duration = Duration::from_secs(600);
+
+/// The longest sealed state, in bytes. Clients send it back with everything else.
+const MAX_STATE_BYTES: usize = 256 << 10;
+
+/// The number of used states that are remembered for one caller. If so many were used within [`STATE_LIFETIME`], the
+/// caller gets no new ones: a state isn't forgotten before it has expired.
+const MAX_SPENT_STATES: usize = 1 << 15;
+
+/// The longest question to a model that a state carries, in bytes. A longer one can't be asked again.
+const MAX_CARRIED_BYTES: usize = 16 << 10;
+
+/// The longest answer, in bytes. Answers are kept until the call ends.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// The answers that are kept for one call, in bytes.
+const MAX_ANSWERS_BYTES: usize = 4 << 20;
 
 /// A request that asks a plugin and may be asked back.
 pub(super) trait Call: Sync {
@@ -70,6 +100,35 @@ pub enum Conversed<T> {
     Done(T),
     /// Questions to the client, as the text of a result.
     Asks(Box<RawValue>),
+}
+
+/// An answer that somebody has to think about.
+pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Json, AskError>> + Send + 'a>>;
+
+/// The client at the other end, while a request of it runs.
+pub trait Peer: fmt::Debug + Send + Sync {
+    /// Sends a request and waits for the result. Dropping the future withdraws the request.
+    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a>;
+}
+
+/// Why a question got no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AskError {
+    /// The client answered with an error.
+    #[error("the client refused: {}", .0.message)]
+    Refused(ErrorObject),
+    /// It didn't answer.
+    #[error("the client didn't answer within {}", humantime::format_duration(*.0))]
+    Silence(Duration),
+    /// It has as many questions open as it may have.
+    #[error("{0} questions to this client are open already")]
+    TooMany(usize),
+    /// It answered, but there is no room for the answer.
+    #[error("too many long answers wait for others; try again later")]
+    NoRoom,
+    /// No answer can come any more.
+    #[error("no answer can come any more: the client has gone, or the gateway stops")]
+    Gone,
 }
 
 /// What is known when the plugin is called.
@@ -129,7 +188,7 @@ pub(super) async fn converse<C: Call>(
         };
         let asked = read(&member, requests)?;
         talk.check_declared(&member, &asked)?;
-        if round.asked == limits::ROUNDS {
+        if round.asked == MAX_ROUNDS {
             let why = format!("it asked the client {} times and still has questions", round.asked);
             return Err(Trouble::unanswered(&member, why));
         }

@@ -20,6 +20,7 @@ use super::{Answer, Exchange, Protocol};
 mod page;
 
 use page::{Page, Sorted};
+#[cfg(any(test, feature = "fuzz"))]
 pub(super) use page::{read_cursor, write_cursor};
 
 /// How long a client may keep a list, in milliseconds: short, since a plugin can be replaced at any time.

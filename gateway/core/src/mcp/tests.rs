@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::errors::{for_model, for_program};
+use super::errors::ErrorAnswer;
 use super::project::{CompletionResult, ReadContents, ToolAnswer, ToolItem, View, render};
 use super::structured::Wrapping;
 use super::*;
@@ -193,13 +193,13 @@ enum Asked {
 
 fn told(error: &DispatchError, asked: Asked, revision: Revision) -> Value {
     let model = match asked {
-        Asked::Tool => for_model(error, revision),
+        Asked::Tool => ErrorAnswer::to(error, revision).tool_result,
         Asked::Other => None,
     };
     if let Some(result) = model {
         return json!({ "isError": result.is_error });
     }
-    let ProtocolError { error, status } = for_program(error, revision);
+    let ProtocolError { error, status } = ErrorAnswer::to(error, revision).error;
     json!({ "code": error.code, "status": status, "data": error.data })
 }
 
@@ -275,7 +275,7 @@ fn a_call_whose_plugin_was_replaced_may_be_made_again() {
 fn a_limit_that_was_hit_is_told_with_plugin_and_key() {
     let error =
         DispatchError::Call { plugin: PluginId::new("zoo").unwrap(), error: CallError::Memory(64 << 20) };
-    let result = for_model(&error, Revision::V2026_07_28).unwrap();
+    let result = ErrorAnswer::to(&error, Revision::V2026_07_28).tool_result.unwrap();
     let text = value(&View::new(&result.content[0], Revision::V2026_07_28))["text"].clone();
     assert_eq!(
         text,

@@ -6,9 +6,8 @@
 
 use std::collections::HashMap;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
-
-use super::super::schema::percent_decoded;
 
 /// How many subschemas the whole may come to.
 const MOST: usize = 5_000;
@@ -202,7 +201,9 @@ impl<'s> Inline<'s> {
         let root = self.root;
         let target = match reference.strip_prefix('#') {
             Some("") => Some(root),
-            Some(pointer) if pointer.starts_with('/') => root.pointer(&percent_decoded(pointer)),
+            Some(pointer) if pointer.starts_with('/') => {
+                root.pointer(&percent_decode_str(pointer).decode_utf8_lossy())
+            }
             Some(anchor) => self.anchors.get(anchor).copied(),
             None => None,
         };

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use crate::json::pointer_step;
@@ -317,7 +318,8 @@ impl<'s> Walk<'s> {
             return self.meet(root, "");
         }
         if fragment.starts_with('/') {
-            let pointer = percent_decoded(fragment);
+            // What isn't an escape stays.
+            let pointer = percent_decode_str(fragment).decode_utf8_lossy();
             let target = root.pointer(&pointer);
             return match target {
                 Some(target) => self.meet(target, &pointer),
@@ -332,26 +334,4 @@ impl<'s> Walk<'s> {
             .into_iter()
             .try_fold(Meeting::default(), |most, target| Ok(most.or(self.meet(target, reference)?)))
     }
-}
-
-/// A fragment as the pointer that it stands for; what isn't an escape stays.
-pub(in crate::catalog) fn percent_decoded(fragment: &str) -> String {
-    let bytes = fragment.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digits = fragment.get(at + 1..at + 3).filter(|_| byte == b'%');
-        let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn compile(schema: &Value) -> Result<Schema, SchemaError> {
-    Schema::compile(&Json::from_value(schema), Bounds::from(&Limits::default()))
+    Schema::compile(&Json::from_value(schema), SchemaBounds { max_size: ByteSize::kib(256), max_depth: 64 })
 }
 
 fn misfit(schema: &Value, value: &Value) -> Misfit {
@@ -161,7 +161,7 @@ fn what_is_no_schema_is_refused_with_its_place() {
 #[test]
 fn size_depth_and_doubled_keys_are_limited() {
     let long = Json::parse(format!("{{\"title\":\"{}\"}}", "x".repeat(2_000))).unwrap();
-    let bounds = Bounds { most: ByteSize::kib(1), depth: 3 };
+    let bounds = SchemaBounds { max_size: ByteSize::kib(1), max_depth: 3 };
     let error = Schema::compile(&long, bounds).unwrap_err();
     assert_eq!(error.message, "it is 2.0 KiB long; at most 1.0 KiB are allowed");
     let deep = (0..40).fold(json!(true), |inner, _| json!({ "items": [inner] }));

@@ -5,7 +5,7 @@ use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 use crate::json::{pointer_step, type_of};
-use crate::text::{MatchBudget, is_hidden};
+use crate::text::{MatchBudget, blanked_line};
 
 /// The longest text taken over from a value or a schema, in characters: a message is read, a value isn't.
 const MAX_SHOWN: usize = 80;
@@ -271,22 +271,15 @@ fn listed(options: &Value) -> String {
     }
 }
 
-/// At most a line, and nothing in it that ends one, or the backticks around it.
+/// A short quotation from a value or a schema, for use between backticks.
 pub(super) fn cut(text: &str) -> String {
-    cut_at(text, MAX_SHOWN).replace('`', "'")
+    blanked_line(text, MAX_SHOWN).replace('`', "'")
 }
 
-/// The same for a sentence, which may quote the schema: a name there can be as long as the schema itself.
+/// A longer quotation, such as a sentence of the validator. It may quote the schema, whose names can be as long as the
+/// schema itself.
 pub(super) fn sentence(text: &str) -> String {
-    cut_at(text, 4 * MAX_SHOWN)
-}
-
-fn cut_at(text: &str, most: usize) -> String {
-    let mut out: String = text.chars().take(most).map(|c| if is_hidden(c) { ' ' } else { c }).collect();
-    if text.chars().nth(most).is_some() {
-        out.push('…');
-    }
-    out
+    blanked_line(text, 4 * MAX_SHOWN)
 }
 
 #[cfg(test)]

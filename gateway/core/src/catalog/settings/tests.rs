@@ -202,3 +202,18 @@ fn a_name_that_reads_as_a_cure_cures_nothing_and_fills_no_screen() {
         assert!(found[0].3.starts_with(&format!("add {key} to `[plugins.p.config]`")), "{found:?}");
     }
 }
+
+#[test]
+fn a_schema_knows_its_members_unless_it_lets_others_have_a_meaning() {
+    let schema = json!({ "type": "object", "properties": { "b": {}, "a": true } });
+    assert_eq!(named_members(&schema).map(Vec::from_iter), Some(vec!["a", "b"]));
+    let mut closed = schema.clone();
+    closed["additionalProperties"] = json!(false);
+    assert_eq!(named_members(&closed), named_members(&schema));
+    for word in OPEN.iter().chain(&["additionalProperties"]) {
+        let mut open = schema.clone();
+        open[*word] = json!({});
+        assert_eq!(named_members(&open), None, "{word}");
+    }
+    assert_eq!(named_members(&json!({ "type": "object" })), None);
+}

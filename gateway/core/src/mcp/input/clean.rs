@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::manifest::is_reserved_key;
 use crate::names::PluginId;
-use crate::text::is_hidden;
+use crate::text::{remove_hidden, truncated};
 
 /// The longest message of an elicitation, in bytes.
 const MAX_MESSAGE: usize = 4 << 10;
@@ -24,14 +24,9 @@ const COLONS: &[char] = &[':', ';', '：', '∶', '꞉', 'ː', '﹕', '︓', '�
 /// The member of `_meta` that names the plugin, on every question.
 const PLUGIN_KEY: &str = "moongate/plugin";
 
-/// `text` without what misleads a reader.
-pub(super) fn text(text: &str) -> String {
-    text.replace(|c: char| is_hidden(c) && c != '\n' && c != '\t', "")
-}
-
 /// The same for a person, who tells by the label which plugin asks: with nothing that looks like another one.
 pub(super) fn unlabelled(given: &str) -> String {
-    let mut text = text(given);
+    let mut text = remove_hidden(given);
     let labels: Vec<_> = text.match_indices(BRACKETS).filter(|(at, _)| is_label(&text[*at..])).collect();
     let labels: Vec<_> = labels.into_iter().map(|(at, bracket)| at..at + bracket.len()).collect();
     for bracket in labels.into_iter().rev() {
@@ -61,20 +56,12 @@ fn is_label(text: &str) -> bool {
 
 /// The same, no longer than a message.
 pub(super) fn message(given: &str) -> String {
-    cut(unlabelled(given), MAX_MESSAGE)
+    truncated(unlabelled(given), MAX_MESSAGE)
 }
 
 /// The same, no longer than a label.
 pub(super) fn label(given: &str) -> String {
-    cut(unlabelled(given), MAX_LABEL)
-}
-
-fn cut(mut text: String, most: usize) -> String {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most - '…'.len_utf8()));
-        text.push('…');
-    }
-    text
+    truncated(unlabelled(given), MAX_LABEL)
 }
 
 /// A message to a person, with the name of the plugin that asks before everything that the plugin says.

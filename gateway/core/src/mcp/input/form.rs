@@ -8,8 +8,9 @@
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Bounds, Schema};
+use crate::catalog::Schema;
 use crate::json::Json;
+use crate::policy::SchemaBounds;
 use crate::text::quotable;
 
 use super::super::revision::{Feature, Revision};
@@ -22,7 +23,7 @@ use field::{Field, Kind};
 const MAX_FIELDS: usize = 64;
 
 /// The longest schema.
-const MAX_SCHEMA: Bounds = Bounds { most: ByteSize::kib(64), depth: 64 };
+const MAX_SCHEMA: SchemaBounds = SchemaBounds { max_size: ByteSize::kib(64), max_depth: 64 };
 
 /// Members of `requestedSchema` itself: the first three ask, the others describe the schema to programs, or allow
 /// more than anybody is asked for.

@@ -10,9 +10,9 @@ use crate::policy::ClientFeature;
 use crate::text::{is_hidden, is_hidden_in_uri, quotable};
 
 use super::super::revision::{Feature, Revision};
+use super::MAX_ANSWER_BYTES;
 use super::clean;
 use super::form::Form;
-use super::limits;
 use super::sampling::{self, Sampling};
 
 const ELICIT: &str = "elicitation/create";
@@ -160,8 +160,8 @@ impl Question {
 
     /// Checks an answer and gives what the plugin is told; an error says what is wrong with it.
     pub(super) fn accept(&self, answer: &str) -> Result<Json, String> {
-        if answer.len() > limits::ANSWER {
-            return Err(format!("it is longer than {} KiB", limits::ANSWER / 1024));
+        if answer.len() > MAX_ANSWER_BYTES {
+            return Err(format!("it is longer than {} KiB", MAX_ANSWER_BYTES / 1024));
         }
         let value = parse_strict(answer).map_err(|error| error.to_string())?;
         let object = value.as_object().ok_or("it must be an object")?;

@@ -2,15 +2,16 @@
 //!
 //! Before 2025-11-25 a message holds one block and there are no tools; 2024-11-05 has no sound.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
-use crate::text::quotable;
+use crate::text::{quotable, remove_hidden};
 
 use super::super::revision::{Feature, Revision};
 use super::clean;
 
 mod block;
-mod turns;
 
 use block::Blocks;
 
@@ -51,7 +52,7 @@ impl Sampling {
             .enumerate()
             .map(|(at, message)| Turn::read(message).map_err(|why| format!("`messages[{at}]`: {why}")));
         let messages = messages.collect::<Result<Vec<_>, _>>()?;
-        turns::check(&messages)?;
+        check_tool_use(&messages)?;
         let mut others = Map::new();
         for (key, value) in given {
             if let Some(value) = member(key, value).map_err(|what| format!("`{key}` must be {what}"))? {
@@ -119,6 +120,32 @@ impl Turn {
     }
 }
 
+/// Checks the order of messages in which a model uses tools (2026-07-28, client/sampling, "Tool result messages"): each use
+/// of tools is followed by one message with all of its results and nothing else, and there are no other results.
+fn check_tool_use(messages: &[Turn]) -> Result<(), String> {
+    let mut due: BTreeSet<&str> = BTreeSet::new();
+    for (at, Turn { role, blocks, .. }) in messages.iter().enumerate() {
+        let given: BTreeSet<&str> = blocks.each("tool_result", "toolUseId").collect();
+        if given != due {
+            return Err(format!(
+                "`messages[{at}]` must hold the results of exactly the tools that the message before it uses"
+            ));
+        }
+        if !given.is_empty() && (role != "user" || blocks.types().any(|kind| kind != "tool_result")) {
+            return Err(format!("`messages[{at}]` must be the user's and hold nothing but results of tools"));
+        }
+        due = blocks.each("tool_use", "id").collect();
+        if !due.is_empty() && role != "assistant" {
+            return Err(format!("`messages[{at}]` uses tools, which only the assistant does"));
+        }
+    }
+    if due.is_empty() {
+        Ok(())
+    } else {
+        Err("the last message uses tools whose results are missing".to_owned())
+    }
+}
+
 /// A parameter beside the messages, checked; none for what this gateway doesn't know. An error says what it must be.
 fn member(key: &str, value: &Value) -> Result<Option<Value>, &'static str> {
     let when = |fits: bool, what: &'static str| if fits { Ok(Some(value.clone())) } else { Err(what) };
@@ -126,7 +153,7 @@ fn member(key: &str, value: &Value) -> Result<Option<Value>, &'static str> {
         "maxTokens" => when(value.as_u64().is_some_and(|most| most > 0), "a whole number from 1 on"),
         "temperature" => when(value.is_number(), "a number"),
         "systemPrompt" => match value {
-            Value::String(text) => Ok(Some(clean::text(text).into())),
+            Value::String(text) => Ok(Some(remove_hidden(text).into())),
             _ => Err("a text"),
         },
         "includeContext" => {

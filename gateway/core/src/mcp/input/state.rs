@@ -17,8 +17,8 @@ use crate::call::InputRequest;
 use crate::json::Json;
 
 use super::super::SealingKey;
-use super::limits;
 use super::question::Question;
+use super::{MAX_CARRIED_BYTES, MAX_SPENT_STATES, MAX_STATE_BYTES, STATE_LIFETIME};
 
 mod claim;
 
@@ -67,7 +67,7 @@ pub(super) struct Opened {
 pub(super) enum SealError {
     #[error(
         "its questions, the answers and its own state are more than the {} KiB that a client carries",
-        limits::SEALED / 1024
+        MAX_STATE_BYTES / 1024
     )]
     TooLarge,
     #[error("too many questions are open; try again later")]
@@ -137,7 +137,7 @@ impl States {
             version: version.clone(),
             caller: caller.clone(),
             request: request.clone(),
-            until: seconds(now) + limits::LIFE.as_secs(),
+            until: seconds(now) + STATE_LIFETIME.as_secs(),
             nonce,
             rounds: carried.rounds,
             answers: carried.answers.clone(),
@@ -145,7 +145,7 @@ impl States {
             state: carried.state.as_ref().map(|state| STANDARD_NO_PAD.encode(state)),
         };
         let text = serde_json::to_vec(&sealed).expect("it has text keys and no fallible parts");
-        if text.len() > limits::SEALED / 4 * 3 {
+        if text.len() > MAX_STATE_BYTES / 4 * 3 {
             return Err(SealError::TooLarge);
         }
         self.key.seal(PURPOSE, &text).map_err(|_| SealError::NoRandomness)
@@ -153,7 +153,7 @@ impl States {
 
     /// Opens what a client carried. It isn't used up by that.
     pub(super) fn open(&self, claim: &Claim, state: &str, now: SystemTime) -> Result<Opened, Invalid> {
-        if state.len() > limits::SEALED * 2 {
+        if state.len() > MAX_STATE_BYTES * 2 {
             return Err(Invalid::Foreign);
         }
         let text = self.key.open(PURPOSE, state).ok_or(Invalid::Foreign)?;
@@ -206,10 +206,10 @@ impl States {
 
 /// Is there no room for one more, even when what has expired is forgotten?
 fn fills(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
-    if spent.len() >= limits::SPENT {
+    if spent.len() >= MAX_SPENT_STATES {
         spent.retain(|_, until| *until > now);
     }
-    spent.len() >= limits::SPENT
+    spent.len() >= MAX_SPENT_STATES
 }
 
 /// Why a state can't be used up.
@@ -224,7 +224,7 @@ pub(super) enum Spent {
 impl Open {
     fn of(request: &InputRequest) -> Self {
         let InputRequest { key, method, params } = request;
-        let long = params.as_ref().is_some_and(|params| params.get().len() > limits::CARRIED);
+        let long = params.as_ref().is_some_and(|params| params.get().len() > MAX_CARRIED_BYTES);
         let question = if long { Question::read(request).ok() } else { None };
         let forgotten = question.and_then(|question| question.offers_tools());
         let params = if forgotten.is_some() { None } else { params.clone() };
@@ -250,10 +250,10 @@ fn seconds(time: SystemTime) -> u64 {
 impl States {
     /// Remembers as many used states of a caller as it can.
     pub(super) fn fill(&self, claim: &Claim, now: SystemTime) {
-        let until = seconds(now) + limits::LIFE.as_secs();
+        let until = seconds(now) + STATE_LIFETIME.as_secs();
         self.lock()
             .entry(claim.caller.clone())
             .or_default()
-            .extend((0..limits::SPENT as u128).map(|number| (number.to_le_bytes(), until)));
+            .extend((0..MAX_SPENT_STATES as u128).map(|number| (number.to_le_bytes(), until)));
     }
 }

@@ -18,7 +18,7 @@ use super::super::errors::{ProtocolError, Trouble};
 use super::super::project::{InputRequired, View, render};
 use super::super::{Exchange, Method, Params, Protocol};
 use super::state::{Carried, Claim, Invalid, Opened, Spent};
-use super::{Asked, Round, answered, clean, limits};
+use super::{Asked, MAX_ANSWERS_BYTES, Round, answered, clean};
 
 /// One request and what it is served with.
 pub(super) struct Talk<'a> {
@@ -91,8 +91,8 @@ impl Talk<'_> {
             });
             let answer = answer.and_then(|answer| {
                 let size = answer.get().len();
-                let fits = kept.fetch_add(size, Ordering::Relaxed) + size <= limits::ANSWERS;
-                let most = limits::ANSWERS >> 20;
+                let fits = kept.fetch_add(size, Ordering::Relaxed) + size <= MAX_ANSWERS_BYTES;
+                let most = MAX_ANSWERS_BYTES >> 20;
                 fits.then_some(answer)
                     .ok_or_else(|| format!("the client's answers are longer than {most} MiB together"))
             });

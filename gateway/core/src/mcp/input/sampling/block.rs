@@ -5,6 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use crate::text::remove_hidden;
+
 use super::super::clean;
 
 /// The blocks of one message.
@@ -101,7 +103,7 @@ fn member(key: &str, value: Option<&Value>) -> Result<Option<Value>, &'static st
     let when = |fits: bool, what: &'static str| if fits { Ok(value.cloned()) } else { Err(what) };
     let text = value.and_then(Value::as_str);
     match key {
-        "text" => text.map(|text| Some(clean::text(text).into())).ok_or("a text"),
+        "text" => text.map(|text| Some(remove_hidden(text).into())).ok_or("a text"),
         "data" => when(text.is_some_and(|data| STANDARD.decode(data).is_ok()), "Base64"),
         "mimeType" | "id" | "name" | "toolUseId" => {
             when(text.is_some_and(|text| !text.is_empty()), "a text that isn't empty")

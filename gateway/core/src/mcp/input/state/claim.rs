@@ -22,6 +22,7 @@ pub(in crate::mcp::input) struct Claim {
 
 impl Claim {
     /// A claim of the local caller for a request that never changes.
+    #[cfg(any(test, feature = "fuzz"))]
     pub(in crate::mcp::input) fn fixed(plugin: &str, version: Digest) -> Self {
         let [plugin, caller, request] = [plugin, "local", "r"].map(str::to_owned);
         Self { plugin, version: version.to_string(), caller, request }

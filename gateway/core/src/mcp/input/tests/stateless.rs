@@ -331,7 +331,7 @@ async fn nobody_is_asked_for_ever() {
 #[tokio::test]
 async fn more_than_a_client_carries_is_a_clear_error() {
     let gateway = Gateway::new(|_| {
-        let state = "x".repeat(limits::SEALED);
+        let state = "x".repeat(MAX_STATE_BYTES);
         Ok(asks(&[("name", "elicitation/create", form("?", "x"))], Some(&state)))
     });
     let result = gateway.call(&Client::stateless(), json!({})).await.unwrap();
