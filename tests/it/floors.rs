@@ -8,8 +8,24 @@ use moongate_tests::{Floors, Rule, root};
 const CORE: Floors = Floors {
     sources: "gateway/core/src",
     modules: &[
-        "json", "names", "jsonrpc", "manifest", "call", "config", "catalog", "gate", "dispatch", "changes",
-        "mcp", "session", "server",
+        "json",
+        "text",
+        "names",
+        "jsonrpc",
+        "manifest",
+        "call",
+        "diagnostic",
+        "policy",
+        "plugin",
+        "test_support",
+        "config",
+        "catalog",
+        "gate",
+        "dispatch",
+        "changes",
+        "mcp",
+        "session",
+        "server",
     ],
     rules: &[
         Rule { word: "wasmtime", only_in: &[] },
@@ -22,6 +38,7 @@ const CORE: Floors = Floors {
         Rule { word: "annotate_snippets", only_in: &["config"] },
         Rule { word: "toml", only_in: &["config"] },
         Rule { word: "jsonschema", only_in: &["catalog"] },
+        Rule { word: "strsim", only_in: &["text"] },
     ],
 };
 

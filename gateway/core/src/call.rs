@@ -1,8 +1,8 @@
-//! One call: its context, its outcome, and how it can fail.
+//! One call: its context, its outcome and its errors.
 //!
-//! These are the words that dispatch and a plugin share. The protocol fills in a [`CallContext`], the host reads it
-//! when the guest asks, and a [`CallError`] is mapped in one table each to the protocol's answer, to a metric label
-//! and to a log level.
+//! Dispatch and plugins share these types. The protocol fills in a [`CallContext`], the host reads it when the guest
+//! asks, and a [`CallError`] is mapped in one place each to the protocol's answer, to a metric label and to a log
+//! level.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -25,33 +25,33 @@ pub use outcome::{
     PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent, ToolResult,
 };
 
-/// What a plugin may want to know of the call it serves; asked for only when it asks.
+/// The context of a call. Plugins read it on demand.
 #[derive(Debug, Clone)]
 pub struct CallContext {
-    /// Whom the gateway takes the caller for.
+    /// The caller's identity.
     pub principal: Principal,
-    /// The program at the other end, as it introduced itself.
+    /// The client program, as it introduced itself.
     pub client: Option<Arc<ClientInfo>>,
-    /// The MCP revision spoken with it, such as `2026-07-28`.
+    /// The MCP revision of the connection, such as `2026-07-28`.
     pub revision: Option<&'static str>,
-    /// What the client can do.
+    /// The client's capabilities.
     pub capabilities: Arc<Capabilities>,
     /// The request's `_meta`, an object.
     pub meta: Option<Json>,
-    /// Set when the caller has lost interest.
+    /// Cancelled when the caller disconnects or cancels the request.
     pub cancel: CancellationToken,
-    /// Answers to what was asked in earlier rounds, by key.
+    /// The answers to questions of earlier rounds, by key.
     pub answers: Arc<Vec<(String, Json)>>,
-    /// The plugin's own state from the round before.
+    /// The plugin's own state from the previous round.
     pub state: Option<Arc<[u8]>>,
-    /// Where log lines and progress go beside the gateway's own log.
+    /// The destination of log lines and progress, in addition to the gateway's own log.
     pub sink: Arc<dyn CallSink>,
-    /// Where it is noted which grants the call uses and which it lacks; none: nobody asked.
+    /// Records the grants that the call uses and those that are missing. `None` records nothing.
     pub ledger: Option<Arc<Ledger>>,
 }
 
 impl CallContext {
-    /// The context of a call that nobody outside made: listing, describing, the command line.
+    /// The context of a call without an external caller: listing, describing, the command line.
     #[must_use]
     pub fn internal(principal: Principal) -> Self {
         Self {
@@ -77,20 +77,20 @@ impl CallContext {
     }
 }
 
-/// The program at the other end, as it introduced itself. Not proof of anything.
+/// The client program, as it introduced itself. It isn't authenticated.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClientInfo {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// What else it said.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// What a client declared that it can do: MCP's `ClientCapabilities`, read only when somebody asks.
+/// The capabilities that a client declared: MCP's `ClientCapabilities`, parsed on first use.
 #[derive(Debug, Default)]
 pub struct Capabilities {
     text: Option<Json>,
@@ -98,15 +98,16 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Keeps the object as it came.
+    /// Keeps the object as it was sent.
     #[must_use]
     pub fn new(text: Json) -> Self {
         Self { text: Some(text), read: OnceLock::new() }
     }
 
-    /// Was it declared? `name` is a path in the object: `elicitation`, `sampling.tools`, `extensions.com.example/x`.
+    /// Reports whether a capability was declared. `name` is a path in the object: `elicitation`, `sampling.tools`,
+    /// `extensions.com.example/x`.
     ///
-    /// `elicitation.form` also holds for an empty `elicitation` object, as MCP has it.
+    /// An empty `elicitation` object counts as `elicitation.form`, as MCP requires.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         let value = self
@@ -124,29 +125,29 @@ impl Capabilities {
     }
 }
 
-/// How serious a log line is (the eight levels of syslog, RFC 5424).
+/// The severity of a log line (the eight levels of syslog, RFC 5424).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogLevel {
-    /// For whoever looks into it.
+    /// Details for debugging.
     Debug,
-    /// Business as usual.
+    /// Normal operation.
     Info,
-    /// Worth a look.
+    /// Normal but significant.
     Notice,
-    /// Something may go wrong.
+    /// A possible problem.
     Warning,
-    /// Something went wrong.
+    /// A failure.
     Error,
-    /// A part failed.
+    /// A failed component.
     Critical,
-    /// Act at once.
+    /// Immediate action required.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
 }
 
 impl LogLevel {
-    /// MCP's word for it.
+    /// MCP's name for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -161,7 +162,7 @@ impl LogLevel {
         }
     }
 
-    /// The level of that name.
+    /// The level with that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         use LogLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};
@@ -171,21 +172,21 @@ impl LogLevel {
     }
 }
 
-/// Where a call's log lines and progress go, beside the gateway's own log.
+/// The destination of a call's log lines and progress, in addition to the gateway's own log.
 ///
-/// An implementation is bounded, drops and counts what doesn't fit, and is closed before the call's answer is sent.
+/// An implementation is bounded, drops and counts excess messages, and is closed before the call's answer is sent.
 pub trait CallSink: fmt::Debug + Send + Sync {
-    /// Would a line of this level go anywhere?
+    /// Reports whether a line of this level would be sent.
     fn log_enabled(&self, level: LogLevel) -> bool;
 
-    /// A log line; `data` is any JSON value.
+    /// Sends a log line; `data` is any JSON value.
     fn log(&self, level: LogLevel, logger: Option<&str>, data: &Json);
 
-    /// How far the call has come.
+    /// Reports the progress of the call.
     fn progress(&self, current: f64, total: Option<f64>, message: Option<&str>);
 }
 
-/// Goes nowhere.
+/// Discards everything.
 #[derive(Debug, Clone, Copy)]
 pub struct NoSink;
 

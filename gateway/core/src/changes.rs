@@ -1,9 +1,9 @@
-//! What changed since a client was last told: lists that differ, and resources with new contents.
+//! Pending change notifications of each client: lists that differ, and resources with new content.
 //!
-//! A [`Listener`] remembers what its client knows, not what happened meanwhile. So nothing piles up while nobody
-//! reads, many changes in a row are told once, and what changed and changed back is not told at all; but after the last
-//! change everything that differs is told. Catalogs come through their `watch` channel. Resources are reported to
-//! [`Updates`], which reaches only the listeners that subscribed to them.
+//! A [`Listener`] remembers what its client knows, not what has happened since. So nothing accumulates for a client
+//! that doesn't read, many changes in a row become one notification, and a change that was reverted becomes none. After
+//! the last change the client is notified of everything that differs. Catalogs arrive through a `watch` channel.
+//! Changed resources are reported to [`Updates`], which reaches only the listeners that subscribed to them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,26 +18,26 @@ mod updates;
 use updates::Mailbox;
 pub use updates::{TooMany, Updates};
 
-/// Something that a client wants to know.
+/// A change that a client is interested in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// Lists of this kind would be others now.
+    /// Lists of this kind differ from those that the client knows.
     ListChanged(Kind),
-    /// The resource has new contents.
+    /// The resource has new content.
     Updated(ResourceUri),
 }
 
-/// One client's wishes, and what it knows. Dropping it ends its subscriptions.
+/// One client's subscriptions, and the state that it knows. Dropping it ends its subscriptions.
 #[derive(Debug)]
 pub struct Listener {
     catalog: watch::Receiver<Arc<Catalog>>,
-    /// The digests that the client knows, of the kinds that it asked for.
+    /// The digests that the client knows, for the kinds that it asked for.
     told: Mutex<BTreeMap<Kind, Digest>>,
     mailbox: Mailbox,
 }
 
 impl Listener {
-    /// A listener to whom the lists of `kinds` are known as they are now, and that subscribes to nothing.
+    /// A listener without subscriptions whose client knows the current lists of `kinds`.
     #[must_use]
     pub fn new(
         catalog: watch::Receiver<Arc<Catalog>>,
@@ -49,26 +49,26 @@ impl Listener {
         Self { catalog, told: Mutex::new(told), mailbox: Mailbox::new(updates) }
     }
 
-    /// From now on the client is told of updates to `uri`. Subscribing again changes nothing.
+    /// Subscribes to updates of `uri`. Subscribing twice has no effect.
     ///
     /// # Errors
-    /// The client has subscribed to as much as it may.
+    /// The client has reached the limit on subscriptions.
     pub fn subscribe(&self, uri: &ResourceUri) -> Result<(), TooMany> {
         self.mailbox.subscribe(uri)
     }
 
-    /// The client is no longer told of `uri`; an update that it wasn't told of yet is forgotten.
+    /// Ends the subscription to `uri`, and discards a pending update of it.
     pub fn unsubscribe(&self, uri: &ResourceUri) {
         self.mailbox.unsubscribe(uri);
     }
 
-    /// The next thing that the client doesn't know yet; from then on it counts as told. Waits until there is one.
+    /// The next change that the client doesn't know yet. From then on it counts as known. Waits until there is one.
     ///
-    /// Cancel-safe. Where several wait, each piece of news is given to one of them.
+    /// Cancel-safe. If several tasks wait, each change goes to one of them.
     pub async fn next(&self) -> News {
         let mut catalog = self.catalog.clone();
         loop {
-            // Made before looking, so that nothing that happens in between is missed.
+            // Created before the check, so that nothing in between is missed.
             let knock = self.mailbox.knock();
             let now = Arc::clone(&catalog.borrow_and_update());
             if let Some(news) = self.take(&now) {

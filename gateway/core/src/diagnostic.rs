@@ -1,50 +1,50 @@
 //! Problems that operators read: what is wrong, where, and how to fix it.
 //!
-//! Reading the configuration creates most of them; building the catalog and loading plugins add theirs, with places that
-//! the resolved configuration keeps.
+//! Reading the configuration creates most of them. Building the catalog and loading plugins add theirs, with places
+//! that the resolved configuration keeps.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::text::escape_hidden;
 
-/// How much a problem matters.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// The configuration isn't used.
+    /// The configuration is rejected.
     Error,
-    /// It is used; it probably isn't what was meant.
+    /// The configuration is accepted but probably not as intended.
     Warning,
 }
 
-/// One thing that is wrong.
+/// One problem.
 ///
-/// Texts are lower case, without a period, and name things in backticks. They may hold anything that a file or a
-/// plugin says: what can't be shown safely is escaped when they are rendered.
+/// Texts are lower case, without a period, and name things in backticks. They may contain anything from a file or a
+/// plugin: unsafe characters are escaped when they are rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// The bytes of the source that it is about; none where it isn't about a part of the file.
+    /// The byte range in the source. `None` if the problem isn't about a part of the file.
     pub place: Option<Range<usize>>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to say at the place itself, in a few words.
+    /// A few words for the place itself.
     pub label: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Other places that have to do with it, and what to say there.
+    /// Other relevant places, with a few words for each.
     pub related: Vec<(Range<usize>, String)>,
 }
 
 impl Problem {
-    /// Something that keeps the configuration from being used.
+    /// A problem that rejects the configuration.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self::new(Severity::Error, message.into())
     }
 
-    /// Something that probably isn't what was meant.
+    /// A probable mistake.
     #[must_use]
     pub fn warning(message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, message.into())
@@ -54,38 +54,38 @@ impl Problem {
         Self { severity, place: None, message, label: None, hint: None, related: Vec::new() }
     }
 
-    /// The same, so grave that what it is about can't be used.
+    /// The same problem as an error.
     #[must_use]
     pub fn into_error(self) -> Self {
         Self { severity: Severity::Error, ..self }
     }
 
-    /// Says where.
+    /// Sets the place.
     #[must_use]
     pub fn at(self, place: Range<usize>) -> Self {
         Self { place: Some(place), ..self }
     }
 
-    /// Says something at the place itself.
+    /// Sets the words for the place itself.
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Self { label: Some(label.into()), ..self }
     }
 
-    /// Says what to do about it.
+    /// Sets the fix.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Points at another place that has to do with it.
+    /// Adds another relevant place.
     #[must_use]
     pub fn related(mut self, place: Range<usize>, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
         self
     }
 
-    /// Does it keep the configuration from being used?
+    /// Reports whether the problem rejects the configuration.
     #[must_use]
     pub fn is_error(&self) -> bool {
         match self.severity {
@@ -95,7 +95,7 @@ impl Problem {
     }
 }
 
-/// One line: for a log, where a caret has no place.
+/// One line, for logs, which have no carets.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&escape_hidden(&self.message))?;

@@ -1,9 +1,9 @@
-//! The way of a call from a public name to a plugin and back.
+//! The path of a call from a public name to a plugin and back.
 //!
-//! Whoever asks takes a snapshot of the catalog once ([`Dispatcher::catalog`]) and uses it for all that belongs to
-//! one request, so that a reload in between changes nothing for it. Then: find the name, check what came in, wait for
-//! a permit, call the plugin, check what came out. Only a plugin's own limits end a call; here it ends a moment after
-//! the caller has lost interest, and a panic below ends no more than the call.
+//! The caller takes one snapshot of the catalog ([`Dispatcher::catalog`]) and uses it for the whole request, so that a
+//! reload doesn't affect it. The steps: find the name, validate the input, wait for a permit, call the plugin, validate
+//! the output. Only a plugin's own limits end a call, except that a cancelled call ends after a grace period. A panic
+//! below ends only its call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub use observer::{CallKind, Called, Ended, Observer};
 
 use observer::Watched;
 
-/// Calls plugins by the names that clients know.
+/// Calls plugins by their public names.
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
     catalog: watch::Receiver<Arc<Catalog>>,
@@ -40,21 +40,21 @@ pub struct Dispatcher {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// What a plugin answered, and which plugin: what is needed to call the very same one again with answers.
+/// The outcome of a call, and the plugin that was called, which is needed to call the same one again with answers.
 #[derive(Debug)]
 pub struct Answered<T> {
     /// The plugin that was called.
     pub member: Arc<Member>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome<T>,
 }
 
-/// Whose argument is to be completed, as clients name it.
+/// The owner of the argument to complete, as clients name it.
 #[derive(Debug, Clone, Copy)]
 pub enum CompletionRef<'a> {
     /// A prompt, by its public name.
     Prompt(&'a str),
-    /// A resource template, as it is listed, or a URI.
+    /// A resource template, as listed, or a URI.
     Resource(&'a str),
 }
 
@@ -65,34 +65,34 @@ impl Dispatcher {
         Self { catalog, gate, observer: None }
     }
 
-    /// The same, telling `observer` of each call.
+    /// The same dispatcher, reporting each call to `observer`.
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self }
     }
 
-    /// The latest catalog, which stays as it is.
+    /// A snapshot of the latest catalog.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog.borrow())
     }
 
-    /// The latest catalog, and those that come after it.
+    /// The latest catalog, and its successors.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
         self.catalog.clone()
     }
 
-    /// The permits that calls wait for.
+    /// The limits on concurrent calls.
     #[must_use]
     pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 
-    /// Calls the tool that clients call `name`.
+    /// Calls the tool with the public name `name`.
     ///
     /// # Errors
-    /// There is no such tool, the arguments don't fit its schema, or the call came to no result.
+    /// There is no such tool, the arguments don't fit its schema, or the call failed.
     pub async fn call_tool(
         &self,
         catalog: &Catalog,
@@ -117,7 +117,7 @@ impl Dispatcher {
     /// Reads the resource at `uri`.
     ///
     /// # Errors
-    /// No plugin has it, or the call came to no result.
+    /// No plugin has it, or the call failed.
     pub async fn read_resource(
         &self,
         catalog: &Catalog,
@@ -136,11 +136,10 @@ impl Dispatcher {
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
-    /// Fills in the prompt that clients call `name`.
+    /// Fills in the prompt with the public name `name`.
     ///
     /// # Errors
-    /// There is no such prompt, a required argument is missing, it takes none of that name, one is given twice, or the
-    /// call came to no result.
+    /// There is no such prompt, a required argument is missing, an argument is given twice, or the call failed.
     pub async fn get_prompt(
         &self,
         catalog: &Catalog,
@@ -159,11 +158,11 @@ impl Dispatcher {
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
-    /// Suggests values for the argument `name`, of which `value` stands there so far; `others` are those filled in
-    /// already. There are none where the plugin suggests nothing or the prompt has no such argument.
+    /// Suggests values for the argument `name`, whose text so far is `value`; `others` are the other arguments. The
+    /// result is empty if the plugin makes no suggestions or the prompt has no such argument.
     ///
     /// # Errors
-    /// There is no such prompt or template, or the call came to no result.
+    /// There is no such prompt or template, or the call failed.
     pub async fn complete(
         &self,
         catalog: &Catalog,
@@ -207,8 +206,8 @@ impl Dispatcher {
         Watched::new(self.observer.as_ref(), member, kind, name)
     }
 
-    /// Waits for a permit and calls the plugin, until it answers. Where the caller loses interest it may go on for the
-    /// plugin's grace, and its permit with it.
+    /// Waits for a permit, calls the plugin and waits for its answer. A cancelled call may keep running for the
+    /// plugin's grace period, and keeps its permit.
     async fn invoke<'a, T>(
         &self,
         watched: &mut Watched<'_>,
@@ -219,25 +218,25 @@ impl Dispatcher {
         let limits = member.policy();
         let permit = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
         watched.admitted();
-        // A plugin's future shares nothing with others that a panic could leave half done: it is dropped whole.
+        // A plugin's future shares no state that a panic could leave inconsistent: it is dropped as a whole.
         let answer = std::panic::AssertUnwindSafe(async move { call().await }).catch_unwind();
         let answer = tokio::select! {
             biased;
             answer = answer => answer.unwrap_or_else(|panic| {
-                // The text is for whoever mends it, not for the caller.
+                // The text is for developers, not for the caller.
                 tracing::error!(plugin = %member.id(), "a panic: {}", error::panic_text(&*panic));
                 Err(CallError::Internal("a bug; its log says more".to_owned()))
             }),
             () = grace_after(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
         };
         drop(permit);
-        // Whatever it answers when nobody waits any more, nobody gets it.
+        // A late answer to a cancelled call is discarded.
         let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
         answer.map_err(|error| output::refusal(member, context, error))
     }
 }
 
-/// Waits until the caller has lost interest, and then for as long as the plugin may take to put things in order.
+/// Waits until the call is cancelled, and then for the grace period.
 async fn grace_after(cancel: &CancellationToken, grace: Duration) {
     cancel.cancelled().await;
     if !grace.is_zero() {

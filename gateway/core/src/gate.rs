@@ -1,9 +1,9 @@
-//! Permits: how many calls run at once, for each plugin and in all.
+//! Limits on concurrent calls, per plugin and in total.
 //!
-//! A call first takes one of its plugin's permits and then one of the gateway's, so whoever waits for a slow plugin
-//! holds nothing that another plugin needs. Both are handed out in the order in which they were asked for. The gate
-//! knows plugins by name only: it outlives their generations, and a plugin that is replaced under load can't run
-//! twice as many calls. A [`CallPermit`] is the proof that dispatch takes before it calls a plugin.
+//! A call first takes one of its plugin's permits and then one of the gateway's, so a call that waits for a slow plugin
+//! holds nothing that another plugin needs. Both kinds are handed out in order of request. The gate knows plugins by id
+//! only: it outlives their versions, so a plugin that is replaced under load can't run twice as many calls. Dispatch
+//! needs a [`CallPermit`] to call a plugin.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{Busy, CallError};
 use crate::names::PluginId;
 
-/// How many calls may wait in all for each that may run. A waiting call holds its request in memory.
+/// The number of waiting calls of all plugins, for each call that may run. A waiting call keeps its request in memory.
 const WAITING_PER_RUNNING: u32 = 16;
 
-/// However few may run, so many may wait: one plugin's default queue several times over.
+/// The minimum of that number: one plugin's default queue several times over.
 const WAITING_AT_LEAST: u32 = 1_024;
 
 /// Hands out permits.
@@ -29,11 +29,11 @@ pub struct Gate {
     all: Arc<Semaphore>,
     waiting: Arc<AtomicU32>,
     lanes: Mutex<HashMap<PluginId, Arc<Lane>>>,
-    /// Told whenever a call has ended or waits no longer.
+    /// Notified whenever a call ends or stops waiting.
     ended: Arc<Notify>,
 }
 
-/// The right to run one call; given back when it is dropped.
+/// The right to run one call, returned on drop.
 #[must_use = "the permit is given back when it is dropped"]
 pub struct CallPermit {
     lane: Arc<Lane>,
@@ -41,12 +41,12 @@ pub struct CallPermit {
     _all: OwnedSemaphorePermit,
 }
 
-/// How many calls there are.
+/// The calls of one plugin, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Calls that run.
+    /// Running calls.
     pub running: u32,
-    /// Calls that wait.
+    /// Waiting calls.
     pub waiting: u32,
 }
 
@@ -60,18 +60,19 @@ struct Lane {
 
 #[derive(Debug, Default)]
 struct LaneState {
-    /// How many slots there should be.
+    /// The intended number of slots.
     target: u32,
-    /// How many there are: more than `target` while calls from before a change of the configuration hold them.
+    /// The actual number of slots. It is higher than `target` while calls hold slots that a configuration change
+    /// removed.
     size: u32,
     running: u32,
-    /// Calls that wait for one of the slots.
+    /// Calls that wait for a slot.
     queued: u32,
-    /// Calls that hold a slot and wait for the gateway.
+    /// Calls that hold a slot and wait for the gateway's permit.
     held: u32,
 }
 
-/// What a waiting call waits for.
+/// The permit that a waiting call needs next.
 #[derive(Clone, Copy)]
 enum Stage {
     Plugin,
@@ -85,11 +86,10 @@ struct Waiting {
     stage: Stage,
 }
 
-// === impl Gate ===
 
 impl Gate {
-    /// Lets `total` calls run at once, at least one. Plugins that describe themselves need no permit: a pool of
-    /// instances needs room for these on top.
+    /// Allows `total` concurrent calls, at least one. Plugins that describe themselves need no permit: a pool of
+    /// instances needs room for these in addition.
     #[must_use]
     pub fn new(total: u32) -> Self {
         let total = total.max(1);
@@ -104,11 +104,11 @@ impl Gate {
 
     /// Waits until one more call of `plugin` may run.
     ///
-    /// At most `concurrency` of its calls run at once and `queue` wait. A single plugin never gets the last of the
-    /// gateway's permits (where there are two at least): however slow it is, another one still gets through.
+    /// At most `concurrency` of its calls run at the same time and `queue` wait. A single plugin never gets the last of
+    /// the gateway's permits (if there are at least two): however slow it is, another plugin can still run.
     ///
     /// # Errors
-    /// [`CallError::Busy`]: too many calls wait already. [`CallError::Cancelled`]: `cancel` was set first.
+    /// [`CallError::Busy`]: too many calls are waiting. [`CallError::Cancelled`]: `cancel` was set first.
     pub async fn admit(
         &self,
         plugin: &PluginId,
@@ -153,13 +153,13 @@ impl Gate {
         self.lanes().get(plugin).map(|lane| lane.load()).unwrap_or_default()
     }
 
-    /// The calls of each plugin that was called since it was last forgotten, in no particular order.
+    /// The calls of each plugin that was called since it was last removed, in no particular order.
     #[must_use]
     pub fn loads(&self) -> Vec<(PluginId, Load)> {
         self.lanes().iter().map(|(id, lane)| (id.clone(), lane.load())).collect()
     }
 
-    /// Waits until no call runs or waits, whoever it was for.
+    /// Waits until no call of any plugin runs or waits.
     pub async fn idle(&self) {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
@@ -171,7 +171,7 @@ impl Gate {
         }
     }
 
-    /// Forgets plugins that `keep` doesn't want and that have no calls.
+    /// Removes plugins without calls that `keep` rejects.
     pub fn retain(&self, keep: impl Fn(&PluginId) -> bool) {
         self.lanes().retain(|id, lane| keep(id) || Arc::strong_count(lane) > 1);
     }
@@ -214,7 +214,6 @@ async fn acquire(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     Arc::clone(semaphore).acquire_owned().await.expect("the gate's semaphores are never closed")
 }
 
-// === impl CallPermit ===
 
 impl CallPermit {
     fn new(lane: Arc<Lane>, slot: Option<OwnedSemaphorePermit>, all: OwnedSemaphorePermit) -> Self {
@@ -227,7 +226,7 @@ impl Drop for CallPermit {
     fn drop(&mut self) {
         let mut state = self.lane.state();
         state.running -= 1;
-        // The configuration may have lowered `concurrency` meanwhile: then the slot is taken away.
+        // If the configuration has lowered `concurrency` in the meantime, the slot is removed.
         if state.size > state.target
             && let Some(slot) = self.slot.take()
         {
@@ -245,7 +244,6 @@ impl fmt::Debug for CallPermit {
     }
 }
 
-// === impl Lane ===
 
 impl Lane {
     fn new(ended: Arc<Notify>) -> Self {
@@ -256,7 +254,7 @@ impl Lane {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds or takes away slots; those in use are taken away when they are given back.
+    /// Adds or removes slots. Slots in use are removed when they are returned.
     fn resize(&self, target: u32) {
         let mut state = self.state();
         if target > state.size {
@@ -275,10 +273,9 @@ impl Lane {
     }
 }
 
-// === impl Waiting ===
 
 impl Waiting {
-    /// The call has its plugin's permit and waits for the gateway's.
+    /// Notes that the call has its plugin's permit and waits for the gateway's.
     fn holds_slot(&mut self) {
         if matches!(self.stage, Stage::Plugin) {
             let mut state = self.lane.state();

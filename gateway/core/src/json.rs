@@ -1,9 +1,9 @@
-//! Exact JSON text, and the strict reading of it that refuses duplicate keys.
+//! Exact JSON text, and a strict parser that rejects duplicate keys.
 //!
-//! JSON that the gateway only passes on stays text: a number keeps its digits and an object its order.
-//! [`Json`] is the proof that a text is one JSON value without raw line breaks, so that it can be spliced into a
-//! line of the stdio transport or a `data:` line of an event stream without ending it (RFC 8259 allows line breaks
-//! between tokens). [`parse_strict`] is how arguments are read before they are checked.
+//! JSON that the gateway only passes on stays text: numbers keep their digits and objects their order. [`Json`] is the
+//! proof that a string is one JSON value without raw line breaks, so that it can be spliced into a line of the stdio
+//! transport or a `data:` line of an event stream without ending it (RFC 8259 allows line breaks between tokens).
+//! [`parse_strict`] reads arguments before they are checked.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,10 +21,10 @@ pub struct Json(Box<RawValue>);
 impl Json {
     /// Takes over `text` if it is exactly one JSON value.
     ///
-    /// Line breaks between tokens are removed; everything else stays as it was written.
+    /// Line breaks between tokens are removed; everything else stays unchanged.
     ///
     /// # Errors
-    /// The text isn't valid JSON; the error names line and column.
+    /// The text isn't valid JSON. The error names line and column.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         RawValue::from_string(text.into()).map(Self::from)
     }
@@ -53,15 +53,15 @@ impl Json {
         &self.0
     }
 
-    /// The value that the text stands for.
+    /// The value that the text represents.
     ///
     /// # Errors
-    /// The text holds a number outside the range of a 64-bit float, such as `1e400`.
+    /// The text contains a number outside the range of a 64-bit float, such as `1e400`.
     pub fn to_value(&self) -> Result<Value, serde_json::Error> {
         serde_json::from_str(self.0.get())
     }
 
-    /// Does the text stand for an object?
+    /// Reports whether the text represents an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.0.get().starts_with('{')
@@ -71,7 +71,7 @@ impl Json {
 impl From<Box<RawValue>> for Json {
     fn from(raw: Box<RawValue>) -> Self {
         if raw.get().bytes().any(|byte| byte == b'\n' || byte == b'\r') {
-            // A raw line break can only stand between tokens: inside a string it would be invalid JSON.
+            // A raw line break can only be between tokens: inside a string it would be invalid JSON.
             let text = raw.get().replace(['\n', '\r'], " ");
             return Self(RawValue::from_string(text).expect("white space was replaced by white space"));
         }
@@ -105,13 +105,14 @@ impl PartialEq for Json {
 
 impl Eq for Json {}
 
-/// Reads one JSON value and refuses an object, at any depth, that names a key twice.
+/// Reads one JSON value and rejects an object, at any depth, that has a key twice.
 ///
-/// Two readers of `{"a":1,"a":2}` may see different values: what was checked would not be what the plugin reads.
+/// Two readers of `{"a":1,"a":2}` may see different values: the value that was checked wouldn't be the one that the
+/// plugin reads.
 ///
 /// # Errors
-/// The text isn't valid JSON, nests deeper than 128 levels, holds a number outside the range of a 64-bit float, or
-/// names a key twice; the error says which and where.
+/// The text isn't valid JSON, nests deeper than 128 levels, contains a number outside the range of a 64-bit float, or
+/// has a key twice. The error says which and where.
 pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = Strict.deserialize(&mut deserializer)?;
@@ -119,7 +120,7 @@ pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// The exact text of one member of an object; none where `text` is no object or lacks it.
+/// The exact text of one member of an object. `None` if `text` isn't an object or doesn't have the member.
 #[must_use]
 pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a RawValue> {
     let [found] = members(text, [key]);
@@ -132,7 +133,7 @@ pub fn members<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> [Option<&'
     serde_json::Deserializer::from_str(text).deserialize_map(Members(keys)).unwrap_or([None; N])
 }
 
-/// What kind of value it is, in JSON Schema's words.
+/// The type of a value, in JSON Schema's terms.
 #[must_use]
 pub fn type_of(value: &Value) -> &'static str {
     match value {
@@ -145,7 +146,7 @@ pub fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// A member's name as a step of a JSON pointer (RFC 6901), without the `/` before it.
+/// A member's name as a step of a JSON pointer (RFC 6901), without the leading `/`.
 #[must_use]
 pub fn pointer_step(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
@@ -175,7 +176,7 @@ impl<'de, const N: usize> Visitor<'de> for Members<'_, N> {
     }
 }
 
-/// Builds a [`Value`] like serde_json does, but for duplicate keys.
+/// Builds a [`Value`] as serde_json does, but rejects duplicate keys.
 #[derive(Clone, Copy)]
 struct Strict;
 

@@ -1,11 +1,11 @@
-//! JSON-RPC 2.0 messages, knowing nothing of MCP.
+//! JSON-RPC 2.0 messages, independent of MCP.
 //!
-//! [`parse`] turns the bytes of one line or one body into messages in a single pass: the envelope is checked, and
-//! `params` and `result` stay text. Whatever isn't a message becomes a [`Malformed`] that carries the id where it
-//! could be read, and says whether it may be answered at all. The writers append one line of JSON without its end.
+//! [`parse`] turns the bytes of one line or one body into messages: the envelope is checked, and `params` and `result`
+//! stay text. Invalid input becomes a [`Malformed`], with the id if it is readable, which says whether it may be
+//! answered at all. The writers append one line of JSON without its line end.
 //!
-//! Beyond the specification, as MCP has it: an id is a string or an integer and never null, and its token is given
-//! back exactly as it came.
+//! Two rules are stricter than the specification, as MCP requires: an id is a string or an integer and never null, and
+//! its token is returned exactly as received.
 
 use std::borrow::Cow;
 
@@ -29,63 +29,62 @@ pub use id::{Id, IdError};
 pub use read::parse;
 pub use write::{UnknownId, write_error, write_notification, write_request, write_result};
 
-/// How much [`parse`] accepts. The size of the whole is the transport's business, the depth is fixed
-/// ([`MAX_DEPTH`]).
+/// The limits of [`parse`]. The transport limits the total size; the depth is fixed ([`MAX_DEPTH`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseLimits {
-    /// How many messages a batch may hold.
+    /// The number of messages in a batch.
     pub max_batch: usize,
 }
 
-/// How deep a message may nest, its own braces included: what serde_json reads without growing the stack further.
+/// The nesting depth of a message, its own braces included: the limit of serde_json's parser.
 pub const MAX_DEPTH: usize = 128;
 
-/// What one line or one body holds.
+/// The content of one line or one body.
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// One message.
     Single(Message<'a>),
-    /// A batch, never empty: each entry is a message or what is wrong with it.
+    /// A batch, never empty: each entry is a message or an error.
     Batch(Vec<Result<Message<'a>, Malformed>>),
 }
 
 /// One message.
 #[derive(Debug)]
 pub enum Message<'a> {
-    /// Wants an answer.
+    /// A request.
     Request(Request<'a>),
-    /// Wants none.
+    /// A notification.
     Notification(Notification<'a>),
-    /// Is one.
+    /// A response.
     Response(Response<'a>),
 }
 
-/// A call that wants an answer.
+/// A call that expects a response.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The caller's name for it.
+    /// The caller's id.
     pub id: Id,
-    /// What is to be done.
+    /// The method.
     pub method: Cow<'a, str>,
     /// An object or an array; `null` counts as absent.
     pub params: Option<&'a RawValue>,
 }
 
-/// A call that wants no answer.
+/// A call without a response.
 #[derive(Debug)]
 pub struct Notification<'a> {
-    /// What happened.
+    /// The method.
     pub method: Cow<'a, str>,
     /// An object or an array; `null` counts as absent.
     pub params: Option<&'a RawValue>,
 }
 
-/// The answer to a request of ours.
+/// The response to one of the gateway's requests.
 #[derive(Debug)]
 pub struct Response<'a> {
-    /// Which request it answers. None: the peer couldn't read the id; nothing can be done with it.
+    /// The id of the request. `None` means that the peer couldn't read the id; such a response is useless.
     pub id: Option<Id>,
-    /// What came of it.
+    /// The result or the error.
     pub outcome: Result<&'a RawValue, ErrorObject>,
 }
 

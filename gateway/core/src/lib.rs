@@ -1,42 +1,42 @@
-//! What the gateway knows without Wasm and without sockets.
+//! The parts of the gateway that need neither Wasm nor sockets.
 //!
-//! The modules stand in reading order, which is also the order of the floors: a module uses those above it and
-//! nothing below. A test in `tests/it` reads the `use crate::` lines and fails otherwise.
+//! The modules are in dependency order: a module uses only those above it. A test in `tests/it` reads the `use crate::`
+//! lines and fails otherwise.
 
-// Exact JSON text, and the strict reading of it that refuses duplicate keys.
+// Exact JSON text, and a strict parser that rejects duplicate keys.
 pub mod json;
+// Sanitising, cutting and comparing text that others wrote.
+pub mod text;
 // Names as types: plugins, tools, prompts, resources, digests, principals.
 pub mod names;
-// Sanitised, cut and similar text: what others wrote, made safe to show.
-pub mod text;
-// JSON-RPC 2.0 messages, knowing nothing of MCP.
+// JSON-RPC 2.0 messages, independent of MCP.
 pub mod jsonrpc;
-// What a plugin says of itself, as plain values.
+// A plugin's description of itself, as plain values.
 pub mod manifest;
-// One call: its context, its outcome, and how it can fail.
+// One call: its context, its outcome and its errors.
 pub mod call;
-// The part of a plugin's configuration that the protocol needs, as plain values.
-pub mod policy;
 // Problems that operators read.
 pub mod diagnostic;
+// The part of a plugin's configuration that the protocol needs, as plain values.
+pub mod policy;
 // The interface between the protocol and the plugins' host.
 pub mod plugin;
 // A fake plugin, for tests.
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_support;
-// `gateway.toml`: from text to a `Config` in which nothing can be wrong any more.
+// Parses `gateway.toml` into a `Config` that is valid by construction.
 pub mod config;
-// What all plugins offer together, immutable once built.
+// Everything that all plugins offer together, immutable once built.
 pub mod catalog;
-// Permits: how many calls run at once, for each plugin and in all.
+// Limits on concurrent calls, per plugin and in total.
 pub mod gate;
-// The way of a call from a public name to a plugin and back.
+// The path of a call from a public name to a plugin and back.
 pub mod dispatch;
-// What changed since a client was last told.
+// Pending change notifications of each client.
 pub mod changes;
 // The Model Context Protocol in every revision.
 pub mod mcp;
 // Sessions of the handshake revisions.
 pub mod session;
-// The endpoint: which era a message belongs to, in which order it is checked, and who answers it.
+// The endpoint: the era of a message, the order of its checks, and the answer.
 pub mod server;

@@ -1,7 +1,7 @@
-//! What a plugin says of itself, as plain values.
+//! A plugin's description of itself, as plain values.
 //!
-//! The host fills these in from the contract's types and the catalog serves them; neither Wasm nor MCP's JSON is
-//! known here. Every text was cleaned and capped, and every JSON text checked, before it came here.
+//! The host fills these in from the contract's types and the catalog serves them; this module knows neither Wasm nor
+//! MCP's JSON. Every string was cleaned and capped, and every JSON text checked, before it gets here.
 
 use crate::json::Json;
 use crate::names::{PromptName, ResourceUri, ToolName};
@@ -14,8 +14,8 @@ pub use interfaces::{Interfaces, Need};
 /// Members of a JSON object, each key once.
 pub type Entries = Vec<(String, Json)>;
 
-/// Is it a key of `_meta` that a plugin can't use? Those are the ones with a prefix whose second label is MCP's, and
-/// W3C's names for traces (MCP 2026-07-28, "General fields: `_meta`"); also MCP's own domain written forwards, which
+/// Reports whether `key` is a key of `_meta` that plugins can't use: one with a prefix whose second label is MCP's, or
+/// one of W3C's trace keys (MCP 2026-07-28, "General fields: `_meta`"); also MCP's own domain written forwards, which
 /// 2025-06-18 reserves.
 #[must_use]
 pub fn is_reserved_key(key: &str) -> bool {
@@ -29,7 +29,7 @@ pub fn is_reserved_key(key: &str) -> bool {
     }
 }
 
-/// All that one loaded plugin offers.
+/// Everything that one loaded plugin offers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Manifest {
     /// Name, version and the like.
@@ -42,47 +42,47 @@ pub struct Manifest {
     pub templates: Vec<ResourceTemplate>,
     /// Its prompts, in the plugin's own order.
     pub prompts: Vec<Prompt>,
-    /// Whether it suggests values while a person types.
+    /// Whether it suggests values for arguments.
     pub completes: bool,
 }
 
-/// How a plugin introduces itself.
+/// A plugin's name, version and presentation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PluginInfo {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
     /// Its home page.
     pub website_url: Option<String>,
-    /// Pictures of it.
+    /// Its icons.
     pub icons: Vec<Icon>,
-    /// Advice to the model, shown only if the operator allows it.
+    /// Instructions for the model, passed on only if the operator allows it.
     pub instructions: Option<String>,
-    /// JSON Schema of its table in `gateway.toml`.
+    /// The JSON Schema of its settings in `gateway.toml`.
     pub config_schema: Option<Json>,
-    /// MCP's `_meta`, without the prefixes that MCP keeps for itself.
+    /// MCP's `_meta`, without the prefixes that MCP reserves.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// A picture that a host may show beside a name.
+/// An icon that a host may show next to a name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Icon {
     /// An `https:` or `data:` address.
     pub src: String,
     /// Its media type.
     pub mime_type: Option<String>,
-    /// Sizes it fits, such as `48x48`, or `any`.
+    /// The sizes it fits, such as `48x48`, or `any`.
     pub sizes: Option<Vec<String>>,
     /// The background it was drawn for.
     pub theme: Option<IconTheme>,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
@@ -95,90 +95,90 @@ pub enum IconTheme {
     Dark,
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
 }
 
-/// Hints on who should see something and how much it matters.
+/// Hints on the audience and importance of an item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Annotations {
-    /// Whom it is for.
+    /// The intended audience.
     pub audience: Option<Vec<Role>>,
-    /// From 0 (can be left out) to 1 (can't do without).
+    /// From 0 (optional) to 1 (required).
     pub priority: Option<f64>,
-    /// When it last changed, as ISO 8601 text.
+    /// The time of the last change, as ISO 8601.
     pub last_modified: Option<String>,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// Something a model may do.
+/// An action that a model may take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
     /// The plugin's own name for it.
     pub name: ToolName,
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// What it does; clients show and send it to the model.
+    /// Its purpose. Clients show it and send it to the model.
     pub description: String,
-    /// JSON Schema of its arguments; the root says `"type": "object"`.
+    /// The JSON Schema of its arguments; the root has `"type": "object"`.
     pub input_schema: Json,
-    /// JSON Schema of its structured result.
+    /// The JSON Schema of its structured result.
     pub output_schema: Option<Json>,
-    /// What calling it may do to the world.
+    /// The possible effects of a call.
     pub hints: ToolHints,
-    /// Pictures of it.
+    /// Its icons.
     pub icons: Vec<Icon>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// What calling a tool may do to the world. Absent: MCP's default holds.
+/// The possible effects of a call. `None` means MCP's default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolHints {
-    /// An older place for a tool's title.
+    /// The former place of a tool's title.
     pub title: Option<String>,
-    /// It changes nothing (default: no).
+    /// A call changes nothing (default: no).
     pub read_only: Option<bool>,
-    /// It may destroy something (default: yes).
+    /// A call may destroy something (default: yes).
     pub destructive: Option<bool>,
-    /// A second call with the same arguments changes nothing more (default: no).
+    /// A second call with the same arguments has no further effect (default: no).
     pub idempotent: Option<bool>,
-    /// It reaches beyond a closed set of things (default: yes).
+    /// A call reaches an open set of entities, such as the web (default: yes).
     pub open_world: Option<bool>,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// A resource that can be read: an entry of the list, or a link to it.
+/// A readable resource: an entry of the list, or a link to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
-    /// Where it is.
+    /// Its URI.
     pub uri: ResourceUri,
     /// Its name.
     pub name: String,
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// What it holds.
+    /// Its content.
     pub description: Option<String>,
     /// Its media type.
     pub mime_type: Option<String>,
     /// Its length in bytes, before any encoding.
     pub size: Option<u64>,
-    /// Pictures of it.
+    /// Its icons.
     pub icons: Vec<Icon>,
-    /// Who should see it and how much it matters.
+    /// Its audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
@@ -189,45 +189,45 @@ pub struct ResourceTemplate {
     pub uri_template: UriTemplate,
     /// Its name.
     pub name: String,
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// What its resources hold.
+    /// The content of its resources.
     pub description: Option<String>,
-    /// Their media type, where all have the same.
+    /// Their media type, if all have the same.
     pub mime_type: Option<String>,
-    /// Pictures of it.
+    /// Its icons.
     pub icons: Vec<Icon>,
-    /// Who should see them and how much they matter.
+    /// Their audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// An RFC 6570 template whose literal beginning says which URIs belong to it.
+/// An RFC 6570 template. Its literal prefix determines the URIs that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UriTemplate {
     text: String,
     prefix: usize,
 }
 
-/// Why a text is no template that the gateway can route by.
+/// An invalid template, or one that the gateway can't route by.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// There is no `{…}` in it.
+    /// The template has no `{…}`.
     #[error("it has no `{{…}}`: list it as a resource")]
     NoVariable,
-    /// A `{` is never closed, or a `}` never opened.
+    /// A `{` isn't closed, or a `}` wasn't opened.
     #[error("its braces don't match")]
     Braces,
-    /// It isn't what people can read on one line.
+    /// The template contains white space or invisible characters.
     #[error("it holds white space, or a character that nobody sees")]
     Hidden,
-    /// It holds what URIs don't.
+    /// The template contains characters that URIs can't contain.
     #[error("it holds characters that no URI has; write them as `%` escapes (RFC 3986)")]
     NoUri,
-    /// What stands before the first `{` says too little.
+    /// The prefix before the first `{` is too short.
     #[error(
         "what stands before its first `{{` must name at least a scheme and an authority, or a scheme and one character of the path"
     )]
@@ -235,12 +235,12 @@ pub enum TemplateError {
 }
 
 impl UriTemplate {
-    /// Checks `text` and finds its literal beginning.
+    /// Validates `text` and finds its literal prefix.
     ///
     /// # Errors
-    /// It holds white space, hidden characters or such as no URI has, its braces don't match, it has no variable, or
-    /// its literal beginning is shorter than scheme and authority (`test://host`), or scheme and one path character
-    /// (`urn:a`).
+    /// The text contains white space, invisible characters or characters that URIs can't contain, its braces don't
+    /// match, it has no variable, or its literal prefix is shorter than scheme and authority (`test://host`), or scheme
+    /// and one path character (`urn:a`).
     pub fn new(text: &str) -> Result<Self, TemplateError> {
         if text.chars().any(|c| c.is_whitespace() || is_hidden_in_uri(c)) {
             return Err(TemplateError::Hidden);
@@ -279,44 +279,44 @@ impl UriTemplate {
         &self.text
     }
 
-    /// What stands before the first `{`: every URI that starts with it belongs to the template's plugin.
+    /// The text before the first `{`. Every URI that starts with it belongs to the template's plugin.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.text[..self.prefix]
     }
 }
 
-/// Messages that a person picks from a menu.
+/// Messages that a user picks from a menu.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     /// The plugin's own name for it.
     pub name: PromptName,
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
-    /// What to fill in, in the order to ask for it.
+    /// Its arguments, in the order in which to ask for them.
     pub arguments: Vec<PromptArgument>,
-    /// Pictures of it.
+    /// Its icons.
     pub icons: Vec<Icon>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// One blank of a prompt.
+/// One argument of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// What to fill in.
+    /// Its meaning.
     pub description: Option<String>,
-    /// Whether the prompt can't do without it.
+    /// Whether the prompt requires it.
     pub required: bool,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 

@@ -1,7 +1,7 @@
 //! Names as types: plugins, tools, prompts, resources, digests, principals.
 //!
-//! Each name is checked once, where it enters, and can't be wrong afterwards. The one rule that joins a plugin's
-//! prefix and the plugin's own name for a tool is [`PublicName::join`]; public names are looked up, never split.
+//! Each name is validated once, when it enters, and is valid from then on. [`PublicName::join`] is the only rule that
+//! joins a plugin's prefix with the plugin's own name for a tool. Public names are looked up, never split.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,14 +13,14 @@ use crate::text::{is_hidden_in_uri, quotable};
 
 pub use crate::text::{is_hidden, nearest_name as alike};
 
-/// The longest public name, in characters: hosts refuse a tool list with a longer one in it.
+/// The longest public name, in characters. Hosts reject a tool list that contains a longer one.
 pub const MAX_PUBLIC_NAME: usize = 64;
 
-/// Above this many characters a public name may become too long once a host has put its own prefix before it
-/// (Claude Code writes `mcp__<server>__` and counts the whole against 64).
+/// Above this many characters, a public name may become too long when a host adds its own prefix (Claude Code writes
+/// `mcp__<server>__` and counts the whole against 64).
 pub const WARN_PUBLIC_NAME: usize = 46;
 
-/// Why a text is no name.
+/// An invalid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The text is empty.
@@ -29,17 +29,17 @@ pub enum NameError {
     /// The text has too many characters.
     #[error("`{name}` is {length} characters long; at most {most} are allowed")]
     TooLong {
-        /// The name, cut where it would fill a screen.
+        /// The name, cut if it would fill a screen.
         name: String,
-        /// How long it is, in characters.
+        /// Its length, in characters.
         length: usize,
-        /// How long it may be, in characters.
+        /// The allowed length, in characters.
         most: usize,
     },
-    /// The text holds a character that names don't have.
+    /// The text contains a character that isn't allowed in names.
     #[error("`{name}` holds {}; only letters, digits, `_` and `-` are allowed", in_words(*found))]
     BadCharacter {
-        /// The name, with what can't be shown escaped.
+        /// The name, with unprintable characters escaped.
         name: String,
         /// The first character that isn't allowed.
         found: char,
@@ -47,9 +47,9 @@ pub enum NameError {
     /// The text isn't an absolute URI.
     #[error("`{uri}` is no absolute URI: {reason}")]
     BadUri {
-        /// What was given, with what can't be shown escaped.
+        /// The text, with unprintable characters escaped.
         uri: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// The text isn't a SHA-256 digest.
@@ -71,7 +71,7 @@ fn check(text: &str, most: usize) -> Result<(), NameError> {
     Ok(())
 }
 
-/// A character as a message names it.
+/// A character, as a message names it.
 fn in_words(c: char) -> String {
     match c {
         ' ' => "a blank".to_owned(),
@@ -91,16 +91,16 @@ macro_rules! name {
             /// The longest such name, in characters.
             pub const MAX: usize = $most;
 
-            /// Checks `text`.
+            /// Validates `text`.
             ///
             /// # Errors
-            /// It is empty, too long, or holds a character other than letters, digits, `_` and `-`.
+            /// The text is empty, too long, or contains a character other than letters, digits, `_` and `-`.
             pub fn new(text: &str) -> Result<Self, NameError> {
                 check(text, Self::MAX)?;
                 Ok(Self(text.into()))
             }
 
-            /// The name as text.
+            /// The name as a string.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -136,40 +136,40 @@ macro_rules! name {
 }
 
 name! {
-    /// The key of a plugin's table in `gateway.toml`.
+    /// A plugin's key in `gateway.toml`.
     PluginId, 40
 }
 name! {
-    /// What a plugin itself calls one of its tools.
+    /// A plugin's own name for one of its tools.
     ToolName, 64
 }
 name! {
-    /// What a plugin itself calls one of its prompts.
+    /// A plugin's own name for one of its prompts.
     PromptName, 64
 }
 name! {
-    /// What clients call a tool or a prompt: unique in the whole catalog.
+    /// The name of a tool or a prompt that clients see. It is unique in the whole catalog.
     PublicName, MAX_PUBLIC_NAME
 }
 
 name! {
-    /// What several plugins call a store that they share.
+    /// The name of a store that several plugins share.
     StoreName, 64
 }
 
 impl PublicName {
-    /// Joins a plugin's prefix and its own name for a tool or prompt: `<prefix>_<name>`, or the name alone where
-    /// the prefix is empty.
+    /// Joins a plugin's prefix and its own name for a tool or prompt: `<prefix>_<name>`, or the name alone if the
+    /// prefix is empty.
     ///
     /// # Errors
-    /// The whole is longer than [`MAX_PUBLIC_NAME`] or holds a character that names don't have.
+    /// The result is longer than [`MAX_PUBLIC_NAME`] or contains a character that isn't allowed in names.
     pub fn join(prefix: &str, name: &str) -> Result<Self, NameError> {
         if prefix.is_empty() { Self::new(name) } else { Self::new(&format!("{prefix}_{name}")) }
     }
 }
 
-/// Is it made of what URIs are made of (RFC 3986, appendix A)? Brackets stand around an IPv6 address and nowhere else,
-/// and each `%` begins an escape.
+/// Reports whether `text` consists of URI characters (RFC 3986, appendix A). Brackets are allowed around an IPv6
+/// address only, and each `%` must start an escape.
 fn is_uri_text(text: &str) -> bool {
     let authority =
         text.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
@@ -180,7 +180,7 @@ fn is_uri_text(text: &str) -> bool {
         && text.split('%').skip(1).all(escape)
 }
 
-/// The URI of a resource: absolute, as the plugin gave it (RFC 3986; only what routing needs is checked).
+/// The URI of a resource: absolute, as the plugin gave it (RFC 3986). Only the parts that routing needs are validated.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceUri(Arc<str>);
 
@@ -188,11 +188,11 @@ impl ResourceUri {
     /// The longest URI, in bytes.
     pub const MAX: usize = 4096;
 
-    /// Checks `text`.
+    /// Validates `text`.
     ///
     /// # Errors
-    /// It has no scheme, nothing after the scheme, characters in it that no URI has or that nobody sees, or is too
-    /// long.
+    /// The text has no scheme, nothing after the scheme, invisible characters or characters that URIs can't contain, or
+    /// is too long.
     pub fn new(text: &str) -> Result<Self, NameError> {
         let bad = |reason| Err(NameError::BadUri { uri: quotable(text), reason });
         if text.len() > Self::MAX {
@@ -219,7 +219,7 @@ impl ResourceUri {
         Ok(Self(text.into()))
     }
 
-    /// The URI as text.
+    /// The URI as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -297,21 +297,21 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Whom the gateway takes the caller for.
+/// The identity of a caller.
 ///
 /// Sessions belong to their principal, and instances are never shared between two of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// The process that started the gateway over stdio.
     Local,
-    /// Somebody over HTTP where nobody is asked for a token.
+    /// An HTTP caller on a gateway without tokens.
     Anonymous,
-    /// The holder of the bearer token of this name.
+    /// The holder of the bearer token with this name.
     Named(Arc<str>),
 }
 
 impl Principal {
-    /// The name that a plugin is told: none where nobody was asked.
+    /// The name that plugins see. `None` if the caller didn't authenticate.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {

@@ -13,34 +13,35 @@ use crate::call::{
 use crate::manifest::{Interfaces, Manifest};
 use crate::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
 
-/// A future that a plugin's answer comes from.
+/// The future of a plugin's answer.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
 
-/// What may be asked of any plugin.
+/// A plugin.
 ///
-/// An implementation answers within the plugin's limits, never panics on what the guest does, and drops all that the
-/// guest held when the future is dropped. It doesn't limit how many calls run at once: that is the gate's part.
+/// An implementation answers within the plugin's limits, never panics because of a guest, and releases everything the
+/// guest held when the future is dropped. It doesn't limit the number of concurrent calls; that is the task of the
+/// [gate](crate::gate).
 pub trait Plugin: fmt::Debug + Send + Sync {
-    /// The key of its table in `gateway.toml`.
+    /// The plugin's key in `gateway.toml`.
     fn id(&self) -> &PluginId;
 
     /// The digest of its file.
     fn digest(&self) -> &Digest;
 
-    /// What it offers.
+    /// Everything it offers.
     fn manifest(&self) -> &Manifest;
 
-    /// What its component imports and exports; none: that isn't known.
+    /// The imports and exports of its component. `None` if they aren't known.
     fn interfaces(&self) -> Option<&Interfaces> {
         None
     }
 
-    /// The most memory that one of its calls has had so far, in bytes; none: that isn't known.
+    /// The peak memory of its calls so far, in bytes. `None` if it isn't known.
     fn peak_memory(&self) -> Option<u64> {
         None
     }
 
-    /// Calls a tool. `args` is the caller's JSON object exactly as it was written, already checked.
+    /// Calls a tool. `args` is the caller's JSON object exactly as written; it has been validated.
     fn call_tool<'a>(
         &'a self,
         context: Arc<CallContext>,
@@ -48,14 +49,14 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         args: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>>;
 
-    /// Reads a resource of its own space.
+    /// Reads one of the plugin's own resources.
     fn read_resource<'a>(
         &'a self,
         context: Arc<CallContext>,
         uri: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>>;
 
-    /// Fills in a prompt. Required arguments are there, and each name comes once.
+    /// Fills in a prompt. Required arguments are present, and each name is given once.
     fn get_prompt<'a>(
         &'a self,
         context: Arc<CallContext>,
@@ -63,7 +64,7 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         args: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>>;
 
-    /// Suggests values for an argument of which `value` stands there so far.
+    /// Suggests values for an argument whose text so far is `value`.
     fn complete<'a>(
         &'a self,
         context: Arc<CallContext>,

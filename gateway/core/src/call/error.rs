@@ -1,55 +1,55 @@
-//! How calls fail: what the host saw, and what the plugin said.
+//! Errors of calls: those that the host found, and those that the plugin returned.
 
 use std::time::Duration;
 
 use crate::json::Json;
 
-/// Why a call came to no result.
+/// A failed call.
 ///
-/// `Refused` is the plugin's own answer; everything else is what the host saw. The limits name their key in
-/// `gateway.toml`, so that a message can say what to change.
+/// `Refused` is the plugin's own error; the host found all others. Limits name their key in `gateway.toml`, so that a
+/// message can say what to change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
-    /// The plugin says that the request can't be served.
+    /// The plugin returned an error.
     #[error("{0}")]
     Refused(Failure),
-    /// The plugin ran longer than it may.
+    /// The plugin exceeded its time limit.
     #[error("it ran longer than {}", humantime::format_duration(*.0))]
     Timeout(Duration),
-    /// The plugin used more processor time than it may.
+    /// The plugin exceeded its limit of processor time.
     #[error("it used more than {} of processor time", humantime::format_duration(*.0))]
     CpuTime(Duration),
-    /// The plugin trapped after it was refused more memory; the limit in bytes.
+    /// The plugin trapped after it was denied more memory. The limit is in bytes.
     #[error("it needed more than {} of memory", bytesize::ByteSize(*.0).display().iec())]
     Memory(u64),
-    /// The plugin trapped after it was refused more table elements.
+    /// The plugin trapped after it was denied more table elements.
     #[error("it needed more than {0} table elements")]
     Tables(u32),
-    /// The plugin held too many handles at once.
+    /// The plugin held too many handles at the same time.
     #[error("it held more than {0} handles")]
     Handles(u32),
-    /// One crossing between plugin and gateway was larger than it may be; the limit in bytes.
+    /// A single message between plugin and gateway exceeded its limit, in bytes.
     #[error("what it handed over was larger than {}", bytesize::ByteSize(*.0).display().iec())]
     TooLarge(u64),
-    /// The plugin trapped: a panic, a division by zero, endless recursion.
+    /// The plugin trapped: a panic, a division by zero, infinite recursion.
     #[error("it crashed: {0}")]
     Trap(String),
-    /// What the plugin answered isn't what it promised.
+    /// The plugin's answer is invalid.
     #[error("its answer can't be used: {0}")]
     BadOutput(String),
-    /// It asked for something of the client that its table doesn't grant; the sentence says what, and what would grant it.
+    /// The plugin requested a client feature that isn't granted. The message says which, and how to grant it.
     #[error("{0}")]
     NotGranted(String),
-    /// A directory that its table grants can't be opened; the sentence says which.
+    /// A granted directory can't be opened. The message says which.
     #[error("{0}")]
     Directory(String),
-    /// Too many calls wait already.
+    /// Too many calls are waiting.
     #[error("{0}")]
     Busy(Busy),
-    /// The plugin was replaced or removed, and the caller came back to the version before too late.
+    /// The plugin was replaced or removed, and the caller returned to the old version too late.
     #[error("it was replaced while this request waited; make the request anew to use it as it is now")]
     Replaced,
-    /// The caller lost interest.
+    /// The caller disconnected or cancelled the request.
     #[error("it was cancelled")]
     Cancelled,
     /// The gateway itself failed.
@@ -80,7 +80,7 @@ impl CallError {
         }
     }
 
-    /// The key under `[plugins.<id>.limits]` that sets the limit which was hit.
+    /// The key under `[plugins.<id>.limits]` of the exceeded limit.
     #[must_use]
     pub fn config_key(&self) -> Option<&'static str> {
         match self {
@@ -104,57 +104,58 @@ impl CallError {
     }
 }
 
-/// What there is too much of.
+/// The limit on waiting calls that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Busy {
-    /// Calls of one plugin.
+    /// The limit of one plugin.
     #[error("it is busy: {running} calls run and {waiting} wait already; try again later")]
     Plugin {
-        /// How many run.
+        /// The number of running calls.
         running: u32,
-        /// How many wait.
+        /// The number of waiting calls.
         waiting: u32,
     },
-    /// Calls of all plugins.
+    /// The limit of the gateway.
     #[error("the gateway is busy; try again later")]
     Gateway,
 }
 
-/// The plugin's word that a request can't be served. What a tool found out while it ran is no failure but a
+/// An error that the plugin returned. A problem that a tool finds while it runs isn't one of these but a
 /// [`ToolResult`](crate::call::ToolResult) with `is_error`, because only that reaches the model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Failure {
     /// The parameters are wrong.
     #[error("{}", .0.message)]
     InvalidParams(Fault),
-    /// No tool, prompt or resource of that name.
+    /// There is no tool, prompt or resource with that name.
     #[error("{}", .0.message)]
     NotFound(Fault),
-    /// The client can't do what this needs; names as in [`Capabilities::has`](crate::call::Capabilities::has).
+    /// The client doesn't support a required feature. Names are as in
+    /// [`Capabilities::has`](crate::call::Capabilities::has).
     #[error("the client lacks what this needs: {}", .0.join(", "))]
     MissingCapability(Vec<String>),
     /// The plugin failed.
     #[error("{}", .0.message)]
     Internal(Fault),
-    /// An error of the plugin's own kind.
+    /// A plugin-specific error.
     #[error("{message}")]
     Custom {
-        /// A JSON-RPC error code outside the ranges that JSON-RPC and MCP keep for themselves.
+        /// A JSON-RPC error code outside the ranges that JSON-RPC and MCP reserve.
         code: i32,
         /// One sentence.
         message: String,
-        /// Anything a program may want to know.
+        /// Data for programs.
         data: Option<Json>,
     },
 }
 
-/// One sentence on what is wrong, and where.
+/// An error message, and the place in the input.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fault {
-    /// The sentence.
+    /// The message: one sentence.
     pub message: String,
-    /// Where in the input it lies, as a JSON pointer (RFC 6901).
+    /// The place in the input, as a JSON pointer (RFC 6901).
     pub at: Option<String>,
-    /// Anything a program may want to know.
+    /// Data for programs.
     pub data: Option<Json>,
 }

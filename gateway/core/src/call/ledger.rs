@@ -1,12 +1,12 @@
-//! What a call used of its plugin's grants, and what it would have needed: for whoever asks for an explanation.
+//! The grants that a call used and those that were missing, for `--explain`.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// More different entries than this aren't kept: a guest can ask for something else each time.
+/// The number of distinct entries that are kept. A guest can ask for something else each time.
 const MOST: usize = 256;
 
-/// Notes of one call. Shared by everything that serves it, and read when it has ended.
+/// The record of one call. Everything that serves the call shares it; it is read when the call has ended.
 #[derive(Debug, Default)]
 pub struct Ledger(Mutex<Entries>);
 
@@ -16,48 +16,49 @@ struct Entries {
     dropped: u64,
 }
 
-/// One thing that a call reached for. They sort with what was used before what was lacking.
+/// One thing that a call reached for. Used grants sort before missing ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entry {
-    /// It is granted; the grant as `gateway.toml` has it, such as `http https://example.com`.
+    /// A grant that was used, as written in `gateway.toml`, such as `http https://example.com`.
     Used(String),
-    /// It isn't granted.
+    /// A grant that was missing.
     Lacked {
-        /// What the call wanted, such as `GET https://example.com/a`; it begins with "perhaps" where that isn't certain.
+        /// The attempt, such as `GET https://example.com/a`. It starts with "perhaps" if it isn't certain.
         wanted: String,
-        /// What would grant it; nothing where nothing can, or no line that is short enough to be read.
+        /// The configuration change that grants it. `None` if nothing can grant it, or only a line that is too long to
+        /// read.
         cure: Option<Cure>,
     },
-    /// It is granted, but a limit kept the call from it.
+    /// A grant that a limit kept the call from using.
     HeldBack {
-        /// The limit's key in the plugin's `limits` table; none: it is a share that follows from something else.
+        /// The limit's key in the plugin's `limits` table. `None` means a share that is derived from something else.
         key: Option<&'static str>,
-        /// What happened, to stand after "it".
+        /// A verb phrase that completes "it".
         what: String,
     },
 }
 
-/// What to add to the plugin's `allow` table.
+/// A change to the plugin's `allow` table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cure {
-    /// This line.
+    /// Add this line.
     Line(String),
-    /// A directory of this machine, for reading.
+    /// Add a directory of this machine, for reading.
     ReadDirectory {
-        /// The plugin's name for it; none: it isn't known.
+        /// The plugin's path for it. `None` if it isn't known.
         guest: Option<String>,
     },
-    /// The right to change what is in a directory that is granted for reading.
+    /// Make a directory writable that is granted for reading.
     ChangeDirectory {
-        /// Its path on this machine, as the configuration names it.
+        /// Its path on this machine, as written in the configuration.
         host: String,
-        /// The plugin's name for it.
+        /// The plugin's path for it.
         guest: String,
     },
 }
 
 impl Ledger {
-    /// Notes something; the same thing again changes nothing.
+    /// Records an entry. Duplicates are ignored.
     pub fn note(&self, entry: Entry) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.all.len() >= MOST && !entries.all.contains(&entry) {
@@ -67,13 +68,13 @@ impl Ledger {
         entries.all.insert(entry);
     }
 
-    /// All that was noted.
+    /// All recorded entries.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).all.iter().cloned().collect()
     }
 
-    /// How many entries there was no room for.
+    /// The number of entries that were dropped.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped

@@ -1,4 +1,4 @@
-//! What calls come to: results, content blocks, and questions to the client.
+//! Results of calls, content blocks, and questions to the client.
 
 use std::time::Duration;
 
@@ -6,32 +6,32 @@ use crate::json::Json;
 use crate::manifest::{Annotations, Entries, Resource, Role};
 use crate::names::{PromptName, ResourceUri};
 
-/// How a call that came to an end ended.
+/// The outcome of a call that didn't fail.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome<T> {
-    /// With a result.
+    /// A result.
     Done(T),
-    /// With questions to the client; the call is made again with the answers.
+    /// Questions to the client. The call is repeated with the answers.
     NeedInput(NeedInput),
 }
 
-/// "Ask this, then call me again from the top."
+/// A request for input: ask the client, then call again from the top.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NeedInput {
-    /// What to ask.
+    /// The questions.
     pub requests: Vec<InputRequest>,
-    /// The plugin's own state, to be given back.
+    /// The plugin's own state, returned with the answers.
     pub state: Option<Vec<u8>>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
 /// One question to the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputRequest {
-    /// The plugin's name for it; the answer comes under it.
+    /// The plugin's name for it. The answer uses the same key.
     pub key: String,
     /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
     pub method: String,
@@ -39,65 +39,65 @@ pub struct InputRequest {
     pub params: Option<Json>,
 }
 
-/// What a tool answered.
+/// The result of a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolResult {
-    /// For the model to read.
+    /// The content for the model.
     pub content: Vec<Content>,
-    /// The result as data.
+    /// The structured result.
     pub structured: Option<Json>,
-    /// The tool ran and failed; `content` says why.
+    /// Whether the tool failed; `content` says why.
     pub is_error: bool,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
 impl ToolResult {
-    /// A result that tells the model what went wrong.
+    /// A result that reports a failure to the model.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self { content: vec![Content::text(message)], is_error: true, ..Self::default() }
     }
 }
 
-/// What a resource holds.
+/// The content of a resource.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadResult {
-    /// Usually one; several for a folder.
+    /// Usually one item; several for a directory.
     pub contents: Vec<ResourceContents>,
-    /// How long it may be kept. Absent: not at all.
+    /// How long clients may cache it. `None` means not at all.
     pub ttl: Option<Duration>,
-    /// Whether others may be given the same copy.
+    /// Whether a cache may give the copy to other callers.
     pub shareable: bool,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
 /// A filled-in prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptResult {
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
     /// The messages.
     pub messages: Vec<PromptMessage>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptMessage {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: Content,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
@@ -106,22 +106,22 @@ pub struct PromptMessage {
 pub struct Completion {
     /// The values.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// The number of all suggestions.
     pub total: Option<u32>,
-    /// Whether there are more than `values`.
+    /// Whether there are more suggestions than `values`.
     pub has_more: Option<bool>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// Whose argument is being completed.
+/// The owner of the argument that is completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompletionTarget {
-    /// A prompt, by the plugin's own name for it.
+    /// A prompt, by the plugin's own name.
     Prompt(PromptName),
-    /// A resource template, as it was listed, or an exact URI.
+    /// A resource template, as listed, or an exact URI.
     Template(String),
 }
 
@@ -130,20 +130,20 @@ pub enum CompletionTarget {
 pub enum Content {
     /// Text.
     Text(TextContent),
-    /// A picture.
+    /// An image.
     Image(MediaContent),
-    /// A sound.
+    /// Audio.
     Audio(MediaContent),
-    /// A pointer to a resource.
+    /// A link to a resource.
     Link(Box<Resource>),
-    /// A resource with what it holds.
+    /// A resource with its content.
     Embedded(EmbeddedResource),
-    /// A block of a later revision: an object whose `type` none of the above is. The `type`, then the object.
+    /// A block of a later revision: an object whose `type` is none of the above. Holds the `type` and the object.
     Other(String, Json),
 }
 
 impl Content {
-    /// A text block without decoration.
+    /// A text block without annotations.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent { text: text.into(), annotations: None, meta: Vec::new(), extra: Vec::new() })
@@ -155,62 +155,62 @@ impl Content {
 pub struct TextContent {
     /// The text.
     pub text: String,
-    /// Who should see it and how much it matters.
+    /// Its audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// A picture or a sound.
+/// An image or audio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MediaContent {
     /// The bytes, not encoded.
     pub data: Vec<u8>,
     /// The media type.
     pub mime_type: String,
-    /// Who should see it and how much it matters.
+    /// Its audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// A resource sent along inside a message.
+/// A resource embedded in a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddedResource {
     /// The resource.
     pub contents: ResourceContents,
-    /// Who should see it and how much it matters.
+    /// Its audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// A resource, or a part of one, with what it holds.
+/// A resource, or a part of one, with its content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceContents {
-    /// Where it is.
+    /// Its URI.
     pub uri: ResourceUri,
     /// Its media type.
     pub mime_type: Option<String>,
-    /// What it holds.
+    /// Its content.
     pub body: ResourceBody,
     /// MCP's `_meta`.
     pub meta: Entries,
-    /// Members that have no field here yet.
+    /// Members that aren't modelled yet.
     pub extra: Entries,
 }
 
-/// The two ways to hold something.
+/// The content of a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResourceBody {
-    /// As text.
+    /// Text.
     Text(String),
-    /// As bytes, not encoded.
+    /// Bytes, not encoded.
     Blob(Vec<u8>),
 }

@@ -1,4 +1,4 @@
-//! What a client declared, and the words of failures.
+//! Tests of client capabilities and error messages.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Nothing is told without a change, everything is told after the last one, and bursts become one.
+//! Tests of change notifications: none without a change, and one for a burst.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn offering(tools: &[&str], resources: &[&str]) -> Arc<Catalog> {
     catalog(vec![resources.iter().fold(fake, |fake, uri| fake.resource(uri)).member(|_| {})])
 }
 
-/// A listener of all kinds, and what it listens to.
+/// A listener for all kinds, with its catalog and updates.
 fn listener(first: Arc<Catalog>) -> (watch::Sender<Arc<Catalog>>, Arc<Updates>, Listener) {
     let (publish, seen) = watch::channel(first);
     let updates: Arc<Updates> = Arc::default();
@@ -29,7 +29,7 @@ fn listener(first: Arc<Catalog>) -> (watch::Sender<Arc<Catalog>>, Arc<Updates>, 
     (publish, updates, listener)
 }
 
-/// All that is news now.
+/// All pending changes.
 fn heard(listener: &Listener) -> Vec<News> {
     std::iter::from_fn(|| listener.next().now_or_never()).collect()
 }

@@ -1,4 +1,4 @@
-//! Who subscribed to which resource, and the updates that each of them wasn't told of yet.
+//! Subscriptions to resources, and the pending updates of each subscriber.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,32 +8,31 @@ use tokio::sync::futures::Notified;
 
 use crate::names::ResourceUri;
 
-/// How many resources one listener may subscribe to.
+/// The number of subscriptions of one listener.
 const MAX_SUBSCRIPTIONS: usize = 1024;
 
-/// How long the URIs may be together that one listener subscribes to, in bytes: they are kept as long as the client
-/// stays.
+/// The total length of the URIs that one listener subscribes to, in bytes. They are kept while the client is connected.
 const MAX_TEXT: usize = 256 * 1024;
 
-/// One listener wants to subscribe to more than it may.
+/// A listener reached the limit on subscriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("at most {MAX_SUBSCRIPTIONS} resources can be subscribed to, with URIs of {MAX_TEXT} bytes together")]
 pub struct TooMany;
 
-/// The hub between those who report updates and those who subscribed.
+/// Routes updates to subscribers.
 #[derive(Debug, Default)]
 pub struct Updates(Mutex<Index>);
 
-/// Who subscribed to what.
+/// The subscribers of each resource.
 #[derive(Debug, Default)]
 struct Index {
     subscribers: HashMap<ResourceUri, HashMap<u64, Arc<Letters>>>,
-    /// How many mailboxes there were: each is known by a number.
+    /// The number of mailboxes created so far. It numbers them.
     count: u64,
 }
 
 impl Updates {
-    /// The resource at `uri` has new contents. Costs as much as there are listeners that subscribed to it.
+    /// Reports that the resource at `uri` has new content. The cost is proportional to the number of its subscribers.
     pub fn updated(&self, uri: &ResourceUri) {
         for letters in self.lock().subscribers.get(uri).into_iter().flat_map(HashMap::values) {
             letters.put(uri);
@@ -45,7 +44,7 @@ impl Updates {
     }
 }
 
-/// One listener's subscriptions, and the updates that it wasn't told of.
+/// One listener's subscriptions and pending updates.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     updates: Arc<Updates>,
@@ -53,7 +52,7 @@ pub(super) struct Mailbox {
     letters: Arc<Letters>,
 }
 
-/// What lies in a mailbox. Locked only while the hub is, or alone.
+/// The content of a mailbox. Locked while the hub is locked, or alone.
 #[derive(Debug, Default)]
 struct Letters {
     state: Mutex<State>,
@@ -63,11 +62,11 @@ struct Letters {
 #[derive(Debug, Default)]
 struct State {
     subscribed: HashSet<ResourceUri>,
-    /// The bytes of `subscribed`.
+    /// The total length of `subscribed`, in bytes.
     text: usize,
-    /// Those of `subscribed` that have an update, each once, the oldest first.
+    /// The resources with a pending update, each once, oldest first.
     waiting: VecDeque<ResourceUri>,
-    /// The same, to look up.
+    /// The same as a set.
     waits: HashSet<ResourceUri>,
 }
 
@@ -108,12 +107,12 @@ impl Mailbox {
         }
     }
 
-    /// Comes when something is put in after this was called.
+    /// Completes when something is added after this call.
     pub(super) fn knock(&self) -> Notified<'_> {
         self.letters.knock.notified()
     }
 
-    /// The resource whose update waited longest.
+    /// The resource with the oldest pending update.
     pub(super) fn take(&self) -> Option<ResourceUri> {
         let mut state = self.letters.lock();
         let uri = state.waiting.pop_front()?;
@@ -159,7 +158,7 @@ impl Letters {
 
 #[cfg(test)]
 impl Updates {
-    /// How many resources somebody subscribed to.
+    /// The number of resources with subscribers.
     pub(super) fn subscribed(&self) -> usize {
         self.lock().subscribers.len()
     }

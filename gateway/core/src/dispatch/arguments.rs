@@ -1,4 +1,4 @@
-//! What comes in: arguments as the exact text that the plugin gets, together with the value that is checked.
+//! Validation of input: arguments as the exact text that the plugin gets, together with the parsed value.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,8 +12,8 @@ use crate::text::{nearest_name, quotable};
 
 use super::DispatchError;
 
-/// Up to this many bytes a value is checked where the request is handled; a larger one beside it, so that no other
-/// request waits. Some hundred microseconds' work.
+/// The largest value, in bytes, that is checked on the thread that handles the request: a few hundred microseconds'
+/// work. Larger ones are checked on another thread, so that no other request waits.
 const CHECKED_IN_PLACE: usize = 64 * 1024;
 
 /// A tool's arguments: always an object.
@@ -32,18 +32,18 @@ impl Arguments<'static> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Takes over `text` and what [`parse_strict`] made of it. `null` stands for no arguments.
+    /// Takes over `text` and the result of [`parse_strict`] for it. `null` means no arguments.
     ///
     /// # Errors
-    /// It is no object.
+    /// The value isn't an object.
     pub fn new(text: &'a str, value: &'a Value) -> Result<Self, DispatchError> {
         Self::from_parts(text, Cow::Borrowed(value))
     }
 
-    /// Reads `text`. `null` stands for no arguments.
+    /// Parses `text`. `null` means no arguments.
     ///
     /// # Errors
-    /// It isn't JSON, names a key twice, or is no object.
+    /// The text isn't JSON, has a duplicate key, or isn't an object.
     pub fn parse(text: &'a str) -> Result<Self, DispatchError> {
         let value = parse_strict(text)
             .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })?;
@@ -82,7 +82,7 @@ fn is_quick(schema: &Schema, text: &str) -> bool {
     text.len() <= CHECKED_IN_PLACE && schema.is_quick(text.len())
 }
 
-/// Reads `text` strictly and checks it.
+/// Parses `text` strictly and checks it.
 pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Misfit> {
     if is_quick(schema, text) {
         read_and_check(schema, text)
@@ -91,7 +91,7 @@ pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Misfit
     }
 }
 
-/// The same on a thread where it blocks nobody.
+/// The same on a thread that may block.
 async fn check_beside(schema: &Schema, text: String) -> Result<(), Misfit> {
     let schema = schema.clone();
     let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
@@ -103,7 +103,7 @@ fn read_and_check(schema: &Schema, text: &str) -> Result<(), Misfit> {
     schema.check(&value)
 }
 
-/// Checks that a prompt's required arguments are there and that none comes twice. Others than it declares are passed on:
+/// Checks that a prompt's required arguments are present and that none is given twice. Undeclared ones are passed on:
 /// the plugin may know them.
 pub(super) fn check_prompt(
     prompt: &Prompt,

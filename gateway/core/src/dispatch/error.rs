@@ -1,4 +1,4 @@
-//! Why a call came to no result: what the caller got wrong, or what happened to the plugin.
+//! Errors of dispatch: wrong requests and failed calls.
 
 use std::any::Any;
 
@@ -8,7 +8,7 @@ use crate::names::PluginId;
 
 use super::nearest::Unknown;
 
-/// Why a call came to no result. The protocol maps each case to its answer.
+/// A failed dispatch. The protocol maps each case to its answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DispatchError {
     /// No tool has that public name.
@@ -17,26 +17,26 @@ pub enum DispatchError {
     /// No prompt has that public name.
     #[error("unknown prompt: {0}")]
     UnknownPrompt(Unknown),
-    /// No template is listed under that text, and no plugin has such URIs.
+    /// No template with that text is listed, and no plugin has such URIs.
     #[error("unknown resource template: {0}")]
     UnknownTemplate(Unknown),
     /// No plugin has that URI.
     #[error("resource not found: {0}")]
     ResourceNotFound(Unknown),
-    /// The arguments don't fit what the tool or prompt takes.
+    /// The arguments don't fit the tool or prompt.
     #[error("invalid arguments: {message}")]
     InvalidArguments {
-        /// One sentence for each of the first wrong members.
+        /// One sentence for each of the first invalid members.
         message: String,
-        /// Where the first of them stands, as a JSON pointer into the arguments.
+        /// The place of the first of them, as a JSON pointer into the arguments.
         pointer: Option<String>,
     },
-    /// The call came to no result.
+    /// The call failed.
     #[error("plugin `{plugin}`: {error}")]
     Call {
-        /// The plugin that was called, or would have been.
+        /// The plugin that was called, or should have been.
         plugin: PluginId,
-        /// What happened.
+        /// The reason.
         #[source]
         error: CallError,
     },
@@ -67,10 +67,10 @@ impl DispatchError {
         ))
     }
 
-    /// Nothing in what the caller may see has that URI, or the plugin that should have it hasn't.
+    /// The caller can't see a resource with that URI, or its plugin doesn't find it.
     pub(crate) fn resource_not_found(uri: &str, catalog: &Catalog) -> Self {
         let resources = catalog.resources().iter().map(|entry| entry.resource().uri.as_str());
-        // A plugin may say of one that it lists itself that it isn't there.
+        // A plugin may not find a resource that it lists itself.
         Self::ResourceNotFound(Unknown::uri(uri, resources.filter(|its| *its != uri)))
     }
 
@@ -79,7 +79,7 @@ impl DispatchError {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

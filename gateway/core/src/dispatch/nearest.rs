@@ -1,37 +1,37 @@
-//! What was probably meant by a name or a URI that nothing has.
+//! Suggestions for unknown names and URIs.
 //!
-//! Clients show tools under names of their own, such as `mcp__server__hello_greet`, and models shorten what they read:
-//! so the plugin's own name counts as well as the public one, and what stands between words doesn't count.
+//! Clients show tools under names of their own, such as `mcp__server__hello_greet`, and models shorten them. So the
+//! plugin's own name counts as well as the public one, and separators between words don't count.
 
 use std::fmt;
 
 use crate::text::{MatchBudget, NameSuffix, name_suffix, nearest_name, quotable};
 
-/// At most so many are suggested: plugins that call a tool the same may be many.
+/// The number of suggestions. Many plugins may have a tool with the same name.
 const MOST: usize = 3;
 
-/// A name or a URI that nothing has.
+/// An unknown name or URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// What the caller asked for.
+    /// The name or URI that the caller sent.
     pub asked: String,
-    /// What it probably meant, of what it may see.
+    /// Suggestions, from what the caller may see.
     pub nearest: Vec<String>,
 }
 
 impl Unknown {
-    /// Something that nothing else is like.
+    /// An unknown name or URI without suggestions.
     #[must_use]
     pub fn new(asked: &str) -> Self {
         Self { asked: asked.to_owned(), nearest: Vec::new() }
     }
 
-    /// The same, where something of a name is meant. Each of `all` is a public name and the plugin's own for the same.
+    /// An unknown name, with suggestions from `all`: pairs of a public name and the plugin's own.
     pub(super) fn name<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Self {
         Self { nearest: names(asked, all), ..Self::new(asked) }
     }
 
-    /// The same for a URI.
+    /// An unknown URI, with a suggestion from `all`.
     pub(super) fn uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Self {
         Self { nearest: uri(asked, all).into_iter().collect(), ..Self::new(asked) }
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Unknown {
 }
 
 fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
-    // In the order in which they count; what is only like it comes before the last.
+    // In order of precedence. Similar names come before the last group.
     let (mut same, mut within, mut own, mut own_within) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (public, its_own) in all.clone() {
         match (name_suffix(asked, public), name_suffix(asked, its_own)) {
@@ -64,7 +64,7 @@ fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone)
             (None, None) => {}
         }
     }
-    // `greet` is the last part of whatever `hello_greet` is the last part of.
+    // `greet` is the last part of any name that `hello_greet` is the last part of.
     within.sort_by_key(|public| std::cmp::Reverse(public.len()));
     within.truncate(1);
     let nearest = || {
@@ -80,7 +80,7 @@ fn uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Option<St
     if asked.is_empty() {
         return None;
     }
-    // One that was asked for without its beginning.
+    // A URI whose beginning was left out.
     let is_end = |uri: &&str| uri.strip_suffix(asked).is_some_and(|before| before.ends_with(['/', ':']));
     let found = all.clone().find(is_end);
     found.or_else(|| nearest_name(asked, all)).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! Who is told of each call: what was called, what came of it, how long it took.
+//! Observation of calls: what was called, how it ended and how long it took.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,39 +12,39 @@ use crate::names::PublicName;
 
 use super::DispatchError;
 
-/// Is told of each call once, when it is over.
+/// Observes calls. Each call is reported once, when it has ended.
 ///
-/// It stands in the way of every call, so it returns at once.
+/// Every call goes through it, so it must return immediately.
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// A call is over.
+    /// Reports a call that has ended.
     fn called(&self, call: &Called<'_>);
 }
 
-/// One call of a plugin: of a name that it has, with arguments that fit.
+/// One call of a plugin, with a known name and valid arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct Called<'a> {
     /// The plugin.
     pub member: &'a Member,
-    /// What it was asked for.
+    /// The kind of call.
     pub kind: CallKind,
-    /// The public name of the tool or prompt. Resources have URIs, of which there is no end.
+    /// The public name of the tool or prompt. Resources have URIs, whose number is unbounded.
     pub name: Option<&'a PublicName>,
-    /// What came of it.
+    /// How the call ended.
     pub ended: Ended<'a>,
-    /// How long it took from when it had its permit; none: it never got one.
+    /// The time since the call got its permit. `None` if it never got one.
     pub took: Option<Duration>,
 }
 
-/// What a plugin is asked for.
+/// The kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CallKind {
-    /// A tool's result.
+    /// Call a tool.
     Tool,
-    /// What a resource holds.
+    /// Read a resource.
     Resource,
-    /// A prompt, filled in.
+    /// Fill in a prompt.
     Prompt,
-    /// Suggestions for an argument.
+    /// Complete an argument.
     Completion,
 }
 
@@ -61,16 +61,16 @@ impl CallKind {
     }
 }
 
-/// What came of a call.
+/// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ended<'a> {
     /// A result.
     Done,
-    /// A result that says that the tool failed.
+    /// A result that reports a failure of the tool.
     ToolError,
     /// Questions to the client.
     NeedInput,
-    /// Nothing.
+    /// An error.
     Failed(&'a CallError),
 }
 
@@ -87,7 +87,7 @@ impl Ended<'_> {
     }
 }
 
-/// What an answer says of the call.
+/// How a call with this answer ended.
 pub(super) trait Says {
     /// Never [`Ended::Failed`].
     fn says(&self) -> Ended<'static>;
@@ -126,14 +126,14 @@ impl Says for Completion {
     }
 }
 
-/// One call, from before it waits for its permit. Where it is dropped before its end, it was cancelled.
+/// One call, from before it waits for its permit. If it is dropped before its end, it was cancelled.
 #[derive(Debug)]
 pub(super) struct Watched<'a> {
     observer: Option<&'a dyn Observer>,
     member: &'a Member,
     kind: CallKind,
     name: Option<&'a PublicName>,
-    /// Somebody wants to know: nobody has been told yet.
+    /// Whether the call still has to be reported.
     open: bool,
     admitted: Option<Instant>,
 }
@@ -154,12 +154,12 @@ impl<'a> Watched<'a> {
         self.member
     }
 
-    /// It has its permit.
+    /// Notes that the call has its permit.
     pub(super) fn admitted(&mut self) {
         self.admitted = self.open.then(Instant::now);
     }
 
-    /// It is over.
+    /// Reports the end of the call.
     pub(super) fn over<T: Says>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
         self.tell(match &answer {
             Ok(answer) => answer.says(),

@@ -1,4 +1,4 @@
-//! What comes out: is it what the plugin promised, and no more than it may say?
+//! Validation of output: does it match the plugin's promises, and may the plugin send it?
 
 use std::collections::HashSet;
 
@@ -12,17 +12,17 @@ use crate::policy::ClientFeature;
 
 use super::arguments::check_text;
 
-/// How many suggestions MCP lets a server send at once.
+/// The number of suggestions that MCP allows in one response.
 const MAX_COMPLETIONS: usize = 100;
 
-/// How many questions one round may ask: more than anybody answers.
+/// The number of questions in one round: more than a user answers.
 const MAX_QUESTIONS: usize = 16;
 
 /// Checks a tool's answer against its output schema.
 ///
-/// A failed result carries no structured one: clients check it against the schema even then, and lose the message. A
-/// result without any content gets its structured part as text, for the clients and models that only read that; one
-/// with an image keeps what it has, because its structured part may well be the image again.
+/// A failed result has no structured content: clients check it against the schema even then, and lose the message. A
+/// result without any content gets its structured content as text, for clients and models that only read text. A result
+/// with an image keeps its content, because the structured part may well be the image again.
 pub(super) async fn tool(
     entry: &ToolEntry,
     context: &CallContext,
@@ -51,7 +51,7 @@ pub(super) async fn tool(
     Ok(Outcome::Done(result))
 }
 
-/// Drops what lies outside the plugin's own space: it would be taken for another plugin's word.
+/// Drops resources outside the plugin's own URIs: they would be attributed to another plugin.
 pub(super) fn read(
     catalog: &Catalog,
     member: &Member,
@@ -78,7 +78,7 @@ pub(super) fn read(
     Ok(Outcome::Done(result))
 }
 
-/// Checks the questions; a filled-in prompt is free.
+/// Checks the questions. A filled-in prompt needs no check.
 pub(super) fn prompt(
     member: &Member,
     context: &CallContext,
@@ -90,7 +90,7 @@ pub(super) fn prompt(
     }
 }
 
-/// Checks that questions are such as the configuration lets this plugin ask, and can be told apart.
+/// Checks that the plugin may ask these questions, and that their keys differ.
 fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result<NeedInput, CallError> {
     let bad = |why: String| Err(CallError::BadOutput(why));
     let count = need.requests.len();
@@ -122,8 +122,9 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
     Ok(need)
 }
 
-/// Says of what a plugin misses at the client that its table is the reason, where the client can do it or nobody's client
-/// is asked. A client that can't is told so as its protocol has it, and the operator of the grant.
+/// Replaces the error about a missing client capability by one about the missing grant, if the client has the
+/// capability or there is no client. A client without it gets the error that its protocol defines, and the operator
+/// learns of the grant.
 pub(super) fn refusal(member: &Member, context: &CallContext, error: CallError) -> CallError {
     let CallError::Refused(Failure::MissingCapability(names)) = &error else { return error };
     let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());
@@ -135,8 +136,8 @@ pub(super) fn refusal(member: &Member, context: &CallContext, error: CallError) 
     if is_able { not_granted } else { error }
 }
 
-/// The plugin wants something of the client that isn't granted: that is told to the operator once, noted, and said to
-/// the caller, with the line that grants it.
+/// The error for a client feature that isn't granted. It is logged once and recorded, and names the line that grants
+/// it.
 fn not_granted(member: &Member, context: &CallContext, feature: ClientFeature) -> CallError {
     let (id, word, cure) = (member.id(), feature.as_str(), feature.cure());
     let mut why = format!(
@@ -155,7 +156,7 @@ fn not_granted(member: &Member, context: &CallContext, feature: ClientFeature) -
     CallError::NotGranted(why)
 }
 
-/// Keeps as many suggestions as may be sent, and no count that is smaller than what there is.
+/// Limits the number of suggestions, and makes the total at least as large.
 pub(super) fn completion(mut completion: Completion) -> Completion {
     let count = u32::try_from(completion.values.len()).unwrap_or(u32::MAX);
     completion.total = completion.total.map(|total| total.max(count));

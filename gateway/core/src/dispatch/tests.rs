@@ -1,4 +1,4 @@
-//! Calls reach the right plugin with the right text, and what can go wrong goes wrong in words.
+//! Tests of calls, invalid input and invalid output.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +42,7 @@ impl Bench {
     }
 }
 
-/// A plugin `a` whose tool `run` takes `{"n": integer}` and answers `result`.
+/// A plugin `a` whose tool `run` takes `{"n": integer}` and returns `result`.
 fn answers(result: Result<ToolResult, CallError>, output: Option<&serde_json::Value>) -> FakePlugin {
     let input = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
     let mut fake = FakePlugin::new("a").tool("run", &input, output);
@@ -184,7 +184,7 @@ async fn a_panic_is_one_failed_call() {
     }
 }
 
-/// Tells when it is dropped.
+/// Reports when it is dropped.
 struct Guard(CancellationToken);
 
 impl Drop for Guard {
@@ -371,7 +371,7 @@ async fn prompts_get_what_they_need() {
             }
         })
     };
-    // What it doesn't declare is passed on, too.
+    // Undeclared arguments are passed on, too.
     assert_eq!(
         get("a_review", &[("code", "x"), ("stile", "y")]).await.unwrap(),
         r#"review [("code", "x"), ("stile", "y")]"#

@@ -1,4 +1,4 @@
-//! Who waits, who is sent away, and who is never in another's way.
+//! Tests of queues, rejections and fairness between plugins.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ fn id(name: &str) -> PluginId {
     PluginId::new(name).unwrap()
 }
 
-/// Asks for a permit with a queue of two.
+/// Requests a permit with a queue of two.
 async fn admit(gate: &Gate, plugin: &str, concurrency: u32) -> Result<CallPermit, CallError> {
     gate.admit(&id(plugin), concurrency, 2, &CancellationToken::new()).await
 }
 
-/// Asks in a task of its own, and lets it get as far as it can.
+/// Requests a permit in a task of its own, and lets it run until it blocks.
 async fn ask(
     gate: &Arc<Gate>,
     plugin: &'static str,
@@ -28,7 +28,7 @@ async fn ask(
     task
 }
 
-/// With paused time this is no wait: it passes as soon as nothing else can happen.
+/// With paused time this isn't a delay: it ends as soon as nothing else can happen.
 async fn waits(task: &mut JoinHandle<Result<CallPermit, CallError>>) -> bool {
     timeout(Duration::from_secs(60), task).await.is_err()
 }

@@ -1,4 +1,4 @@
-//! What counts as exact JSON text, and what the strict reader refuses.
+//! Tests of exact JSON text and of the strict parser.
 
 use super::*;
 

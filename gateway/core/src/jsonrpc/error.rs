@@ -1,4 +1,4 @@
-//! Error objects, and what becomes of bytes that are no message.
+//! Error objects and malformed messages.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use super::Id;
 
 /// The text isn't JSON.
 pub const PARSE_ERROR: i32 = -32_700;
-/// The JSON isn't a message.
+/// The JSON isn't a valid message.
 pub const INVALID_REQUEST: i32 = -32_600;
 /// There is no such method.
 pub const METHOD_NOT_FOUND: i32 = -32_601;
 /// The method's parameters are wrong.
 pub const INVALID_PARAMS: i32 = -32_602;
-/// The answering side failed.
+/// The receiver failed.
 pub const INTERNAL_ERROR: i32 = -32_603;
 
 /// The `error` member of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorObject {
-    /// What kind of error it is, for programs.
+    /// The kind of error, for programs.
     pub code: i32,
     /// One sentence, for people and models.
     pub message: String,
-    /// Anything else a program may want to know.
+    /// Additional data for programs.
     pub data: Option<Json>,
 }
 
@@ -54,34 +54,34 @@ impl fmt::Display for ErrorObject {
     }
 }
 
-/// Bytes that are no message, and what to say to it.
+/// An invalid message, and the error to answer with.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{error}")]
 pub struct Malformed {
-    /// The id, where it could be read.
+    /// The id, if it is readable.
     pub id: Option<Id>,
-    /// [`PARSE_ERROR`] or [`INVALID_REQUEST`], and why.
+    /// [`PARSE_ERROR`] or [`INVALID_REQUEST`], and the reason.
     pub error: ErrorObject,
-    /// What it was meant to be.
+    /// The probable kind of message.
     pub shape: Shape,
 }
 
-/// What malformed bytes were meant to be, as far as one can tell.
+/// The probable kind of a malformed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Can't tell.
+    /// Unknown.
     Unknown,
     /// A request.
     Request,
-    /// A notification, except for its `params`.
+    /// A notification, apart from its `params`.
     Notification,
     /// A response.
     Response,
 }
 
 impl Malformed {
-    /// May the error be sent to the peer? Notifications and responses are never answered: two peers that
-    /// answer each other's broken answers would go on for ever.
+    /// Reports whether the error may be sent to the peer. Notifications and responses are never answered: two peers
+    /// that answer each other's invalid answers would loop forever.
     #[must_use]
     pub fn wants_answer(&self) -> bool {
         match self.shape {

@@ -1,4 +1,4 @@
-//! What must hold for any bytes: a plain function, for the seeded loop in the tests and for fuzzers.
+//! Properties of the parser that hold for all input, as a plain function for the seeded tests and for fuzzers.
 
 use serde_json::value::RawValue;
 
@@ -10,10 +10,10 @@ use super::{
 #[cfg(test)]
 pub(crate) mod seeded;
 
-/// Parses `bytes`; what is accepted is written on one line and read back as the same.
+/// Parses `bytes`. Accepted messages are written on one line and parse back to the same message.
 ///
 /// # Panics
-/// That doesn't hold.
+/// The property is violated.
 pub fn fuzz_one(bytes: &[u8]) {
     let limits = ParseLimits { max_batch: 8 };
     match parse(bytes, limits) {
@@ -42,7 +42,7 @@ fn write(message: &Message<'_>) -> Vec<u8> {
         Message::Response(Response { id: Some(id), outcome: Ok(result) }) => {
             write_result(&mut out, id, result)
         }
-        // Ours always have an id; the peer's needn't.
+        // The gateway's own messages always have an id; the peer's may not.
         Message::Response(Response { id: None, outcome: Ok(result) }) => {
             let head = b"{\"jsonrpc\":\"2.0\",\"result\":";
             out = [head, result.get().replace(['\n', '\r'], " ").as_bytes(), b"}"].concat();
@@ -54,7 +54,7 @@ fn write(message: &Message<'_>) -> Vec<u8> {
     out
 }
 
-/// Writing and reading gives the same message, and writing that gives the same bytes.
+/// Writing and parsing returns the same message, and writing that returns the same bytes.
 fn round_trip(message: &Message<'_>, limits: ParseLimits) {
     let first = write(message);
     assert!(!first.contains(&b'\n') && !first.contains(&b'\r'), "one line");
@@ -89,7 +89,7 @@ fn same(a: &Message<'_>, b: &Message<'_>) {
     }
 }
 
-/// The answer to what is malformed is a message itself.
+/// The answer to a malformed message is a valid message.
 fn answer(malformed: &Malformed, limits: ParseLimits) {
     let mut out = Vec::new();
     write_error(&mut out, malformed.id.as_ref(), UnknownId::Null, &malformed.error);

@@ -1,4 +1,4 @@
-//! The id of a request: a string or an integer, given back exactly as it came.
+//! The id of a request: a string or an integer, returned exactly as received.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,20 +11,20 @@ use super::read::string;
 
 /// The id of a request.
 ///
-/// It keeps its token: peers compare text, so `9007199254740993` must not come back rounded, nor `1.0` as `1`.
-/// Two ids are equal when they are strings of the same characters, however escaped, or numbers of the same token;
-/// `1` and `"1"` are different, and so are `1` and `1.0`.
+/// It keeps its token: peers compare text, so `9007199254740993` must not be rounded, and `1.0` must not become `1`.
+/// Two ids are equal if they are strings of the same characters, however escaped, or numbers with the same token; `1`
+/// and `"1"` are different, and so are `1` and `1.0`.
 #[derive(Clone)]
 pub struct Id {
     token: Arc<str>,
-    /// What a string with escapes stands for; it is compared instead of the token.
+    /// The characters of a string with escapes, compared instead of the token.
     unescaped: Option<Arc<str>>,
 }
 
-/// Why a value is no id.
+/// An invalid id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// JSON-RPC allows it, MCP doesn't.
+    /// `null`: allowed by JSON-RPC, but not by MCP.
     #[error("`id` must not be null; leave it out to send a notification")]
     Null,
     /// Another type.
@@ -33,7 +33,7 @@ pub enum IdError {
     /// A number with a fraction or an exponent.
     #[error("`id` must be an integer without fraction and exponent")]
     Fraction,
-    /// A number that no 64-bit integer holds.
+    /// A number outside the range of 64-bit integers.
     #[error("`id` must fit into a 64-bit integer")]
     Range,
     /// A string that would fill logs and tables.
@@ -42,7 +42,7 @@ pub enum IdError {
 }
 
 impl Id {
-    /// The longest token, in bytes. Ids are kept while requests run and printed in logs.
+    /// The longest token, in bytes. Ids are kept while requests run, and printed in logs.
     pub const MAX: usize = 1024;
 
     /// Reads an id.
@@ -50,7 +50,7 @@ impl Id {
     /// An integer may be written with an empty fraction (`1.0`), as serializers without integers do.
     ///
     /// # Errors
-    /// The value is neither a string nor a 64-bit integer, or longer than [`Id::MAX`].
+    /// The value is neither a string nor a 64-bit integer, or is longer than [`Id::MAX`].
     pub fn from_raw(raw: &RawValue) -> Result<Self, IdError> {
         let token = raw.get();
         if token.len() > Self::MAX {
@@ -87,7 +87,7 @@ impl Id {
         &self.token
     }
 
-    /// What equality looks at: the characters of a string, or the token of a number; and which of the two it is.
+    /// The key for equality: whether the id is a string, and the characters of the string or the token of the number.
     fn key(&self) -> (bool, &str) {
         match (&self.unescaped, self.token.strip_prefix('"')) {
             (Some(text), _) => (true, text),
@@ -97,7 +97,7 @@ impl Id {
     }
 }
 
-/// Refuses numbers that aren't 64-bit integers. `token` is a valid JSON number.
+/// Rejects numbers that aren't 64-bit integers. `token` is a valid JSON number.
 fn check_number(token: &str) -> Result<(), IdError> {
     if token.contains(['e', 'E']) {
         return Err(IdError::Fraction);

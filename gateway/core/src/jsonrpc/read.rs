@@ -1,7 +1,7 @@
-//! From bytes to messages, in one pass.
+//! From bytes to messages.
 //!
 //! The envelope is read member by member and every value stays raw, so that absent and `null` differ, numbers keep
-//! their digits, unknown members pass and doubled ones don't.
+//! their digits, unknown members are ignored and duplicate ones rejected.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,11 +18,11 @@ use super::{
     Shape,
 };
 
-/// Reads one line or one body. A byte order mark before it is skipped.
+/// Parses one line or one body. A leading byte order mark is skipped.
 ///
 /// # Errors
-/// The whole is no message: it isn't UTF-8 or JSON ([`PARSE_ERROR`](super::PARSE_ERROR)), or an empty or too large
-/// batch, or something else than a message ([`INVALID_REQUEST`](super::INVALID_REQUEST)).
+/// The input as a whole is invalid: it isn't UTF-8 or JSON ([`PARSE_ERROR`](super::PARSE_ERROR)), an empty or oversized
+/// batch, or something other than a message ([`INVALID_REQUEST`](super::INVALID_REQUEST)).
 pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malformed> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes)
@@ -53,7 +53,7 @@ fn refused(why: impl Into<String>) -> Malformed {
     Malformed { id: None, error: ErrorObject::invalid_request(why), shape: Shape::Unknown }
 }
 
-/// The characters of a JSON string, borrowed where nothing is escaped; none for other values.
+/// The characters of a JSON string, borrowed if it has no escapes. `None` for other values.
 pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -62,19 +62,19 @@ pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(inner))
 }
 
-/// What stands at the top: one value, or the first values of an array and how many there are.
+/// The top level: one value, or the first values of an array and the number of all.
 enum Whole<'a> {
     One(Entry<'a>),
     Many(Vec<Entry<'a>>, usize),
 }
 
-/// A value where a message should stand.
+/// A value in the place of a message.
 enum Entry<'a> {
     Object(Envelope<'a>),
     Other,
 }
 
-/// The members of a message, unchecked.
+/// The members of a message, not validated.
 #[derive(Default)]
 struct Envelope<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -83,7 +83,7 @@ struct Envelope<'a> {
     params: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
-    /// A member that stands there twice.
+    /// A duplicate member.
     twice: Option<Member>,
 }
 
@@ -98,7 +98,6 @@ enum Member {
     Error,
 }
 
-// === impl Member ===
 
 impl Member {
     const ALL: [Self; 6] = [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
@@ -115,7 +114,6 @@ impl Member {
     }
 }
 
-// === impl Entry ===
 
 impl<'a> Entry<'a> {
     fn check(self) -> Result<Message<'a>, Malformed> {
@@ -126,10 +124,9 @@ impl<'a> Entry<'a> {
     }
 }
 
-// === impl Envelope ===
 
 impl<'a> Envelope<'a> {
-    /// Keeps a member's value; a second one is only noted, so that the rest is still read.
+    /// Keeps a member's value. A duplicate is only noted, so that the rest is still read.
     fn put(&mut self, member: Member, value: &'a RawValue) {
         let slot = match member {
             Member::Jsonrpc => &mut self.jsonrpc,
@@ -139,7 +136,7 @@ impl<'a> Envelope<'a> {
             Member::Result => &mut self.result,
             Member::Error => &mut self.error,
         };
-        // A doubled id comes first: it is the one that must not be used in the answer.
+        // A duplicate id takes precedence: it must not be used in the answer.
         if slot.replace(value).is_some() && (self.twice.is_none() || member == Member::Id) {
             self.twice = Some(member);
         }
@@ -205,7 +202,7 @@ impl<'a> Envelope<'a> {
         Ok(Message::Response(Response { id, outcome }))
     }
 
-    /// What a message without a valid `jsonrpc` was meant to be.
+    /// The probable kind of a message without a valid `jsonrpc`.
     fn shape(&self) -> Shape {
         match (self.method, self.id, self.result.or(self.error)) {
             (None, _, Some(_)) => Shape::Response,
@@ -228,14 +225,13 @@ fn error_object(raw: &RawValue) -> Result<ErrorObject, serde_json::Error> {
     Ok(ErrorObject { code, message, data })
 }
 
-// === the visitors ===
 
-/// Reads the top: one value, or an array of them.
+/// Reads the top level: one value, or an array of them.
 struct Top {
     limits: ParseLimits,
 }
 
-/// Reads one value where a message should stand.
+/// Reads one value in the place of a message.
 struct One;
 
 /// Reads a member's name.
@@ -257,7 +253,7 @@ impl<'a> DeserializeSeed<'a> for One {
     }
 }
 
-/// The values that are no message, whatever they are.
+/// Values that aren't messages.
 macro_rules! scalars {
     ($other:expr) => {
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,13 +1,13 @@
-//! What serde_json leaves unchecked in text that it passes on raw: depth, and escapes that stand for no character.
+//! Checks that serde_json doesn't make on raw text: depth, and escapes that aren't a character.
 //!
-//! A message that came through here is read by every later reader, ours and the plugin's.
+//! Every later reader, ours and the plugin's, can read a message that passed.
 
 use super::MAX_DEPTH;
 
-/// What is wrong with a text, and at which byte.
+/// A problem in a text, and its byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Flaw {
-    /// It nests too deep.
+    /// The text nests too deep.
     #[error("it nests deeper than {MAX_DEPTH} levels at byte {0}")]
     Depth(usize),
     /// Half of a surrogate pair.
@@ -15,7 +15,7 @@ pub(super) enum Flaw {
     Surrogate(usize),
 }
 
-/// Looks for flaws in `text`. Text that isn't JSON at all may pass: it is parsed afterwards.
+/// Checks `text`. Text that isn't JSON at all may pass: it is parsed afterwards.
 pub(super) fn scan(text: &str) -> Result<(), Flaw> {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
@@ -40,7 +40,7 @@ pub(super) fn scan(text: &str) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// Goes on after the closing quote of the string whose content starts at `at`.
+/// The position after the closing quote of the string whose content starts at `at`.
 fn skip_string(bytes: &[u8], mut at: usize) -> Result<usize, Flaw> {
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -52,7 +52,7 @@ fn skip_string(bytes: &[u8], mut at: usize) -> Result<usize, Flaw> {
     Ok(at)
 }
 
-/// Goes on after the escape, or pair of escapes, that starts at `at`.
+/// The position after the escape, or pair of escapes, that starts at `at`.
 fn skip_escape(bytes: &[u8], at: usize) -> Result<usize, Flaw> {
     match code_unit(bytes, at) {
         Some(0xD800..=0xDBFF) => match code_unit(bytes, at + 6) {
@@ -64,7 +64,7 @@ fn skip_escape(bytes: &[u8], at: usize) -> Result<usize, Flaw> {
     }
 }
 
-/// The code unit that `\uXXXX` at `at` stands for, if that is what stands there.
+/// The code unit of the `\uXXXX` escape at `at`. `None` if there is no such escape.
 fn code_unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, digit| {

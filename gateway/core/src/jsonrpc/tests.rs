@@ -1,4 +1,4 @@
-//! Which bytes are messages, what is said to those that aren't, and that both hold for bytes nobody thought of.
+//! Tests of parsing and writing messages, and of the answers to invalid ones.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::json::Json;
 
 const LIMITS: ParseLimits = ParseLimits { max_batch: 3 };
 
-/// One line per message: what it is, with id, method and params, or the code and id of the error.
+/// One line per message: its kind with id, method and params, or the code and id of the error.
 fn seen(bytes: &[u8]) -> String {
     match parse(bytes, LIMITS) {
         Ok(Incoming::Single(message)) => message_seen(&message),
@@ -44,7 +44,7 @@ fn malformed_seen(it: &Malformed) -> String {
     format!("{} {}{silent}", it.error.code, it.id.as_ref().map_or("-", Id::as_json))
 }
 
-/// Name, bytes, and what is seen of them; the numbers are only for finding one's way.
+/// Name, bytes and expected messages. The numbers help to find a case.
 const CORNERS: &[(&str, &[u8], &str)] = &[
     (
         "request",
@@ -199,10 +199,10 @@ fn depth_is_capped_where_text_is_passed_on() {
     let Ok(Incoming::Single(Message::Notification(it))) = parse(deep.as_bytes(), LIMITS) else {
         panic!("{}", seen(deep.as_bytes()))
     };
-    // What passes here can be read by those who come later.
+    // Whatever passes here is readable for every later reader.
     crate::json::parse_strict(it.params.unwrap().get()).unwrap();
     assert_eq!(seen(nested(MAX_DEPTH + 1).as_bytes()), "-32700 -");
-    // Brackets in strings are no levels.
+    // Brackets in strings don't nest.
     let text = format!(r#"{{"jsonrpc":"2.0","method":"{}\"["}}"#, "[".repeat(500));
     assert!(seen(text.as_bytes()).starts_with("notification [[["));
 }

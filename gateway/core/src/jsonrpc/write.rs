@@ -1,19 +1,19 @@
-//! From messages to bytes: each writer appends one JSON text without a raw line break and without its line's end.
+//! From messages to bytes: each writer appends one JSON text without raw line breaks and without a line end.
 
 use serde_json::value::RawValue;
 
 use super::{ErrorObject, Id};
 
-/// What stands for the id of a request that couldn't be read.
+/// The id in the answer to a request whose id couldn't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownId {
-    /// `"id":null`, as JSON-RPC has it.
+    /// `"id":null`, as JSON-RPC requires.
     Null,
-    /// Nothing.
+    /// No id.
     Omit,
 }
 
-/// Appends a response with a result. The result's text is taken over as it is.
+/// Appends a response with a result. The result's text is copied unchanged.
 pub fn write_result(out: &mut Vec<u8>, id: &Id, result: &RawValue) {
     out.reserve(result.get().len() + id.as_json().len() + 40);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -23,7 +23,7 @@ pub fn write_result(out: &mut Vec<u8>, id: &Id, result: &RawValue) {
     out.push(b'}');
 }
 
-/// Appends a response with an error; `unknown` says what to write where there is no id.
+/// Appends a response with an error; `unknown` is used if there is no id.
 pub fn write_error(out: &mut Vec<u8>, id: Option<&Id>, unknown: UnknownId, error: &ErrorObject) {
     let ErrorObject { code, message, data } = error;
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
@@ -59,7 +59,7 @@ pub fn write_request(out: &mut Vec<u8>, id: &Id, method: &str, params: Option<&R
     call(out, method, params);
 }
 
-/// The end that requests and notifications share.
+/// The common end of requests and notifications.
 fn call(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
     out.extend_from_slice(b",\"method\":");
     quote(out, method);
@@ -74,12 +74,12 @@ fn quote(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("a vector takes every string");
 }
 
-/// Appends JSON text. Line breaks between its tokens (there are none inside) would end our line: they become spaces.
+/// Appends JSON text. Line breaks between its tokens (there are none inside) would end the line: they become spaces.
 fn splice(out: &mut Vec<u8>, raw: &RawValue) {
     let start = out.len();
     out.extend_from_slice(raw.get().as_bytes());
     let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
-    // Folding over all bytes instead of stopping at the first lets the compiler look at many at once.
+    // Folding over all bytes instead of stopping at the first lets the compiler vectorise the loop.
     if out[start..].iter().fold(false, |found, byte| found | is_break(*byte)) {
         out[start..].iter_mut().filter(|byte| is_break(**byte)).for_each(|byte| *byte = b' ');
     }

@@ -1,21 +1,21 @@
-//! What a component imports and exports: what it could ask for, whether or not it ever does.
+//! A component's imports and exports: everything it could ask for, whether or not it ever does.
 
 use std::collections::BTreeSet;
 
 /// The interfaces of one component.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interfaces {
-    /// Full names of what it imports, such as `wasi:io/streams@0.2.6`, in order.
+    /// The full names of its imports, such as `wasi:io/streams@0.2.6`, in order.
     pub imports: Vec<String>,
-    /// Full names of what it exports, in order.
+    /// The full names of its exports, in order.
     pub exports: Vec<String>,
-    /// What it needs grants for, going by the functions that it imports.
+    /// The capabilities that need a grant, judging by the functions that it imports.
     pub needs: BTreeSet<Need>,
     /// The size of its file, in bytes.
     pub size: u64,
 }
 
-/// Something that works only as far as `gateway.toml` grants it.
+/// A capability that works only as far as `gateway.toml` grants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Need {
     /// Opening files (`wasi:filesystem/types`).
@@ -28,16 +28,16 @@ pub enum Need {
     Variables,
     /// Reading its settings (`wasi:config/store`).
     Settings,
-    /// Asking the person, the model or the client (`moongate:plugin/request.answer`).
+    /// Asking the user, the model or the client (`moongate:plugin/request.answer`).
     Client,
 }
 
 impl Need {
-    /// All of them.
+    /// All capabilities.
     pub const ALL: [Self; 6] =
         [Self::Files, Self::Http, Self::State, Self::Variables, Self::Settings, Self::Client];
 
-    /// The key of `gateway.toml` that is for it: in the plugin's `allow` table, but for `config`.
+    /// The key of `gateway.toml` that grants it: in the plugin's `allow` table, except for `config`.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Need {
         }
     }
 
-    /// What it is, to stand after "it can".
+    /// A verb phrase that completes "it can".
     #[must_use]
     pub fn verb(self) -> &'static str {
         match self {
@@ -63,8 +63,8 @@ impl Need {
         }
     }
 
-    /// Does importing it say that the author wanted it? Standard libraries import files and variables whether or not
-    /// anybody uses them.
+    /// Reports whether importing it shows that the author wanted it. Standard libraries import files and variables even
+    /// if the program never uses them.
     #[must_use]
     pub fn is_deliberate(self) -> bool {
         match self {
@@ -73,7 +73,7 @@ impl Need {
         }
     }
 
-    /// A line of `gateway.toml` that would grant it, to be filled in.
+    /// An example line of `gateway.toml` that grants it.
     #[must_use]
     pub fn example(self) -> &'static str {
         match self {

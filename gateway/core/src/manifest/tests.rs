@@ -1,4 +1,4 @@
-//! Which templates the gateway can route by.
+//! Tests of resource templates.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is a name and what isn't.
+//! Tests of valid and invalid names.
 
 use super::*;
 

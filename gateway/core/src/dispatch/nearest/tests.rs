@@ -1,4 +1,4 @@
-//! What is suggested for a name that nothing has.
+//! Tests of suggestions for unknown names.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Each call of a plugin is told once, however it ends.
+//! Each call of a plugin is reported once, however it ends.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::call::{Busy, Failure, Fault};
 use crate::dispatch::{CallKind, Called, Observer};
 
-/// What was told: plugin, kind, name and outcome; and whether it ever ran.
+/// The reported calls: plugin, kind, name and outcome, and whether the call ran.
 type Told = (String, &'static str, String, &'static str, bool);
 
 #[derive(Debug, Default)]

@@ -1,17 +1,17 @@
-//! The bounded loop that stands in for a fuzzer in the tests: every file of a corpus, then the same thousands of changes
-//! to them on every machine.
+//! A bounded loop that replaces a fuzzer in the tests: every file of a corpus, then the same thousands of mutations on
+//! every machine.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Each seed is another walk through the changes.
+/// Each seed is another sequence of mutations.
 const SEEDS: [u64; 4] = [1, 20_241_105, 0x9E37_79B9_7F4A_7C15, u64::MAX];
 
-/// So many changed texts for each seed.
+/// The number of mutated texts for each seed.
 const ROUNDS: usize = 1_500;
 
-/// What is put in: tokens of JSON, of URLs and of their neighbours, and bytes that none of them has.
+/// Inserted pieces: tokens of JSON, of URLs and of related formats, and bytes that none of them has.
 const PIECES: [&[u8]; 38] = [
     b"\"",
     b"{",
@@ -64,7 +64,7 @@ impl Random {
         usize::try_from(self.0 % most as u64).unwrap()
     }
 
-    /// Changes a text in one place.
+    /// Mutates a text in one place.
     fn change(&mut self, bytes: &mut Vec<u8>) {
         let at = self.below(bytes.len() + 1);
         let end = (at + self.below(8)).min(bytes.len());
@@ -81,10 +81,10 @@ impl Random {
     }
 }
 
-/// Checks every file of `fuzz/corpus/<target>`, and what becomes of them.
+/// Checks every file of `fuzz/corpus/<target>`, and mutations of them.
 ///
 /// # Panics
-/// `check` does: with the seed, the round and the bytes. Or the corpus is empty.
+/// `check` panics: with the seed, the round and the bytes. Or the corpus is empty.
 #[track_caller]
 pub(crate) fn seeded(target: &str, check: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
