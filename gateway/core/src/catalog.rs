@@ -1,12 +1,8 @@
-//! What all plugins offer together, immutable once built.
+//! Everything that all plugins offer together, immutable once built.
 //!
-//! [`Plugin`] is what may be asked of any plugin. It stands here, above the Wasm host, so that everything from
-//! names to errors is tested with a fake of twenty lines.
-//!
-//! A plugin comes in two steps. [`Member::new`] looks at it alone: public names, schemas compiled, digests. That
-//! takes time and is done once per load, so that a plugin that doesn't change isn't compiled again, and one that
-//! can't be used is found out before it replaces one that can. [`Catalog::build`] then looks at all of them together,
-//! which takes little.
+//! A plugin is added in two steps. [`Member::new`] examines it alone: public names, compiled schemas, digests. That
+//! takes time and is done once per load, so that an unchanged plugin isn't compiled again, and an invalid one is
+//! rejected before it replaces a valid one. [`Catalog::build`] then examines all plugins together, which is fast.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,7 +38,7 @@ pub use settings::named_members;
 
 pub use crate::plugin::{Answer, Plugin};
 
-/// All that is offered at one moment, in the order of `gateway.toml` and, for each plugin, in its own order.
+/// Everything offered at one moment, in the order of `gateway.toml` and, for each plugin, in its own order.
 #[derive(Debug)]
 pub struct Catalog {
     generation: u64,
@@ -58,7 +54,7 @@ pub struct Catalog {
     digests: [Digest; Kind::ALL.len()],
 }
 
-/// What clients are told to list again when it changed.
+/// The lists that a client can be notified about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Tools.
@@ -83,20 +79,20 @@ impl Kind {
 }
 
 impl Catalog {
-    /// A catalog of nothing, before the first is built.
+    /// An empty catalog, before the first is built.
     #[must_use]
     pub fn empty() -> Self {
         Self::build(0, Vec::new(), None).catalog
     }
 
-    /// How many catalogs were built before this one.
+    /// The number of catalogs built before this one.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// What `principal` may use. Today that is all, and lists are the same for everybody; calls go through here, so
-    /// that it can become less.
+    /// The part of the catalog that `principal` may use. Today that is all of it, and lists are the same for all
+    /// callers; calls use this method so that it can become less.
     #[must_use]
     pub fn view(&self, _principal: &Principal) -> &Self {
         self
@@ -108,7 +104,7 @@ impl Catalog {
         &self.members
     }
 
-    /// The plugin of that key.
+    /// The plugin with that id.
     #[must_use]
     pub fn member(&self, id: &PluginId) -> Option<&Arc<Member>> {
         self.members.iter().find(|member| member.id() == id)
@@ -120,7 +116,7 @@ impl Catalog {
         &self.tools
     }
 
-    /// The tool that clients call `name`.
+    /// The tool with the public name `name`.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolEntry> {
         self.tool_at.get(name).map(|at| &self.tools[*at])
@@ -132,19 +128,19 @@ impl Catalog {
         &self.prompts
     }
 
-    /// The prompt that clients call `name`.
+    /// The prompt with the public name `name`.
     #[must_use]
     pub fn prompt(&self, name: &str) -> Option<&PromptEntry> {
         self.prompt_at.get(name).map(|at| &self.prompts[*at])
     }
 
-    /// The resources that are listed.
+    /// The listed resources.
     #[must_use]
     pub fn resources(&self) -> &[ResourceEntry] {
         &self.resources
     }
 
-    /// The resource that is listed under `uri`.
+    /// The resource listed under `uri`.
     #[must_use]
     pub fn resource(&self, uri: &str) -> Option<&ResourceEntry> {
         self.resource_at.get(uri).map(|at| &self.resources[*at])
@@ -156,21 +152,21 @@ impl Catalog {
         &self.templates
     }
 
-    /// The resource template of exactly that text.
+    /// The resource template with exactly that text.
     #[must_use]
     pub fn template(&self, text: &str) -> Option<&TemplateEntry> {
         self.templates.iter().find(|entry| entry.template().uri_template.as_str() == text)
     }
 
-    /// The plugin whose space `uri` lies in: the one that lists it, else the one with the template whose literal
-    /// beginning is the longest that `uri` starts with.
+    /// The plugin that owns `uri`: the one that lists it, otherwise the one with the template that has the longest
+    /// matching literal prefix.
     #[must_use]
     pub fn resource_owner(&self, uri: &str) -> Option<&Arc<Member>> {
         self.claims.owner(uri).map(|owner| &self.members[owner])
     }
 
-    /// The digest of all that clients see of one kind, order included: it changes when, and only when, they would
-    /// see something else.
+    /// The digest of everything that clients see of one kind, order included. It changes if and only if they would see
+    /// something else.
     #[must_use]
     pub fn digest(&self, kind: Kind) -> Digest {
         self.digests[kind.index()]

@@ -86,7 +86,6 @@ struct Waiting {
     stage: Stage,
 }
 
-
 impl Gate {
     /// Allows `total` concurrent calls, at least one. Plugins that describe themselves need no permit: a pool of
     /// instances needs room for these in addition.
@@ -214,7 +213,6 @@ async fn acquire(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     Arc::clone(semaphore).acquire_owned().await.expect("the gate's semaphores are never closed")
 }
 
-
 impl CallPermit {
     fn new(lane: Arc<Lane>, slot: Option<OwnedSemaphorePermit>, all: OwnedSemaphorePermit) -> Self {
         lane.state().running += 1;
@@ -244,7 +242,6 @@ impl fmt::Debug for CallPermit {
     }
 }
 
-
 impl Lane {
     fn new(ended: Arc<Notify>) -> Self {
         Self { slots: Arc::new(Semaphore::new(0)), state: Mutex::default(), ended }
@@ -272,7 +269,6 @@ impl Lane {
         Load { running: state.running, waiting: state.queued + state.held }
     }
 }
-
 
 impl Waiting {
     /// Notes that the call has its plugin's permit and waits for the gateway's.

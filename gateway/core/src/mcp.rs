@@ -1,8 +1,8 @@
 //! The Model Context Protocol in every revision (2025-11-25, basic; 2026-07-28, basic and basic/versioning).
 //!
-//! This module turns a request of any revision into a call through [`crate::dispatch`], and what comes back into
-//! that revision's JSON. It knows no transports and keeps no sessions: whoever calls [`Protocol::begin`] has already
-//! found out which revision is spoken, by whom, and hands both over as an [`Exchange`].
+//! This module turns a request of any revision into a call through [`crate::dispatch`], and the outcome into that
+//! revision's JSON. It doesn't depend on transports and keeps no sessions: the caller of [`Protocol::begin`] has
+//! already determined the revision and the principal, and passes them in an [`Exchange`].
 
 use std::num::NonZeroU32;
 use std::pin::Pin;
@@ -51,34 +51,34 @@ pub use seal::{NoRandomness, SealingKey};
 
 use lists::{Kind, Lists};
 
-/// What is known of a request before its method is looked at.
+/// The context of a request, independent of its method.
 #[derive(Debug, Clone)]
 pub struct Exchange {
-    /// The revision spoken.
+    /// The revision of the connection or request.
     pub revision: Revision,
-    /// Whom the gateway takes the caller for.
+    /// The caller's identity.
     pub principal: Principal,
-    /// The program at the other end.
+    /// The client program.
     pub client: Option<Arc<ClientInfo>>,
-    /// What it can do.
+    /// The client's capabilities.
     pub capabilities: Arc<Capabilities>,
-    /// Set when the caller loses interest.
+    /// Cancelled when the caller disconnects or cancels the request.
     pub cancel: CancellationToken,
-    /// Where log messages and progress go.
+    /// The destination of log messages and progress.
     pub sink: Arc<dyn CallSink>,
-    /// Who can be asked while the request runs; none where that isn't possible: in stateless revisions, and where
-    /// the transport carries nothing but the response.
+    /// The client, for questions while the request runs. `None` if questions aren't possible: in stateless revisions,
+    /// and if the transport can only carry the response.
     pub peer: Option<Arc<dyn Peer>>,
 }
 
-/// What a request comes to.
+/// The answer to a request.
 #[derive(Debug)]
 pub enum Answer {
-    /// A result, as text.
+    /// A result, as JSON text.
     Result(Box<RawValue>),
-    /// A result that others are given too, such as a list.
+    /// A result that is shared between callers, such as a list.
     Shared(Arc<RawValue>),
-    /// A result that says that the tool failed.
+    /// A result that reports a failure of a tool.
     ToolError(Box<RawValue>),
     /// An error.
     Error(ProtocolError),
@@ -91,7 +91,7 @@ impl Answer {
         Self::Result(project::render(&serde_json::json!({})))
     }
 
-    /// The HTTP status that it has in a stateless revision.
+    /// The HTTP status in a stateless revision.
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
@@ -100,10 +100,10 @@ impl Answer {
         }
     }
 
-    /// What went wrong, in a stable word for metrics and logs; none: nothing did.
+    /// A stable word for metrics and logs. `None` if there is no error.
     ///
-    /// It is what OpenTelemetry's conventions for MCP have as `error.type`: `tool_error`, or the code of the error;
-    /// but `cancelled` where the client cancelled its request, which mostly isn't answered at all.
+    /// It follows `error.type` of OpenTelemetry's conventions for MCP: `tool_error`, or the error's code; but
+    /// `cancelled` if the client cancelled its request, which usually isn't answered at all.
     #[must_use]
     pub fn error_kind(&self) -> Option<&'static str> {
         match self {
@@ -120,14 +120,14 @@ impl From<Box<RawValue>> for Answer {
     }
 }
 
-/// An answer that takes a while.
+/// A pending answer.
 pub type Later = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// A request that was begun.
+/// A request in progress.
 pub enum Begun {
-    /// It is answered already.
+    /// The answer is ready.
     Now(Answer),
-    /// A plugin has to be asked first.
+    /// The answer depends on a plugin.
     Later(Later),
 }
 
@@ -140,20 +140,20 @@ impl std::fmt::Debug for Begun {
     }
 }
 
-/// What the protocol is served with.
+/// The configuration of the protocol.
 #[derive(Debug)]
 pub struct ProtocolOptions {
-    /// How the gateway introduces itself.
+    /// The gateway's name and version.
     pub identity: Identity,
-    /// Whether lists may be shared by caches.
+    /// Whether caches may share lists.
     pub cache_scope: CacheScope,
-    /// How many items a page of a list holds; none: all of them.
+    /// The number of items in a page of a list. `None` means no paging.
     pub page_size: Option<NonZeroU32>,
-    /// What the things are sealed with that clients carry.
+    /// The key that seals cursors and states.
     pub sealing_key: SealingKey,
 }
 
-/// Every revision's methods over one catalog.
+/// All methods of every revision, over one catalog.
 #[derive(Debug)]
 pub struct Protocol {
     dispatcher: Dispatcher,
@@ -165,7 +165,7 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// Serves what `dispatcher` reaches.
+    /// Serves the plugins that `dispatcher` calls.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ProtocolOptions) -> Self {
         let ProtocolOptions { identity, cache_scope, page_size, sealing_key } = options;
@@ -174,7 +174,7 @@ impl Protocol {
         Self { dispatcher, identity, cache_scope, lists, sealing_key, states }
     }
 
-    /// Begins a request. Lists and greetings are answered at once; only calls take a while.
+    /// Starts a request. Only calls of plugins take time; everything else is answered immediately.
     pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> Begun {
         let list = |kind| Begun::Now(self.list(&exchange, kind, &params).unwrap_or_else(Answer::Error));
         match method {
@@ -212,7 +212,7 @@ impl Protocol {
 }
 
 impl Exchange {
-    /// The context that a plugin may ask for.
+    /// The context that plugins can read.
     fn context(&self, params: &Params, round: &input::Round) -> Arc<CallContext> {
         let Self { revision, principal, client, capabilities, cancel, sink, peer: _ } = self;
         Arc::new(CallContext {

@@ -1,4 +1,4 @@
-//! Who serves, where not all can: which plugin goes first, what collides, and who gives way.
+//! Conflict resolution: which plugins serve, and in which version, if their names or URIs collide.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,33 +7,33 @@ use crate::names::PublicName;
 use super::claims::{Claims, Overlap, Settled};
 use super::{Catalog, Conflict, Instead, Member, Refused, Restart, Subject};
 
-/// A plugin that wants to serve: as it is now, and what goes on serving where it can't.
+/// A plugin that is to serve: its current version, and the versions to fall back to.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The best first; never empty.
+    /// The versions, best first; never empty.
     states: Vec<Member>,
 }
 
 impl Candidate {
-    /// The plugin as its file and its table say now. Nothing serves in its place.
+    /// The plugin in its current version, without a fallback.
     #[must_use]
     pub fn new(member: Member) -> Self {
         Self { states: vec![member] }
     }
 
-    /// The same; if nothing better can serve, the plugin does as it was once, with what it is granted now.
+    /// Adds a fallback: an earlier version of the plugin, with the current grants.
     #[must_use]
     pub fn or(mut self, before: Member) -> Self {
         self.states.push(before);
         self
     }
 
-    /// As it is now.
+    /// The current version.
     pub(super) fn best(&self) -> &Member {
         &self.states[0]
     }
 
-    /// As it may be taken: its states up to that of this number.
+    /// The versions up to the one with this number.
     pub(super) fn up_to(&self, state: Option<usize>) -> &[Member] {
         let last = state.unwrap_or(self.states.len() - 1);
         &self.states[..=last]
@@ -43,39 +43,39 @@ impl Candidate {
 /// The plugins that serve together.
 #[derive(Default)]
 pub(super) struct Table {
-    /// One for each candidate: as it serves or, if it isn't admitted, as it would.
+    /// One for each candidate: the version that serves or, if none is admitted, the one that was tried.
     pub(super) members: Vec<Member>,
-    /// Which of them serve, and the number of the state in which each does.
+    /// The candidates that serve, and the number of the version of each.
     pub(super) admitted: BTreeMap<usize, usize>,
     pub(super) claims: Claims,
     tools: HashMap<PublicName, usize>,
     prompts: HashMap<PublicName, usize>,
 }
 
-/// What one plugin has in common with others: names, by rival and subject.
+/// The collisions of one plugin: names, by rival and subject.
 type Found = BTreeMap<(usize, Subject), Vec<String>>;
 
-/// What came of admitting one after the other.
+/// The result of admitting all candidates one by one.
 struct Round {
     table: Table,
-    /// Plugins in the way of one that served and can't go on in any state. They have others left.
+    /// Plugins that block one that served and can't continue in any version. They have fallbacks left.
     in_the_way: BTreeSet<usize>,
 }
 
-/// Who serves, and how.
+/// The result of conflict resolution.
 pub(super) struct Outcome {
     pub(super) table: Table,
-    /// For each candidate the number of the state that serves; none: none does.
+    /// For each candidate the number of the version that serves. `None` if none does.
     pub(super) picks: Vec<Option<usize>>,
     pub(super) refused: Vec<Refused>,
 }
 
-/// Finds out who serves, and how.
+/// Chooses a version of each candidate.
 ///
-/// What is new never takes from what serves: where a plugin could go on only as it was, but another has changed into
-/// its way, that one stays as it was too.
+/// A new version never takes anything from a plugin that serves: if a plugin can only continue as it was, and another
+/// one has changed to use its names, the other one stays as it was too.
 pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Outcome {
-    // The best state that each may have so far.
+    // The best version that each candidate may still have.
     let mut from = vec![0; candidates.len()];
     let mut table = loop {
         let round = Round::run(candidates, previous, &from);
@@ -84,7 +84,7 @@ pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Ou
         }
         round.in_the_way.iter().for_each(|at| from[*at] += 1);
     };
-    // Whom somebody gave way to may have got something else in the end.
+    // A plugin that another gave way to may have got something else in the end.
     while let Some(better) = candidates.iter().enumerate().find_map(|(at, its)| table.bettered(at, its)) {
         table = better;
     }
@@ -98,7 +98,7 @@ pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Ou
     Outcome { table, picks, refused }
 }
 
-/// Who goes first: the plugins that serve and didn't change, then those that changed, then the new ones.
+/// The order of admission: the plugins that serve unchanged, then the changed ones, then the new ones.
 fn rank(member: &Member, previous: Option<&Catalog>) -> u8 {
     match previous.and_then(|catalog| catalog.member(member.id())) {
         Some(before) if before.is(member) => 0,
@@ -108,7 +108,7 @@ fn rank(member: &Member, previous: Option<&Catalog>) -> u8 {
 }
 
 impl Round {
-    /// Admits one after the other, each in the best state that it may have and that fits.
+    /// Admits one by one, each in its best allowed version that fits.
     fn run(candidates: &[Candidate], previous: Option<&Catalog>, from: &[usize]) -> Self {
         let members: Vec<_> =
             candidates.iter().zip(from).map(|(candidate, from)| candidate.states[*from].clone()).collect();
@@ -128,7 +128,7 @@ impl Round {
                     rivals = found.into_keys().map(|(rival, _)| rival).collect();
                 }
             }
-            // What serves stands in nobody's way, and who didn't serve has lost nothing.
+            // A plugin that serves unchanged blocks nothing, and a plugin that didn't serve loses nothing.
             let may_give_way = |rival: &usize| {
                 let has_others = |state: &usize| state + 1 < candidates[*rival].states.len();
                 round.table.admitted.get(rival).is_some_and(has_others)
@@ -141,7 +141,7 @@ impl Round {
 }
 
 impl Table {
-    /// Gives the plugin at `at`, which is in the state of that number, its names, or none of them.
+    /// Reserves all names of the plugin at `at`, which is in the version with the number `state`, or none of them.
     fn admit(&mut self, at: usize, state: usize) -> Result<(), Found> {
         let member = &self.members[at];
         let mut found = Found::new();
@@ -172,14 +172,14 @@ impl Table {
         Ok(())
     }
 
-    /// The same with the candidate at `at` in a better state; none where no better one fits.
+    /// The same table with the candidate at `at` in a better version. `None` if no better one fits.
     fn bettered(&self, at: usize, candidate: &Candidate) -> Option<Self> {
         let better = self.admitted.get(&at).copied().unwrap_or(candidate.states.len());
         let states = candidate.states[..better].iter().enumerate();
         states.filter_map(|(state, member)| self.exchanged(at, state, member).ok()).next()
     }
 
-    /// The same with `member`, the state of that number, at `at`, if it fits to all others that serve.
+    /// The same table with `member`, the version with the number `state`, at `at`, if it fits all others that serve.
     fn exchanged(&self, at: usize, state: usize, member: &Member) -> Result<Self, Found> {
         let mut other = Self { members: self.members.clone(), ..Self::default() };
         other.members[at] = member.clone();

@@ -1,8 +1,8 @@
-//! Arguments that clients repeat in HTTP headers, as a tool's schema annotates them with `x-mcp-header`
-//! (2026-07-28, basic/transports/streamable-http, "Custom headers from tool parameters").
+//! Arguments that clients repeat in HTTP headers, as annotated with `x-mcp-header` in a tool's schema (2026-07-28,
+//! basic/transports/streamable-http, "Custom headers from tool parameters").
 //!
-//! A client drops a tool of which one annotation is wrong. So the wrong ones are found once, when the plugin is
-//! loaded, and taken out of what clients see.
+//! Clients drop a tool with an invalid annotation. So invalid annotations are found once, when the plugin is loaded,
+//! and removed from the schemas that clients see.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::json::pointer_step;
 /// The member of a schema that names a header.
 const ANNOTATION: &str = "x-mcp-header";
 
-/// What a name of a header may hold beside letters and digits (RFC 9110, 5.6.2).
+/// The characters of a header name, in addition to letters and digits (RFC 9110, 5.6.2).
 const TOKEN: &str = "!#$%&'*+-.^_`|~";
 
-/// Keywords that hold one subschema, or a list of them.
+/// Keywords that contain one subschema, or a list of them.
 const HOLD_SCHEMAS: [&str; 16] = [
     "additionalItems",
     "additionalProperties",
@@ -36,7 +36,7 @@ const HOLD_SCHEMAS: [&str; 16] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords that hold named subschemas, beside `properties`.
+/// Keywords that contain named subschemas, in addition to `properties`.
 const HOLD_NAMED: [&str; 5] =
     ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties"];
 
@@ -48,13 +48,13 @@ pub struct HeaderArgument {
 }
 
 impl HeaderArgument {
-    /// The header's name without what all of them begin with, as the plugin wrote it.
+    /// The header's name without the common prefix, as written by the plugin.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The argument's value, if it is there and isn't `null`.
+    /// The argument's value, if it is present and isn't `null`.
     #[must_use]
     pub fn value<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
         let value = self.path.iter().try_fold(arguments, |at, step| at.as_object()?.get(step))?;
@@ -62,22 +62,22 @@ impl HeaderArgument {
     }
 }
 
-/// An annotation that was taken out.
+/// An annotation that was removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// Where it stood, as a JSON pointer.
+    /// Its place, as a JSON pointer.
     pub(super) at: String,
-    /// What is wrong with it.
+    /// The reason.
     pub(super) why: String,
 }
 
-/// The arguments that a tool with this input schema wants repeated: what a client needs to know.
+/// The arguments of a tool with this input schema that clients repeat in headers.
 #[must_use]
 pub fn header_arguments(schema: &Value) -> Vec<HeaderArgument> {
     find(&mut schema.clone()).0
 }
 
-/// Finds the annotations of a schema and takes the wrong ones out.
+/// Finds the annotations of a schema and removes the invalid ones.
 pub(super) fn find(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<Wrong>) {
     let mut search = Search { found: Vec::new(), wrong: Vec::new(), taken: HashMap::new() };
     search.visit(schema, "", Some(&[]));
@@ -87,13 +87,13 @@ pub(super) fn find(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<Wrong>) {
 struct Search {
     found: Vec<HeaderArgument>,
     wrong: Vec<Wrong>,
-    /// Names in lower case, and where they stand.
+    /// Names in lower case, with their places.
     taken: HashMap<String, String>,
 }
 
 impl Search {
-    /// Looks at the schema at `at`. `path` leads to the argument that it describes; none where it describes no single
-    /// one. Recursion is as deep as the schema, which was compiled before and can't be deep.
+    /// Visits the schema at `at`. `path` is the argument that it describes; `None` if it isn't a single one. The
+    /// recursion is as deep as the schema, which was compiled before and can't be deep.
     fn visit(&mut self, schema: &mut Value, at: &str, path: Option<&[String]>) {
         let Value::Object(members) = schema else { return };
         if let Some(name) = members.get(ANNOTATION) {

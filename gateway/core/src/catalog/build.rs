@@ -1,4 +1,4 @@
-//! From plugins to a catalog: lists, and which name means what.
+//! From plugins to a catalog: its lists and its names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use crate::names::{Digest, PublicName};
 use super::admit::{self, Outcome, Table};
 use super::{Candidate, Catalog, Member, PromptEntry, Refused, ResourceEntry, TemplateEntry, ToolEntry};
 
-/// A catalog, and what the operator should know about how it came to be.
+/// A catalog, and the problems found while building it.
 #[derive(Debug)]
 pub struct Build {
     /// The catalog.
     pub catalog: Catalog,
-    /// For each plugin, in their order, the number of the state that serves: 0 is the best. None: the plugin isn't in
+    /// For each candidate the number of the version that serves; 0 is the best. `None` means that the plugin isn't in
     /// the catalog.
     pub picks: Vec<Option<usize>>,
-    /// Plugins that aren't in it, or only as they were before, because they conflict with others.
+    /// Plugins that are left out, or serve only in an earlier version, because they conflict with others.
     pub refused: Vec<Refused>,
-    /// What is probably not meant, and what calls would fail with though the plugin serves.
+    /// Probable mistakes, and problems that make calls fail although the plugin serves.
     pub problems: Vec<Problem>,
 }
 
 impl Catalog {
-    /// Puts `members` together as [`Self::join`] does. One that was in `previous` with a configuration that says the
-    /// same goes on as it was then, where it is in conflict as it is now.
+    /// Joins `members` as [`Self::join`] does. A member that was in `previous` with an equivalent policy falls back to
+    /// that version if it conflicts now.
     #[must_use]
     pub fn build(generation: u64, members: Vec<Member>, previous: Option<&Self>) -> Build {
         let with_before = |member: Member| match before(&member, previous) {
@@ -36,16 +36,16 @@ impl Catalog {
         Self::join(generation, &candidates, previous)
     }
 
-    /// Puts plugins, in the order of `gateway.toml`, together.
+    /// Joins plugins in the order of `gateway.toml`.
     ///
-    /// Where two conflict, the one that stands in `previous` goes on: first the plugins that didn't change since,
-    /// then those that did, then the new ones, each in the order of the file. The other is refused whole, and serves
-    /// in the best of its other states that fits: a change that can't be used takes nothing away, neither from the
-    /// plugin that changed nor from another that serves.
+    /// If two conflict, the one in `previous` continues: first the plugins that didn't change since, then the changed
+    /// ones, then the new ones, each in file order. The other is refused as a whole and serves in its best fallback
+    /// that fits. So a change that can't be used takes nothing away, neither from the plugin that changed nor from
+    /// another one.
     #[must_use]
     pub fn join(generation: u64, candidates: &[Candidate], previous: Option<&Self>) -> Build {
         let Outcome { table, picks, refused } = admit::settle(candidates, previous);
-        // Also those of states that are refused: an unknown name in `rename` may be why.
+        // Includes the problems of refused versions: an unknown name in `rename` may be the cause.
         let tried = candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.up_to(*pick));
         let problems = tried.flat_map(Member::problems).collect();
         let (catalog, problems) = Listing { table, problems }.finish(generation);
@@ -53,20 +53,20 @@ impl Catalog {
     }
 }
 
-/// The same plugin as it was in `previous`, unless that is what it is, or it was allowed something else then.
+/// The version of the plugin in `previous`, unless it is the same one or its policy was a different one.
 fn before(member: &Member, previous: Option<&Catalog>) -> Option<Member> {
     let before = previous?.member(member.id())?;
     if before.is(member) { None } else { before.moved_to(Arc::clone(member.policy())) }
 }
 
-/// A catalog in the making: it is known who serves.
+/// A catalog under construction, after conflict resolution.
 struct Listing {
     table: Table,
     problems: Vec<Problem>,
 }
 
 impl Listing {
-    /// Lists what the admitted plugins offer.
+    /// Lists the offers of the admitted plugins.
     fn finish(mut self, generation: u64) -> (Catalog, Vec<Problem>) {
         let admitted: Vec<usize> = self.table.admitted.keys().copied().collect();
         let place = |at| admitted.binary_search(&at).expect("claims belong to admitted plugins");
@@ -124,7 +124,7 @@ impl Listing {
         (catalog, self.problems)
     }
 
-    /// Is it still the plugin's own, or did the configuration grant it to another?
+    /// Reports whether the text still belongs to the plugin, or the configuration grants it to another.
     fn keeps(&mut self, owner: usize, member: &Member, text: &str) -> bool {
         let keeps = self.table.claims.holds(owner, text);
         if !keeps {
@@ -136,7 +136,7 @@ impl Listing {
         keeps
     }
 
-    /// Names that differ by nothing but case, `-` and `_`: hosts that tidy names make one of them.
+    /// Warns of names that differ only in case, `-` and `_`. Hosts that normalise names would merge them.
     fn look_alikes<'a>(
         &mut self,
         kind: &str,
@@ -159,7 +159,7 @@ impl Listing {
     }
 }
 
-/// The digest of digests in their order.
+/// The digest of a sequence of digests.
 fn all(digests: impl Iterator<Item = Digest>) -> Digest {
     Digest::of(&digests.flat_map(|digest| *digest.as_bytes()).collect::<Vec<u8>>())
 }

@@ -1,18 +1,19 @@
-//! Whose space a URI lies in.
+//! Ownership of URIs.
 //!
 //! A plugin claims the URIs that it lists and, for each template, every URI that starts with the literal text before
-//! its first `{`. Two claims overlap where one starts with the other. The overlap belongs to the plugin that the
-//! configuration grants it to (`uris`, the longest grant counts); if neither or both have it, the plugins conflict.
+//! its first `{`. Two claims overlap if one starts with the other. The overlap belongs to the plugin that the
+//! configuration grants it to (`uris`; the longest grant counts). If neither or both have a grant, the plugins
+//! conflict.
 
 use std::collections::BTreeMap;
 
 use super::Member;
 
-/// Which URIs belong to which plugin, by the plugin's place among those asked.
+/// The owner of each claimed URI and prefix. Owners are indices of plugins.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     by_text: BTreeMap<String, Claim>,
-    /// How many templates' beginnings have this length.
+    /// The number of claimed template prefixes of each length.
     lengths: BTreeMap<usize, usize>,
 }
 
@@ -21,31 +22,31 @@ struct Claim {
     owner: usize,
     /// The URI itself is listed.
     exact: bool,
-    /// Every URI that starts with it.
+    /// The claim covers every URI that starts with it.
     prefix: bool,
 }
 
-/// What stands in a claim's way.
+/// An overlap with another claim.
 #[derive(Debug)]
 pub(super) struct Overlap {
     pub(super) rival: usize,
-    /// The narrower of the two claims: what they overlap in.
+    /// The narrower of the two claims.
     pub(super) text: String,
     pub(super) settled: Settled,
 }
 
-/// How an overlap is settled.
+/// The owner of an overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// It isn't.
+    /// Undecided.
     Not,
-    /// The configuration grants it to the one that asks.
+    /// The new plugin, by its grant.
     Asker,
-    /// The configuration grants it to the rival.
+    /// The rival, by its grant.
     Rival,
 }
 
-/// What one plugin claims: each text once, with whether it is listed and whether it is a beginning.
+/// The claims of one plugin: each text once, with whether it is a listed URI and whether it is a prefix.
 pub(super) fn claimed(member: &Member) -> BTreeMap<&str, (bool, bool)> {
     let manifest = member.plugin().manifest();
     let mut all = BTreeMap::<&str, (bool, bool)>::new();
@@ -59,7 +60,7 @@ pub(super) fn claimed(member: &Member) -> BTreeMap<&str, (bool, bool)> {
 }
 
 impl Claims {
-    /// Everything that overlaps with what `member` claims. `members` are those that claims were taken from.
+    /// All overlaps with the claims of `member`. `members` are the plugins that the existing claims belong to.
     pub(super) fn overlaps(&self, member: &Member, members: &[Member]) -> Vec<Overlap> {
         let mut found = Vec::new();
         let mut note = |rival: usize, text: &str| {
@@ -72,7 +73,7 @@ impl Claims {
             }
             let same_or_below = self.by_text.range(text.to_owned()..);
             for (below, claim) in same_or_below.take_while(|(below, _)| below.starts_with(text)) {
-                // The same text overlaps always: two plugins list it, or one lists what the other's begins with.
+                // Equal texts always overlap: two plugins list the same URI, or one lists the other's prefix.
                 if below == text || prefix {
                     note(claim.owner, below);
                 }
@@ -81,10 +82,10 @@ impl Claims {
         found
     }
 
-    /// Takes over what `member` claims, as `owner`, and settles the overlaps as the configuration says.
+    /// Adds the claims of `member`, owned by `owner`, and settles the overlaps by the configuration.
     pub(super) fn take(&mut self, owner: usize, member: &Member, overlaps: &[Overlap]) {
         for Overlap { rival, text, settled } in overlaps {
-            // The rival keeps what is wider than the overlap: the longest beginning counts.
+            // The rival keeps its wider claims: the longest prefix counts.
             if *settled == Settled::Asker && self.by_text.get(text).is_some_and(|claim| claim.owner == *rival)
             {
                 self.remove(text);
@@ -101,17 +102,17 @@ impl Claims {
         }
     }
 
-    /// Gives each owner another number.
+    /// Renumbers the owners.
     pub(super) fn renumber(&mut self, number: impl Fn(usize) -> usize) {
         self.by_text.values_mut().for_each(|claim| claim.owner = number(claim.owner));
     }
 
-    /// Did `owner` keep its claim on exactly this text?
+    /// Reports whether `owner` has a claim on exactly this text.
     pub(super) fn holds(&self, owner: usize, text: &str) -> bool {
         self.by_text.get(text).is_some_and(|claim| claim.owner == owner)
     }
 
-    /// The plugin whose space `uri` lies in.
+    /// The plugin that owns `uri`.
     pub(super) fn owner(&self, uri: &str) -> Option<usize> {
         if let Some(claim) = self.by_text.get(uri).filter(|claim| claim.exact) {
             return Some(claim.owner);
@@ -119,7 +120,7 @@ impl Claims {
         self.above(uri).map(|(_, claim)| claim.owner).next()
     }
 
-    /// The beginnings of `text` that are claimed with all that starts with them, the longest first.
+    /// The claimed prefixes of `text`, longest first.
     fn above<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, Claim)> {
         self.lengths.range(..=text.len()).rev().filter_map(move |(length, _)| {
             let start = text.get(..*length)?;
@@ -141,7 +142,7 @@ impl Claims {
     }
 }
 
-/// To whom the configuration grants `text`: the longest grant that it starts with counts.
+/// The plugin that the configuration grants `text` to: the longest matching grant counts.
 fn settle(text: &str, asker: &Member, rival: &Member) -> Settled {
     let granted = |member: &Member| {
         member.policy().uris.iter().filter(|grant| text.starts_with(grant.as_str())).map(String::len).max()

@@ -1,72 +1,72 @@
-//! Two plugins that can't serve together: which, why, and what to do about it.
+//! Conflicts between plugins: which ones, why, and how to resolve them.
 
 use std::ops::Range;
 
 use crate::diagnostic::Problem;
 use crate::names::PluginId;
 
-/// How many names one message lists.
+/// The number of names in one message.
 const MAX_NAMED: usize = 5;
 
-/// A plugin that isn't served because of others.
+/// A plugin that doesn't serve because of conflicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// The plugin.
     pub plugin: PluginId,
-    /// Where in the file its table's key stands, in bytes.
+    /// The byte range of its key in the configuration file.
     pub place: Range<usize>,
-    /// With whom it conflicts and in what; never empty.
+    /// The conflicts; never empty.
     pub conflicts: Vec<Conflict>,
-    /// What is served instead.
+    /// Its replacement.
     pub instead: Instead,
 }
 
-/// What is served instead of a refused plugin.
+/// The replacement of a refused plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instead {
     /// Nothing: its tools, prompts and resources are gone.
     Nothing,
-    /// The plugin as it was before it changed.
+    /// The plugin's version before the change.
     Before,
 }
 
-/// What a refused plugin has in common with one that serves.
+/// A conflict of a refused plugin with one that serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The plugin that goes on.
+    /// The plugin that serves.
     pub with: PluginId,
-    /// Where in the file its table's key stands, in bytes.
+    /// The byte range of its key in the configuration file.
     pub with_place: Range<usize>,
-    /// What collides.
+    /// The kind of names that collide.
     pub subject: Subject,
-    /// The public names, or the URIs and beginnings of URIs, that collide.
+    /// The public names, or the URIs and URI prefixes, that collide.
     pub names: Vec<String>,
-    /// What a restart would change.
+    /// The effect of a restart.
     pub restart: Restart,
 }
 
-/// What collides.
+/// The kind of names that collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// Public names of tools.
     Tool,
     /// Public names of prompts.
     Prompt,
-    /// URIs and beginnings of URIs.
+    /// URIs and URI prefixes.
     Resource,
 }
 
-/// Who would serve after a restart: the plugin that stands first in the file.
+/// The effect of a restart. After it, the plugin that comes first in the file serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
-    /// The same.
+    /// The same plugin serves.
     ChangesNothing,
-    /// The plugin that is refused now.
+    /// The refused plugin serves.
     TurnsItRound,
 }
 
 impl Refused {
-    /// One problem for each conflict, with both places and the cure.
+    /// One problem for each conflict, with both places and the fix.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         self.conflicts.iter().map(|conflict| self.problem(conflict)).collect()

@@ -1,7 +1,8 @@
-//! What changed from one catalog to the next: for the log, and for operators who watch what plugins become.
+//! Differences between two catalogs: for the log, and for operators who review new versions of plugins.
 //!
-//! A plugin is chosen for what it says of itself, and its next version may say something else. So whatever clients see
-//! is compared field by field, and each field that differs is named; its texts, which are the plugin's, never are.
+//! Operators choose a plugin for its description of itself, which the next version may change. So everything that
+//! clients see is compared field by field, and each field that differs is named. Texts, which the plugin wrote, are
+//! never shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ mod parts;
 pub use hints::Weaker;
 pub use parts::Part;
 
-/// What changed, kind by kind.
+/// All differences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diff {
     /// Tools, by public name.
@@ -26,44 +27,44 @@ pub struct Diff {
     pub prompts: KindDiff,
     /// Resources by URI, templates by their text.
     pub resources: KindDiff,
-    /// Plugins whose advice to the model came, went or changed, in alphabetical order.
+    /// Plugins whose instructions to the model were added, removed or changed, in alphabetical order.
     pub instructions: Vec<PluginId>,
 }
 
-/// What changed in one kind. All lists are in alphabetical order; names are cut where they are longer than a line.
+/// The differences of one kind. All lists are in alphabetical order. Names are cut if they are longer than a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KindDiff {
-    /// New.
+    /// New items.
     pub added: Vec<String>,
-    /// Gone.
+    /// Removed items.
     pub removed: Vec<String>,
-    /// Still there and different.
+    /// Changed items.
     pub changed: Vec<Change>,
-    /// What was there and still is comes in another order.
+    /// Whether the remaining items are in another order.
     pub reordered: bool,
 }
 
-/// An item that is still there and different.
+/// A changed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Its name, or its URI.
+    /// Its name or URI.
     pub name: String,
-    /// Which parts of it differ; never empty.
+    /// The parts that differ; never empty.
     pub parts: Vec<Part>,
-    /// Which hints say less of what it may do; only tools have some.
+    /// The hints that promise more safety than before. Only tools have hints.
     pub weaker: Vec<Weaker>,
 }
 
-/// An item of a list, to be compared with one of the same name.
+/// An item of a list, comparable with another one of the same name.
 trait Item {
     fn key(&self) -> &str;
 
     fn member(&self) -> &Member;
 
-    /// Which of its member's items.
+    /// The index of the item in its plugin's offer.
     fn at(&self) -> usize;
 
-    /// Which parts differ from `before`, and which hints got weaker.
+    /// The parts that differ from `before`, and the weakened hints.
     fn compared(&self, before: &Self) -> (Vec<Part>, Vec<Weaker>);
 }
 
@@ -74,7 +75,8 @@ enum Place<'c> {
 }
 
 impl Diff {
-    /// From `old` to `new`. It is empty only where clients would see the same, all [`Catalog::digest`]s alike.
+    /// The differences from `old` to `new`. Empty if and only if clients see the same, that is, if all
+    /// [`Catalog::digest`]s are equal.
     #[must_use]
     pub fn between(old: &Catalog, new: &Catalog) -> Self {
         Self {
@@ -85,14 +87,14 @@ impl Diff {
         }
     }
 
-    /// Nothing changed.
+    /// Reports whether there are no differences.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { tools, prompts, resources, instructions } = self;
         tools.is_empty() && prompts.is_empty() && resources.is_empty() && instructions.is_empty()
     }
 
-    /// The tools whose hints say less now of what a call may do: clients may ask people less before they call them.
+    /// The tools whose hints promise more safety than before: clients may ask users less before they call them.
     pub fn weakened(&self) -> impl Iterator<Item = &Change> {
         self.tools.changed.iter().filter(|change| !change.weaker.is_empty())
     }
@@ -124,7 +126,7 @@ impl KindDiff {
         }
     }
 
-    /// Nothing changed.
+    /// Reports whether there are no differences.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { added, removed, changed, reordered } = self;
@@ -141,7 +143,7 @@ fn places(catalog: &Catalog) -> Vec<Place<'_>> {
     catalog.resources().iter().map(Place::Resource).chain(templates).collect()
 }
 
-/// The plugins whose advice, as far as it is granted, differs.
+/// The plugins whose granted instructions differ.
 fn instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
     fn advice(catalog: &Catalog) -> BTreeMap<&PluginId, &str> {
         let granted = catalog.members().iter().filter(|member| member.policy().instructions);
@@ -217,7 +219,7 @@ impl Item for Place<'_> {
         let parts = match (before, self) {
             (Self::Resource(before), Self::Resource(now)) => parts::of_resource(before, now),
             (Self::Template(before), Self::Template(now)) => parts::of_template(before, now),
-            // No URI is a template: the braces of the one can't stand in the other.
+            // No URI is a template: URIs can't contain braces.
             (Self::Resource(_), Self::Template(_)) | (Self::Template(_), Self::Resource(_)) => {
                 vec![Part::Origin]
             }

@@ -1,4 +1,4 @@
-//! Entries of the catalog's lists: a plugin, and which of its items.
+//! Entries of the catalog's lists: a plugin and the index of one of its items.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{HeaderArgument, Member, Schema};
 #[derive(Debug, Clone)]
 pub struct ToolEntry {
     pub(super) member: Arc<Member>,
-    /// Which of the tools that the member offers.
+    /// The index in the member's offered tools.
     pub(super) at: usize,
 }
 
@@ -20,15 +20,15 @@ pub struct ToolEntry {
 #[derive(Debug, Clone)]
 pub struct PromptEntry {
     pub(super) member: Arc<Member>,
-    /// Which of the prompts that the member offers.
+    /// The index in the member's offered prompts.
     pub(super) at: usize,
 }
 
-/// A resource that is listed.
+/// A listed resource.
 #[derive(Debug, Clone)]
 pub struct ResourceEntry {
     pub(super) member: Arc<Member>,
-    /// Which of the manifest's resources.
+    /// The index in the manifest's resources.
     pub(super) at: usize,
 }
 
@@ -36,24 +36,24 @@ pub struct ResourceEntry {
 #[derive(Debug, Clone)]
 pub struct TemplateEntry {
     pub(super) member: Arc<Member>,
-    /// Which of the manifest's templates.
+    /// The index in the manifest's templates.
     pub(super) at: usize,
 }
 
 impl ToolEntry {
-    /// The plugin, with its configuration.
+    /// The plugin.
     #[must_use]
     pub fn member(&self) -> &Arc<Member> {
         &self.member
     }
 
-    /// What clients call it.
+    /// The public name.
     #[must_use]
     pub fn public(&self) -> &PublicName {
         &self.member.offer().tools[self.at].public
     }
 
-    /// What the plugin says of it; its `name` is the plugin's own.
+    /// The plugin's description of the tool. Its `name` is the plugin's own.
     #[must_use]
     pub fn tool(&self) -> &Tool {
         &self.member.plugin().manifest().tools[self.member.offer().tools[self.at].at]
@@ -77,19 +77,19 @@ impl ToolEntry {
         &self.member.offer().tools[self.at].shown.headers
     }
 
-    /// What its arguments must fit.
+    /// The schema that arguments are checked against.
     #[must_use]
     pub fn input(&self) -> &Schema {
         &self.member.offer().tools[self.at].input
     }
 
-    /// What its structured result must fit.
+    /// The schema that structured results are checked against.
     #[must_use]
     pub fn output(&self) -> Option<&Schema> {
         self.member.offer().tools[self.at].output.as_ref()
     }
 
-    /// The digest of all that clients see of it.
+    /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.member.offer().tools[self.at].digest
@@ -97,25 +97,25 @@ impl ToolEntry {
 }
 
 impl PromptEntry {
-    /// The plugin, with its configuration.
+    /// The plugin.
     #[must_use]
     pub fn member(&self) -> &Arc<Member> {
         &self.member
     }
 
-    /// What clients call it.
+    /// The public name.
     #[must_use]
     pub fn public(&self) -> &PublicName {
         &self.member.offer().prompts[self.at].public
     }
 
-    /// What the plugin says of it; its `name` is the plugin's own.
+    /// The plugin's description of the prompt. Its `name` is the plugin's own.
     #[must_use]
     pub fn prompt(&self) -> &Prompt {
         &self.member.plugin().manifest().prompts[self.member.offer().prompts[self.at].at]
     }
 
-    /// The digest of all that clients see of it.
+    /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.member.offer().prompts[self.at].digest
@@ -123,19 +123,19 @@ impl PromptEntry {
 }
 
 impl ResourceEntry {
-    /// The plugin, with its configuration.
+    /// The plugin.
     #[must_use]
     pub fn member(&self) -> &Arc<Member> {
         &self.member
     }
 
-    /// What the plugin says of it.
+    /// The plugin's description of the resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.member.plugin().manifest().resources[self.at]
     }
 
-    /// The digest of all that clients see of it.
+    /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.member.offer().resources[self.at]
@@ -143,19 +143,19 @@ impl ResourceEntry {
 }
 
 impl TemplateEntry {
-    /// The plugin, with its configuration.
+    /// The plugin.
     #[must_use]
     pub fn member(&self) -> &Arc<Member> {
         &self.member
     }
 
-    /// What the plugin says of it.
+    /// The plugin's description of the template.
     #[must_use]
     pub fn template(&self) -> &ResourceTemplate {
         &self.member.plugin().manifest().templates[self.at]
     }
 
-    /// The digest of all that clients see of it.
+    /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.member.offer().templates[self.at]

@@ -52,7 +52,7 @@ impl<T: Send + Sync + 'static> FakeMember for FakePlugin<T> {
 /// A catalog of plugins that don't conflict.
 ///
 /// # Panics
-/// They do.
+/// Two plugins conflict.
 #[must_use]
 pub fn catalog(members: Vec<Member>) -> Arc<Catalog> {
     let Build { catalog, refused, .. } = Catalog::build(1, members, None);

@@ -1,4 +1,4 @@
-//! One plugin, looked at alone: its public names, its schemas compiled, and digests of what clients will see.
+//! One plugin, examined alone: its public names, its compiled schemas, and digests of everything that clients see.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
@@ -15,20 +15,20 @@ use super::settings::Settings;
 use super::shown::Shown;
 use super::{Plugin, Schema};
 
-/// How many tools a message lists.
+/// The number of tools that a message lists.
 const MOST_LISTED: usize = 10;
 
-/// A loaded plugin that can stand in a catalog, with the configuration it was loaded with.
+/// A loaded plugin with its policy, ready for a catalog.
 #[derive(Debug, Clone)]
 pub struct Member {
     plugin: Arc<dyn Plugin>,
     policy: Arc<PluginPolicy>,
     offer: Arc<Offer>,
-    /// What the operator was told that it asks of its client without a grant.
+    /// The client features that were reported as not granted. Each is logged once.
     told: Arc<Mutex<BTreeSet<ClientFeature>>>,
 }
 
-/// What a plugin offers to clients.
+/// The offer of a plugin to clients.
 #[derive(Debug)]
 pub(super) struct Offer {
     pub(super) tools: Vec<OfferedTool>,
@@ -37,16 +37,17 @@ pub(super) struct Offer {
     pub(super) resources: Vec<Digest>,
     /// A digest for each of the manifest's templates.
     pub(super) templates: Vec<Digest>,
-    /// What it takes for settings; none: it doesn't say, or says it in a way that can't be used.
+    /// The settings that it accepts. `None` if it has no schema for them, or an invalid one.
     settings: Option<Settings>,
-    /// What is probably not meant, without places; and the tool's name in the configuration that it is about, if it is.
+    /// Probable mistakes, without places. The second part is the tool name in the configuration that the problem is
+    /// about.
     warnings: Vec<(Problem, Option<String>)>,
 }
 
 #[derive(Debug)]
 pub(super) struct OfferedTool {
     pub(super) public: PublicName,
-    /// Which of the manifest's tools.
+    /// The index in the manifest's tools.
     pub(super) at: usize,
     pub(super) input: Schema,
     pub(super) output: Option<Schema>,
@@ -57,19 +58,18 @@ pub(super) struct OfferedTool {
 #[derive(Debug)]
 pub(super) struct OfferedPrompt {
     pub(super) public: PublicName,
-    /// Which of the manifest's prompts.
+    /// The index in the manifest's prompts.
     pub(super) at: usize,
     pub(super) digest: Digest,
 }
 
 impl Member {
-    /// Gives public names to what the plugin offers and compiles its schemas. This takes time: call it where blocking
-    /// is allowed.
+    /// Assigns public names to the plugin's offer and compiles its schemas. This takes time: call it on a thread that
+    /// may block.
     ///
     /// # Errors
-    /// A public name is too long or stands for two tools, a schema can't be used, or a tool is denied that the plugin
-    /// doesn't have, so that whatever was meant would be offered: every such problem, with its cure. The plugin must
-    /// not be served.
+    /// A public name is too long or ambiguous, a schema is invalid, or an unknown tool is denied, so that the intended
+    /// one would be offered. All such problems are returned, with fixes. The plugin must not serve.
     pub fn new(plugin: Arc<dyn Plugin>, policy: Arc<PluginPolicy>) -> Result<Self, Vec<Problem>> {
         let known: Vec<&str> = plugin.manifest().tools.iter().map(|tool| tool.name.as_str()).collect();
         let id = &policy.id;
@@ -80,10 +80,10 @@ impl Member {
         Self::offering(plugin, policy, denied)
     }
 
-    /// The same plugin after its lists changed. A denied tool may have gone for a while.
+    /// The same plugin after its lists have changed. A denied tool may be temporarily absent.
     ///
     /// # Errors
-    /// As for [`Member::new`], but for denied tools that aren't there.
+    /// As for [`Member::new`], except for unknown denied tools.
     pub fn listed_anew(&self, plugin: Arc<dyn Plugin>) -> Result<Self, Vec<Problem>> {
         let anew = Self::offering(plugin, Arc::clone(&self.policy), Vec::new())?;
         Ok(Self { told: Arc::clone(&self.told), ..anew })
@@ -108,7 +108,7 @@ impl Member {
                 Some(_) => problem,
                 None => problem.at(policy.place.clone()),
             };
-            // Names that it doesn't have are all told at once, those that alone would do no harm, too.
+            // All unknown names are reported together, including those that would be harmless alone.
             let unknown = offer
                 .warnings
                 .into_iter()
@@ -125,18 +125,18 @@ impl Member {
         self.policy.is_equivalent_to(&policy).then(|| Self { policy, ..self.clone() })
     }
 
-    /// The same offer under the same configuration, answered by `plugin`: the same plugin with the same manifest,
-    /// but for example other code. None where it says something else of itself: its offer must be made anew then.
+    /// The same offer and policy with another `plugin`: the same plugin with the same manifest but, for example, other
+    /// code. `None` if the manifest differs and the offer must be made again.
     pub(super) fn with_plugin(&self, plugin: Arc<dyn Plugin>) -> Option<Self> {
         let is_same = plugin.id() == self.id() && plugin.manifest() == self.plugin.manifest();
         is_same.then(|| Self { plugin, ..self.clone() })
     }
 
-    /// The same offer, answered by `plugin`, which runs with the grants, limits and settings of `config`. What
-    /// decides over names and lists stays as it was: prefix, tools, URIs, the form of schemas. So a plugin can go on
-    /// that can't have the names that `config` gives it, without being allowed what it no longer is.
+    /// The same offer with another `plugin`, which runs with the grants, limits and settings of `policy`. Names and
+    /// lists stay as they were: prefix, tools, URIs and the form of schemas. So a plugin that can't have the names of
+    /// its new policy continues under the earlier ones, without any permission that it has lost.
     ///
-    /// None where `plugin` or `config` is another plugin's, or `plugin` says something else of itself.
+    /// `None` if `plugin` or `policy` belongs to another plugin, or the manifest differs.
     #[must_use]
     pub fn regranted(&self, plugin: Arc<dyn Plugin>, policy: &PluginPolicy) -> Option<Self> {
         if *self.id() != policy.id {
@@ -161,7 +161,7 @@ impl Member {
         Some(Self { policy, ..self.with_plugin(plugin)? })
     }
 
-    /// The key of its table.
+    /// The plugin's id.
     #[must_use]
     pub fn id(&self) -> &PluginId {
         self.plugin.id()
@@ -179,8 +179,8 @@ impl Member {
         &self.policy
     }
 
-    /// What is wrong though it serves all the same. Warnings are of what is probably not meant, such as names in the
-    /// configuration that the plugin doesn't have; errors are of settings with which calls would fail.
+    /// Problems of a plugin that serves. Warnings are probable mistakes, such as unknown names in the configuration.
+    /// Errors are invalid settings, with which calls would fail.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let place = |name: &Option<String>| match name {
@@ -192,7 +192,7 @@ impl Member {
         warnings.chain(settings.unwrap_or_default()).collect()
     }
 
-    /// Is this the first time that it asks this of its client, which it isn't granted? Once is enough for the log.
+    /// Reports whether this is the first request for a client feature that isn't granted, so that it is logged once.
     pub(crate) fn asks_too_much(&self, feature: ClientFeature) -> bool {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(feature)
     }
@@ -201,19 +201,19 @@ impl Member {
         &self.offer
     }
 
-    /// Is it the same load of the same plugin?
+    /// Reports whether both are the same load of the same plugin.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.offer, &other.offer)
     }
 }
 
-/// A [`Member`] in the making.
+/// A [`Member`] under construction.
 struct Offering<'a> {
     manifest: &'a Manifest,
     policy: &'a PluginPolicy,
     offer: Offer,
     errors: Vec<Problem>,
-    /// Public names that some hosts may refuse.
+    /// Public names that some hosts may reject.
     long: Vec<PublicName>,
 }
 
@@ -297,7 +297,7 @@ impl<'a> Offering<'a> {
         }
     }
 
-    /// Names in the configuration that the plugin doesn't have. Those that are denied are looked at before, once.
+    /// Reports unknown names in the configuration. Denied ones were checked before.
     fn unknown_names(&mut self) {
         let exposure = &self.policy.tools;
         let known: Vec<&str> = self.manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -319,7 +319,7 @@ impl<'a> Offering<'a> {
         }
     }
 
-    /// Notes what is wrong with a public name, or may be.
+    /// Notes problems of a public name.
     fn public(
         &mut self,
         kind: &str,
@@ -342,7 +342,7 @@ impl<'a> Offering<'a> {
         }
     }
 
-    /// Warns of the long names of one kind, of all at once: they mostly have the same cause.
+    /// Warns of all long names of one kind together: they usually have the same cause.
     fn warn_of_long_names(&mut self, kind: &str) {
         let long = std::mem::take(&mut self.long);
         let id = &self.policy.id;
@@ -394,7 +394,7 @@ impl<'a> Offering<'a> {
         }
     }
 
-    /// How clients see the tool's schemas; notes the annotations that they don't see.
+    /// The tool's schemas as clients see them. Notes the annotations that are removed.
     fn shown(&mut self, tool: &Tool) -> Shown {
         let (shown, wrong) = Shown::of(tool, self.policy);
         for Wrong { at, why } in wrong {
@@ -415,7 +415,7 @@ impl<'a> Offering<'a> {
     }
 }
 
-/// How a public name becomes shorter.
+/// The hint for shortening a public name.
 fn shorter(id: &PluginId, kind: &str) -> String {
     let prefix = format!("set a shorter `prefix` in `[plugins.{id}]`");
     match kind {
@@ -424,11 +424,11 @@ fn shorter(id: &PluginId, kind: &str) -> String {
     }
 }
 
-/// A name in the configuration that the plugin doesn't have; `known` are those that it has.
+/// The problem of an unknown name in the configuration; `known` are the plugin's tools.
 fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
     let problem = Problem::warning(format!("plugin `{id}` has no tool `{name}`, which `tools.{list}` names"));
     const OWN: &str = "these are the plugin's own names, without the prefix";
-    // Whoever names the public one means the plugin's own that it ends with.
+    // A public name means the plugin's own name that it ends with.
     let is_end = |tool: &&&str| name_suffix(name, tool).is_some();
     let meant = known.iter().filter(is_end).max_by_key(|tool| tool.len()).copied();
     match meant.or_else(|| nearest_name(name, known.iter().copied())) {
@@ -442,8 +442,8 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
     }
 }
 
-/// The digest of all that clients see of a tool: everything but the plugin's own name for it. A field that is added
-/// later must be named here.
+/// The digest of everything that clients see of a tool: all but the plugin's own name for it. New fields must be added
+/// here.
 fn see_tool(public: &PublicName, tool: &Tool, shown: &Shown) -> Digest {
     let Tool { name: _, title, description, input_schema: _, output_schema: _, hints, icons, meta, extra } =
         tool;
@@ -451,14 +451,14 @@ fn see_tool(public: &PublicName, tool: &Tool, shown: &Shown) -> Digest {
     see(&(public, title, description, input, output, hints, icons, meta, extra))
 }
 
-/// The same of a prompt.
+/// The same for a prompt.
 fn see_prompt(public: &PublicName, prompt: &Prompt) -> Digest {
     let Prompt { name: _, title, description, arguments, icons, meta, extra } = prompt;
     see(&(public, title, description, arguments, icons, meta, extra))
 }
 
-/// The digest of plain values. Their `Debug` text names every field and quotes every string, so two values have the
-/// same only if they are equal; it is compared within one process only.
+/// The digest of plain values. Their `Debug` text names every field and quotes every string, so only equal values have
+/// equal digests. They are compared within one process only.
 pub(super) fn see(value: &dyn Debug) -> Digest {
     Digest::of(format!("{value:?}").as_bytes())
 }

@@ -1,9 +1,9 @@
-//! Schemas in a form that every client can read: no references, and nothing but an object at the top.
+//! Schemas in a form that every client can read: without references, and with an object at the top.
 //!
-//! Some clients refuse a tool, or a whole list, over `$ref`, or over `anyOf` and its like at the top of a schema. The
-//! form here says less than the plugin's own schema and is only shown, never checked against. For results it allows
-//! all that the plugin's own allows, because clients check results; for arguments it tells the model which there
-//! are.
+//! Some clients reject a tool, or a whole list, because of `$ref`, or because of `anyOf` and similar keywords at the
+//! top of a schema. The portable form says less than the plugin's own schema and is only shown, never checked against.
+//! For results it allows everything that the plugin's schema allows, because clients check results. For arguments it
+//! tells the model which ones exist.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ mod merge;
 use inline::Inline;
 use merge::{absorb, alternatives};
 
-/// What a schema describes.
+/// The subject of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Describes {
     /// A tool's arguments: always an object.
@@ -22,7 +22,7 @@ pub(super) enum Describes {
     Result,
 }
 
-/// What applies where it stands, beside references; clients choke on it at the top.
+/// Keywords whose subschemas apply to the same value, apart from references. Clients can't handle them at the top.
 const COMBINATORS: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
 /// `schema` in its portable form, which may be the same.
@@ -39,7 +39,7 @@ pub(super) fn portable(schema: &Value, describes: Describes) -> Value {
     })
 }
 
-/// An object's schema with what its combinators say of members put beside its own.
+/// An object's schema, with the members from its combinators merged into its own.
 fn flattened(mut schema: Map<String, Value>) -> Map<String, Value> {
     if !COMBINATORS.iter().any(|key| schema.contains_key(*key)) {
         return schema;
@@ -64,7 +64,7 @@ fn flattened(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// Those of a combinator's branches that an object may fit.
+/// The branches of a combinator that an object may match.
 fn branches(list: Option<Value>) -> Vec<Map<String, Value>> {
     let Some(Value::Array(list)) = list else { return Vec::new() };
     let branch = |branch| match branch {
@@ -83,7 +83,7 @@ fn allows_objects(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// A schema without the combinators at its top: it allows more than before.
+/// A schema without the combinators at its top. It allows more than before.
 fn plain(mut schema: Map<String, Value>) -> Map<String, Value> {
     if !COMBINATORS.iter().any(|key| schema.contains_key(*key)) {
         return schema;
@@ -97,7 +97,7 @@ fn plain(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// Is all that fits an object?
+/// Reports whether only objects match.
 fn is_object(schema: &Map<String, Value>) -> bool {
     let list = |key: &str| {
         let branches = schema.get(key).and_then(Value::as_array).filter(|list| !list.is_empty());

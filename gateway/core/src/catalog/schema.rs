@@ -1,8 +1,7 @@
 //! JSON Schemas that plugins write and the gateway runs: compiled once, checked in bounded time.
 //!
-//! A schema is somebody else's program. It gets the regular expressions that run in linear time, no reference that
-//! leads out of it, and no more branches than can be followed: references multiply, and thirty lines of them can
-//! ask for a billion comparisons.
+//! A schema is untrusted code. It gets regular expressions that run in linear time, no references to other documents,
+//! and a bounded number of branches: references multiply, and thirty lines of them can require a billion comparisons.
 
 use std::sync::Arc;
 
@@ -24,21 +23,21 @@ pub(super) use words::{Flaw, Flawed};
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
 const REGEX_SIZE: usize = 1 << 20;
 
-/// How many comparisons one check may take: a second's work.
+/// The number of comparisons of one check: a second's work.
 const MAX_STEPS: u64 = 50_000_000;
 
-/// How many steps the regular expressions may take in one check: some seconds' work at worst, because a step is
-/// shorter than a comparison.
+/// The number of steps of the regular expressions in one check: some seconds' work at worst, because a step is shorter
+/// than a comparison.
 const MAX_MATCHING: u64 = 500_000_000;
 
-/// How many steps take so long that others would notice.
+/// The number of steps above which other requests would notice a delay.
 const QUICK: u64 = 2_000_000;
 
-/// How many comparisons may lie one inside the other. Each takes a part of the stack, and a debug build
-/// gets along with the 2 MiB that a worker has for more than twice as many.
+/// The nesting depth of comparisons. Each uses stack, and in a debug build the 2 MiB of a worker thread are enough for
+/// more than twice as many.
 const MAX_NESTING: u64 = 600;
 
-/// How many wrong members are named.
+/// The number of invalid members in one message.
 const MAX_FLAWS: usize = 5;
 
 /// The most comparisons for which every error is collected. The validator keeps all errors in memory, up to 64 for
@@ -52,38 +51,37 @@ pub struct Schema(Arc<Compiled>);
 #[derive(Debug)]
 struct Compiled {
     validator: Validator,
-    /// As it was written: for words on what doesn't fit.
+    /// The schema as written, for error messages.
     schema: Value,
     cost: Cost,
 }
 
-/// Why a text is no schema that the gateway runs.
+/// A schema that the gateway can't run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at `{at}`)")]
 pub struct SchemaError {
-    /// Where in the schema, as a JSON pointer; empty: the schema itself.
+    /// The place in the schema, as a JSON pointer. Empty means the schema itself.
     pub at: String,
-    /// What is wrong.
+    /// The reason.
     pub message: String,
 }
 
-/// Why a value doesn't fit.
+/// A value that doesn't match a schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Misfit {
-    /// One sentence for each of the first wrong members.
+    /// One sentence for each of the first invalid members.
     pub message: String,
-    /// Where the first of them stands, or should, as a JSON pointer.
+    /// The place of the first of them, as a JSON pointer.
     pub at: Option<String>,
 }
 
 impl Schema {
-    /// Compiles `text`. Without `$schema` it is taken for draft 2020-12, as MCP has it; 2019-09, 07 and 06 are known
-    /// too.
+    /// Compiles `text`. Without `$schema` it is draft 2020-12, as MCP specifies; 2019-09, 07 and 06 are supported too.
     ///
     /// # Errors
-    /// The text is longer or nests deeper than `bounds` allow, isn't a schema, refers to something outside it, or asks for
-    /// more than can be checked in bounded time.
+    /// The text is longer or nests deeper than `bounds` allow, isn't a schema, refers to other documents, or needs more
+    /// work than can be bounded.
     pub fn compile(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
         Self::read(text, bounds).map_err(|SchemaError { at, message }| SchemaError {
             at: words::cut(&at),
@@ -120,7 +118,7 @@ impl Schema {
         Ok(Self(Arc::new(Compiled { validator, schema, cost })))
     }
 
-    /// Whether a value whose text has so many bytes is checked before anybody who waits would notice.
+    /// Reports whether a value whose text has so many bytes is checked without a noticeable delay.
     #[must_use]
     pub fn is_quick(&self, bytes: usize) -> bool {
         self.0.cost.matching(bytes as u64) <= QUICK
@@ -129,7 +127,7 @@ impl Schema {
     /// Checks `value`.
     ///
     /// # Errors
-    /// It doesn't fit, or checking it would take too long.
+    /// The value doesn't match, or checking it would take too long.
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
         let Flaws { flaws, more } = self.flaws(value, MAX_FLAWS)?;
         let Some(first) = flaws.first() else { return Ok(()) };
@@ -141,10 +139,10 @@ impl Schema {
         Err(Misfit { message, at })
     }
 
-    /// What is wrong with `value`, so many members of it.
+    /// The errors of `value`, `most` of them in detail.
     ///
     /// # Errors
-    /// Checking it would take too long, or telling what is wrong.
+    /// Checking the value, or finding its errors, would take too long.
     pub(super) fn flaws(&self, value: &Value, most: usize) -> Result<Flaws, Misfit> {
         let Compiled { validator, schema, cost } = &*self.0;
         let misfit = |message: &str| Err(Misfit { message: message.to_owned(), at: None });
@@ -178,21 +176,21 @@ impl Schema {
     }
 }
 
-/// What is wrong with a value.
+/// The errors of a value.
 #[derive(Default)]
 pub(super) struct Flaws {
-    /// The first wrong members; none: it fits.
+    /// The first errors. Empty means that the value matches.
     pub(super) flaws: Vec<Flaw>,
-    /// How many more there are.
+    /// The number of further errors.
     more: usize,
 }
 
-/// How large a value is.
+/// The size of a value.
 #[derive(Default)]
 struct Size {
     nodes: u64,
     depth: usize,
-    /// Of all texts and names.
+    /// The length of all strings and keys.
     bytes: u64,
 }
 
@@ -203,7 +201,7 @@ impl Size {
         size
     }
 
-    /// Recursion is as deep as the value, which was read by a parser with a limit.
+    /// The recursion is as deep as the value, which was read by a parser with a limit.
     fn add(&mut self, value: &Value, level: usize) {
         self.nodes += 1;
         self.depth = self.depth.max(level);

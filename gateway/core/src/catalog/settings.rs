@@ -1,7 +1,7 @@
-//! `[plugins.<id>.config]` against the schema that the plugin gives of it.
+//! Validation of `[plugins.<id>.config]` against the plugin's schema.
 //!
-//! A plugin gets each setting as a text: the text itself, or the JSON of whatever else it is. So a text that is JSON may
-//! be meant either way, and it fits where one of the two does. Values may be secrets: only their types are told.
+//! A plugin gets each setting as a string: strings as they are, other values as JSON. So a string that is JSON may mean
+//! either, and it is valid if one of the two matches. Values may be secrets: messages contain only their types.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ use crate::text::{nearest_name, quotable};
 use super::schema::{Flaw, Flawed};
 use super::{Schema, SchemaError};
 
-/// How many wrong settings are told of.
+/// The number of invalid settings that are reported.
 const MOST: usize = 50;
-/// How many settings are named to whoever named none of them.
+/// The number of settings that a message lists.
 const NAMED: usize = 20;
-/// The longest name of a setting that a cure has, in bytes: what is cut cures nothing.
+/// The longest name of a setting in a fix, in bytes: a name that was cut fixes nothing.
 const LONGEST: usize = 64;
 
-/// What a plugin takes for settings.
+/// The settings that a plugin accepts.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     schema: Schema,
-    /// The settings that it names; none: others may have a meaning, too.
+    /// The settings that the schema names. `None` if others may have a meaning, too.
     known: Option<BTreeSet<String>>,
-    /// It refuses those that it doesn't name.
+    /// Whether other settings are rejected.
     is_closed: bool,
     /// The settings that are `true` or `false`.
     switches: BTreeSet<String>,
@@ -38,7 +38,7 @@ impl Settings {
     /// Compiles the schema.
     ///
     /// # Errors
-    /// It can't be used.
+    /// The schema is invalid.
     pub(super) fn new(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
         let schema = Schema::compile(text, bounds)?;
         let root = text.to_value().unwrap_or_default();
@@ -51,7 +51,7 @@ impl Settings {
         Ok(Self { schema, known, is_closed, switches })
     }
 
-    /// What is wrong with the settings of a table.
+    /// The problems of a plugin's settings.
     pub(super) fn problems(&self, policy: &PluginPolicy) -> Vec<Problem> {
         let mut problems: Vec<_> =
             policy.settings.entries.keys().filter_map(|key| self.unknown(key, policy)).collect();
@@ -62,7 +62,7 @@ impl Settings {
         problems
     }
 
-    /// Warns of a setting that the plugin doesn't know. Where it refuses such, it is an error.
+    /// Warns of an unknown setting. It is an error if the schema rejects it.
     fn unknown(&self, key: &str, policy: &PluginPolicy) -> Option<Problem> {
         let known = self.known.as_ref().filter(|known| !known.contains(key))?;
         let id = &policy.id;
@@ -82,7 +82,7 @@ impl Settings {
         Some(if self.is_closed { problem.into_error() } else { problem })
     }
 
-    /// What keeps settings from being what the plugin wants.
+    /// The errors of the settings.
     fn flaws(&self, settings: &PluginSettings) -> Result<Vec<Flaw>, String> {
         let as_json = |text: &Secret| {
             let text = text.expose();
@@ -109,12 +109,12 @@ impl Settings {
         Ok(first.into_iter().filter(|flaw| of(flaw).is_none_or(|key| still.contains(&key))).collect())
     }
 
-    /// A flaw, with its place and its cure; none where it was told already.
+    /// An error of the schema as a problem, with its place and fix. `None` if it was reported before.
     fn flawed(&self, flaw: Flaw, policy: &PluginPolicy) -> Option<Problem> {
         let id = &policy.id;
         let show = format!("`moongate inspect {id}` shows what its settings may be");
         let Some(key) = of(&flaw) else {
-            // It may be about a part of any of them.
+            // The message may quote a part of any of them.
             let all = "they aren't together what the plugin's schema asks for";
             let reason =
                 if policy.settings.entries.values().all(is_literal) { flaw.message.as_str() } else { all };
@@ -134,7 +134,7 @@ impl Settings {
             return Some(Problem::error(message).at(policy.settings.place.clone()).hint(hint));
         }
         let setting = policy.settings.entries.get(&key);
-        // What stands inside of a secret stays there.
+        // Parts of a secret aren't shown.
         let is_shown = flaw.at == its && matches!(flaw.kind, Flawed::Type) || setting.is_none_or(is_literal);
         let reason = if is_shown {
             flaw.message
@@ -149,7 +149,7 @@ impl Settings {
     }
 }
 
-/// Words with which schemas say more of members than their names: then none is unknown.
+/// Keywords that describe members without naming them. With one of these, no member is unknown.
 const OPEN: [&str; 9] = [
     "$ref",
     "$dynamicRef",
@@ -162,7 +162,7 @@ const OPEN: [&str; 9] = [
     "unevaluatedProperties",
 ];
 
-/// The members that the schema of an object names; none: others may have a meaning, too.
+/// The members that the schema of an object names. `None` if others may have a meaning, too.
 #[must_use]
 pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
     let takes_others = schema.get("additionalProperties").is_some_and(|others| *others != false);
@@ -173,7 +173,7 @@ pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
     Some(properties.keys().map(String::as_str).collect())
 }
 
-/// A setting's name as a key of TOML; none where the plugin's words would read as something else, or fill a screen.
+/// A setting's name as a TOML key. `None` if the name could be mistaken for other text, or is too long.
 fn as_key(name: &str) -> Option<String> {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match name {
@@ -184,7 +184,7 @@ fn as_key(name: &str) -> Option<String> {
     }
 }
 
-/// The setting that a flaw is about; none: it is about all of them.
+/// The setting that an error is about. `None` if it is about all of them.
 fn of(flaw: &Flaw) -> Option<String> {
     let step = flaw.at.strip_prefix('/')?.split('/').next()?;
     Some(step.replace("~1", "/").replace("~0", "~"))
@@ -195,7 +195,7 @@ fn is_literal(setting: &Setting) -> bool {
     setting.sources.is_empty()
 }
 
-/// What was meant by a word or a number for a switch.
+/// The boolean that a word or a number probably means.
 fn switch(written: &Secret) -> Option<bool> {
     match written.expose().trim().to_ascii_lowercase().as_str() {
         "yes" | "on" | "y" | "1" | "true" => Some(true),

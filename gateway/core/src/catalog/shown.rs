@@ -1,7 +1,6 @@
-//! A tool's schemas as clients see them, which is not always how the plugin wrote them.
+//! A tool's schemas as clients see them, which may differ from the plugin's own.
 //!
-//! Whatever is changed here is changed for looking at only: arguments and results are checked against the plugin's
-//! own schemas.
+//! Changes here are for display only: arguments and results are checked against the plugin's own schemas.
 
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ use crate::policy::PluginPolicy;
 use super::annotated::{self, HeaderArgument, Wrong};
 use super::portable::{Describes, portable};
 
-/// What clients see of a tool's schemas. Nothing is held of what is shown as the plugin wrote it.
+/// A tool's schemas as clients see them. `None` means that a schema is shown as the plugin wrote it.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     input: Option<Json>,
@@ -22,7 +21,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Looks at a tool whose schemas were compiled, and tells which annotations are left out.
+    /// The schemas of a tool that compiled, and the annotations that are removed.
     pub(super) fn of(tool: &Tool, policy: &PluginPolicy) -> (Self, Vec<Wrong>) {
         let Ok(written) = tool.input_schema.to_value() else { return <_>::default() };
         let mut seen = written.clone();
@@ -30,7 +29,7 @@ impl Shown {
         let mut output = None;
         if policy.portable_schemas {
             seen = portable(&seen, Describes::Arguments);
-            // Clients look for annotations in what they see.
+            // Clients look for annotations in the schema that they see.
             let (left, lost) = annotated::find(&mut seen);
             (headers, wrong) = (left, wrong.into_iter().chain(lost).collect());
             let result = tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok());
@@ -50,7 +49,7 @@ impl Shown {
     }
 }
 
-/// The text of `seen`, if it is another than what is `written`: what stays as it is keeps every digit.
+/// The text of `seen`, if it differs from `written`: an unchanged schema keeps every digit.
 fn changed(seen: &Value, written: &Value) -> Option<Json> {
     (seen != written).then(|| Json::from_value(seen))
 }

@@ -1,4 +1,4 @@
-//! Which plugins serve together, and which name means what.
+//! Tests of public names and of conflicts between plugins.
 
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ fn a_change_that_collides_leaves_the_plugin_as_it_was() {
         "what didn't change goes first"
     );
     assert_eq!(build.refused[0].instead, Instead::Before);
-    // With another configuration it isn't: it may have been allowed what it no longer is.
+    // With another policy it can't: it may have lost a permission.
     let changed = walker().tool("run", &object(), None).member(|config| {
         no_prefix(config);
         config.instructions = true;
@@ -266,7 +266,7 @@ fn a_plugin_is_not_served_while_a_denied_tool_is_written_wrongly() {
     assert!(problems[0].is_error() && problems[0].place == Some(7..8), "{problems:?}");
     let said = problems[0].to_string();
     assert!(said.contains("no tool `delete_al`, which `tools.deny` names"), "{said}");
-    // Once it was there, it may go for a while.
+    // After a load, a denied tool may be absent for a while.
     let member = denying(fake().tool("delete_al", &object(), None)).unwrap();
     let again = member.listed_anew(Arc::new(fake())).unwrap();
     assert_eq!(again.problems(), []);

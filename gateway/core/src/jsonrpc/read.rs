@@ -98,7 +98,6 @@ enum Member {
     Error,
 }
 
-
 impl Member {
     const ALL: [Self; 6] = [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
 
@@ -114,7 +113,6 @@ impl Member {
     }
 }
 
-
 impl<'a> Entry<'a> {
     fn check(self) -> Result<Message<'a>, Malformed> {
         match self {
@@ -123,7 +121,6 @@ impl<'a> Entry<'a> {
         }
     }
 }
-
 
 impl<'a> Envelope<'a> {
     /// Keeps a member's value. A duplicate is only noted, so that the rest is still read.
@@ -224,7 +221,6 @@ fn error_object(raw: &RawValue) -> Result<ErrorObject, serde_json::Error> {
     let Members { code, message, data } = serde_json::from_str(raw.get())?;
     Ok(ErrorObject { code, message, data })
 }
-
 
 /// Reads the top level: one value, or an array of them.
 struct Top {

@@ -1,5 +1,5 @@
-//! Requests that ask a plugin: call, read, get, complete (2026-07-28, server/tools, server/resources, server/prompts and
-//! server/utilities/completion).
+//! Requests that call a plugin: call, read, get, complete (2026-07-28, server/tools, server/resources, server/prompts
+//! and server/utilities/completion).
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(super) async fn call_tool(
 struct ToolCall<'a> {
     name: &'a str,
     arguments: Arguments<'a>,
-    /// Where it is noted what the call used and lacked.
+    /// Records the grants that the call uses and those that are missing.
     ledger: Option<Arc<Ledger>>,
 }
 
@@ -78,7 +78,7 @@ impl Call for ToolCall<'_> {
     }
 }
 
-/// A tool's arguments: an object, or nothing, which counts as an empty one.
+/// A tool's arguments: an object. Absent arguments are an empty one.
 fn arguments(params: &Params) -> Result<Arguments<'_>, ProtocolError> {
     match params.arguments() {
         Some((text, value)) => Arguments::new(text.get(), value)
@@ -87,7 +87,7 @@ fn arguments(params: &Params) -> Result<Arguments<'_>, ProtocolError> {
     }
 }
 
-/// Only revisions between the first with structured results and the first with any kind of them see wrapped ones.
+/// Results are wrapped for revisions that have structured results but allow only objects.
 fn wrapping(catalog: &Catalog, tool: &str, result: &ToolResult, revision: Revision) -> Wrapping {
     let wraps = revision.has(Feature::Structured) && !revision.has(Feature::AnyStructured);
     if wraps && result.structured.is_some() {
@@ -104,8 +104,8 @@ pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, p
     let catalog = protocol.dispatcher.catalog();
     match converse(&protocol, &catalog, &exchange, &params, &reading).await {
         Ok(Conversed::Done(mut result)) => {
-            // A caller who authenticated may be told what others aren't, and what was read with answers is nobody
-            // else's (2026-07-28, server/utilities/caching).
+            // Authenticated callers may see more than others, and a result that depends on answers is private
+            // (2026-07-28, server/utilities/caching).
             result.shareable &= protocol.cache_scope == CacheScope::Public;
             if params.is_answered() {
                 (result.ttl, result.shareable) = (None, false);
@@ -118,7 +118,7 @@ pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, p
     }
 }
 
-/// One reading of a resource.
+/// One read of a resource.
 struct Reading<'a> {
     uri: &'a str,
 }
@@ -163,7 +163,7 @@ pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, para
     }
 }
 
-/// One filling-in of a prompt.
+/// One use of a prompt.
 struct Filling<'a> {
     name: &'a str,
     arguments: Vec<(String, String)>,
@@ -220,8 +220,8 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
     Ok(render(&View::new(&result, revision)))
 }
 
-/// A plugin that doesn't know a URI of its own space says so in its words; clients know it by one error alone, which has
-/// those words at its end.
+/// The error of a resource that couldn't be read. Plugins report unknown URIs in their own words, but clients recognise
+/// one error only. The plugin's message is appended to it.
 fn not_read(trouble: Trouble, uri: &str, view: &Catalog, revision: Revision) -> ProtocolError {
     let Trouble::Failed(DispatchError::Call {
         plugin,
@@ -231,7 +231,7 @@ fn not_read(trouble: Trouble, uri: &str, view: &Catalog, revision: Revision) -> 
         return trouble.answer(revision).error;
     };
     let mut told = ErrorAnswer::to(&DispatchError::resource_not_found(uri, view), revision).error;
-    // The SDK's own words begin with what is said already.
+    // The SDK's message starts with the same words.
     let words = message.strip_prefix(&format!("there is no resource `{uri}`")).unwrap_or(&message);
     let words = words.trim_start_matches([':', ' ']);
     if !words.is_empty() {
@@ -241,11 +241,11 @@ fn not_read(trouble: Trouble, uri: &str, view: &Catalog, revision: Revision) -> 
 }
 
 impl Protocol {
-    /// A `tools/call` of somebody in this process, who gets the result as it is, and what went wrong likewise. `ledger`
-    /// notes what the call used and lacked.
+    /// Runs a `tools/call` of a caller in this process, who gets the result or the error as a value. `ledger` records
+    /// the grants that the call uses and those that are missing.
     ///
     /// # Errors
-    /// The call came to no result.
+    /// The call failed.
     pub async fn call_tool_here(
         &self,
         catalog: &Catalog,
@@ -258,7 +258,7 @@ impl Protocol {
         converse(self, catalog, exchange, params, &ToolCall { name, arguments, ledger }).await
     }
 
-    /// The public name of the tool that a `tools/call` names, if there is one.
+    /// The public name of the tool in a `tools/call`, if the tool exists.
     #[must_use]
     pub fn named_tool(&self, principal: &Principal, params: &Params) -> Option<PublicName> {
         let catalog = self.dispatcher.catalog();
@@ -266,9 +266,8 @@ impl Protocol {
         Some(entry.public().clone())
     }
 
-    /// The arguments of a `tools/call` that HTTP headers repeat: the headers' names as the tool has them, without what
-    /// all of them begin with, and the values; none where an argument is absent or `null`. A tool that isn't there
-    /// has none: that is told later.
+    /// The arguments of a `tools/call` that HTTP headers repeat: the header names without the common prefix, and the
+    /// values. The value is `None` if an argument is absent or `null`. An unknown tool has none; it is reported later.
     #[must_use]
     pub fn in_headers(&self, principal: &Principal, params: &Params) -> Vec<(String, Option<Value>)> {
         let catalog = self.dispatcher.catalog();

@@ -1,4 +1,4 @@
-//! Changes as clients ask for them and are told of them (2025-11-25, server/tools, server/prompts and
+//! Change notifications as clients subscribe to and receive them (2025-11-25, server/tools, server/prompts and
 //! server/resources; 2026-07-28, basic/patterns/subscriptions).
 
 use std::collections::BTreeMap;
@@ -24,17 +24,17 @@ mod filter;
 
 use filter::Filter;
 
-/// Names the stream that a message belongs to.
+/// The key of the stream that a message belongs to.
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// A stream of changes that a client opened with `subscriptions/listen`, before its first message.
+/// A notification stream that a client opened with `subscriptions/listen`.
 #[derive(Debug)]
 pub struct Listening {
     listener: Listener,
     id: Id,
-    /// The first message: what the client will be told of.
+    /// The first message: the subscriptions that the gateway accepted.
     pub acknowledgement: Vec<u8>,
-    /// The result, with which the stream ends when it's the gateway that ends it.
+    /// The result, sent if the gateway closes the stream.
     pub result: Box<RawValue>,
 }
 
@@ -46,7 +46,7 @@ impl Listening {
 }
 
 impl Protocol {
-    /// A listener for a session: it is told of all lists, and of the resources that it subscribes to.
+    /// A listener for a session, which receives all list changes, and updates of the resources that it subscribes to.
     #[must_use]
     pub fn listener(&self, updates: &Arc<Updates>) -> Listener {
         Listener::new(self.dispatcher.watch(), updates, Kind::ALL)
@@ -55,7 +55,8 @@ impl Protocol {
     /// Subscribes to a resource (`resources/subscribe`).
     ///
     /// # Errors
-    /// -32602: `uri` is missing, or the session has subscribed to as much as it may. -32002: no plugin has it.
+    /// -32602: `uri` is missing, or the session has reached the limit on subscriptions. -32002: no plugin has the
+    /// resource.
     pub fn subscribe(
         &self,
         listener: &Listener,
@@ -82,11 +83,11 @@ impl Protocol {
         Ok(())
     }
 
-    /// Opens a stream of changes (`subscriptions/listen`). Of the resources that it asks for it gets those that some
-    /// plugin has now; it is told which, and of lists that change later.
+    /// Opens a notification stream (`subscriptions/listen`). It includes those of the requested resources that some
+    /// plugin has now, and the acknowledgement names them.
     ///
     /// # Errors
-    /// -32602: `notifications` is missing or wrong, or names more resources than a stream may have.
+    /// -32602: `notifications` is missing or invalid, or names more resources than a stream may have.
     pub fn listen(
         &self,
         updates: &Arc<Updates>,
@@ -118,13 +119,13 @@ impl Protocol {
     }
 }
 
-/// The message that tells a session of `news`: the same in every revision with a handshake.
+/// The notification of `news` to a session, which is the same in every handshake revision.
 #[must_use]
 pub fn session_news(news: &News) -> Vec<u8> {
     message(news, None)
 }
 
-/// The URI, if it lies in the space of some plugin.
+/// The URI, if a plugin owns it.
 fn owned(catalog: &Catalog, uri: &str) -> Option<ResourceUri> {
     catalog.resource_owner(uri)?;
     ResourceUri::new(uri).ok()
@@ -148,7 +149,7 @@ fn message(news: &News, subscription: Option<&Id>) -> Vec<u8> {
     out
 }
 
-/// The parameters of a notification about changes.
+/// The parameters of a change notification.
 struct Told<'a> {
     filter: Option<&'a Filter>,
     uri: Option<&'a ResourceUri>,
@@ -189,7 +190,7 @@ impl Serialize for End<'_> {
     }
 }
 
-/// The id's exact token.
+/// The exact token of the id.
 fn id_token(id: &Id) -> Json {
     Json::parse(id.as_json()).expect("an id is a JSON string or number")
 }

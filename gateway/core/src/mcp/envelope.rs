@@ -1,4 +1,4 @@
-//! What every request of a stateless revision says of itself: the envelope in `params._meta` (2026-07-28, basic).
+//! The envelope of a stateless request in `params._meta`: revision, client and capabilities (2026-07-28, basic).
 
 use std::sync::Arc;
 
@@ -11,32 +11,32 @@ use super::errors::ProtocolError;
 use super::params::Params;
 use super::revision::{Era, Revision};
 
-/// Names the revision that the request is written in.
+/// The key of the request's revision.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
-/// What the envelope says.
+/// The envelope of a request.
 #[derive(Debug, Clone)]
 pub struct Envelope {
-    /// The revision that the request is written in: one without a handshake.
+    /// The request's revision: a stateless one.
     pub revision: Revision,
-    /// The client, where it introduced itself.
+    /// The client, if it introduced itself.
     pub client: Option<Arc<ClientInfo>>,
-    /// What the client can do.
+    /// The client's capabilities.
     pub capabilities: Arc<Capabilities>,
-    /// From which level on it wants log messages for this request; none: no messages.
+    /// The lowest level of log messages that the client wants for this request. `None` means no messages.
     pub level: Option<LogLevel>,
 }
 
-/// Does the request claim to be of a stateless revision?
+/// Reports whether the request claims a stateless revision.
 #[must_use]
 pub fn claims(params: &Params) -> bool {
     params.meta(VERSION_KEY).is_some()
 }
 
-/// Is the claim well formed? A malformed one doesn't make an `initialize` stateless.
+/// The claimed revision, if the claim is well formed. A malformed claim doesn't make an `initialize` stateless.
 #[must_use]
 pub fn claimed_version(params: &Params) -> Option<&str> {
     params.meta(VERSION_KEY).and_then(Value::as_str)
@@ -46,8 +46,8 @@ impl Envelope {
     /// Reads the envelope.
     ///
     /// # Errors
-    /// -32602: `_meta` or a required member is missing or of the wrong type; `data` names all of them. -32022: the
-    /// revision isn't one of those without a handshake; `data` lists these.
+    /// -32602: `_meta` or a required member is missing or has the wrong type; `data` names all of them. -32022: the
+    /// revision isn't a stateless one; `data` lists these.
     pub fn read(params: &Params) -> Result<Self, ProtocolError> {
         let mut missing = Vec::new();
         let mut wrong = Vec::new();
@@ -85,12 +85,12 @@ impl Envelope {
     }
 }
 
-/// MCP's name of a log level.
+/// MCP's name for a log level.
 fn level(value: &Value) -> Option<LogLevel> {
     value.as_str().and_then(LogLevel::from_name)
 }
 
-/// Reads MCP's `Implementation` object; what has the wrong type counts as absent.
+/// Reads MCP's `Implementation` object. Members with the wrong type count as absent.
 pub(super) fn client_info(value: &Value) -> ClientInfo {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let others = value.as_object().into_iter().flatten();

@@ -1,5 +1,5 @@
-//! The one table from what went wrong to what a client is told, in each revision: protocol errors and tool
-//! errors (2025-11-25, server/tools; 2026-07-28, basic, server/tools and server/resources).
+//! The mapping of errors to answers, in each revision: protocol errors and tool errors (2025-11-25, server/tools;
+//! 2026-07-28, basic, server/tools and server/resources).
 
 use serde_json::{Value, json};
 
@@ -13,31 +13,31 @@ use crate::text::quotable;
 
 use super::revision::{Era, Feature, Revision};
 
-/// The session is gone; its HTTP status, 404, is what counts (until 2025-11-25, Streamable HTTP).
+/// The session has ended. Clients react to its HTTP status, 404 (until 2025-11-25, Streamable HTTP).
 pub const SESSION_NOT_FOUND: i32 = -32001;
-/// A resource isn't there (until 2025-11-25).
+/// The resource doesn't exist (until 2025-11-25).
 pub const RESOURCE_NOT_FOUND: i32 = -32002;
 /// A header is missing or differs from the body (2026-07-28).
 pub const HEADER_MISMATCH: i32 = -32020;
-/// The client didn't declare what the request needs (2026-07-28).
+/// The client didn't declare a required capability (2026-07-28).
 pub const MISSING_CAPABILITY: i32 = -32021;
-/// The revision isn't served (2026-07-28).
+/// The revision isn't supported (2026-07-28).
 pub const UNSUPPORTED_VERSION: i32 = -32022;
-/// The request was cancelled, where a transport must answer all the same.
+/// The request was cancelled. Used if the transport requires an answer.
 pub const CANCELLED: i32 = -32800;
 
 /// An error object, and the HTTP status that stateless revisions send it with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProtocolError {
-    /// What the client is told.
+    /// The error object.
     pub error: ErrorObject,
-    /// 200 once the request reached its method; 400, 404 or 406 before that, 503 where there is no room for it.
+    /// 200 after the request reached its method; 400, 404 or 406 before that, 503 if the gateway is overloaded.
     pub status: u16,
 }
 
 impl ProtocolError {
-    /// A stable word for metrics and logs: the error's code where it is one of JSON-RPC's, MCP's or the gateway's, and
-    /// `_OTHER` for a plugin's own, of which there is no end.
+    /// A stable word for metrics and logs: the error's code if it belongs to JSON-RPC, MCP or the gateway, and `_OTHER`
+    /// for a plugin's own codes, whose number is unbounded.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.error.code {
@@ -61,7 +61,7 @@ impl ProtocolError {
         Self { error: ErrorObject { code, message: message.into(), data }, status }
     }
 
-    /// A parameter is wrong; `at` is a JSON pointer into `params`, empty for all of them.
+    /// A parameter is invalid; `at` is a JSON pointer into `params`, empty for all of them.
     pub(super) fn params(at: &str, message: &str) -> Self {
         Self::new(200, jsonrpc::INVALID_PARAMS, message, Some(&json!({ "at": at })))
     }
@@ -77,7 +77,7 @@ impl ProtocolError {
         Self::new(400, HEADER_MISMATCH, message, Some(&json!({ "header": name })))
     }
 
-    /// The revision isn't served.
+    /// The revision isn't supported.
     #[must_use]
     pub fn unsupported_version(requested: &str) -> Self {
         let supported: Vec<_> = Revision::STATELESS.iter().map(|revision| revision.as_str()).collect();
@@ -86,25 +86,25 @@ impl ProtocolError {
         Self::new(400, UNSUPPORTED_VERSION, message, Some(&data))
     }
 
-    /// The revision has no such method, or it isn't served.
+    /// The revision doesn't have the method, or the gateway doesn't support it.
     #[must_use]
     pub fn unknown_method(name: &str) -> Self {
         Self::new(404, jsonrpc::METHOD_NOT_FOUND, format!("unknown method `{}`", quotable(name)), None)
     }
 
-    /// The message can't stand here.
+    /// The message isn't allowed here.
     #[must_use]
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(400, jsonrpc::INVALID_REQUEST, message, None)
     }
 
-    /// The answer can't be given in any form that the client accepts.
+    /// The client doesn't accept any form of the answer.
     #[must_use]
     pub fn not_acceptable(message: impl Into<String>) -> Self {
         Self::new(406, jsonrpc::INVALID_REQUEST, message, None)
     }
 
-    /// What the client carried from an earlier round isn't accepted.
+    /// The client's `requestState` is invalid.
     pub(super) fn request_state(message: &str) -> Self {
         let data = json!({ "at": "/requestState", "reason": "invalid_request_state" });
         Self::new(200, jsonrpc::INVALID_PARAMS, message, Some(&data))
@@ -116,31 +116,31 @@ impl ProtocolError {
         Self::new(200, CANCELLED, "the request was cancelled", None)
     }
 
-    /// The gateway itself failed.
+    /// The gateway failed.
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(200, jsonrpc::INTERNAL_ERROR, message, None)
     }
 }
 
-/// Why a request that may be asked back came to no result.
+/// A failed request that may ask the client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trouble {
     /// The call failed.
     Failed(DispatchError),
-    /// What the plugin asked of the client stays without an answer: one sentence.
+    /// The plugin's questions weren't answered; one sentence.
     Unanswered(PluginId, String),
-    /// The client's part of it is wrong.
+    /// The client's request is invalid.
     Refused(ProtocolError),
 }
 
 impl Trouble {
-    /// A call of this plugin failed.
+    /// A failed call of this plugin.
     pub(super) fn failed(member: &Member, error: CallError) -> Self {
         Self::Failed(DispatchError::Call { plugin: member.id().clone(), error })
     }
 
-    /// What this plugin asked stays without an answer.
+    /// Unanswered questions of this plugin.
     pub(super) fn unanswered(member: &Member, why: String) -> Self {
         Self::Unanswered(member.id().clone(), why)
     }
@@ -182,8 +182,8 @@ impl ErrorAnswer {
         Self { tool_result: Some(ToolResult::error(message)), error }
     }
 
-    /// The answer to a failed dispatch. A model learns what happened while its tool ran, unless the gateway itself failed,
-    /// and from 2025-11-25 on that the arguments don't fit. Everything else is for the client program.
+    /// The answer to a failed dispatch. The model learns what happened while its tool ran, unless the gateway itself
+    /// failed, and from 2025-11-25 on which arguments are invalid. Everything else is for the client program.
     pub(super) fn to(error: &DispatchError, revision: Revision) -> Self {
         let message = error.to_string();
         match error {
@@ -284,7 +284,7 @@ fn capability_tree(names: &[String]) -> Value {
     for name in names {
         let path: Vec<&str> = match name.strip_prefix("extensions.") {
             Some(extension) => vec!["extensions", extension],
-            // MCP's own go no deeper; a plugin's may be nothing but dots.
+            // MCP's own names go no deeper; a plugin's may consist of dots.
             None => name.splitn(3, '.').collect(),
         };
         let mut at = &mut tree;

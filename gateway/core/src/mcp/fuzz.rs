@@ -1,5 +1,5 @@
-//! What must hold for any parameters and any cursor (2025-11-25, basic and server/utilities/pagination; 2026-07-28,
-//! basic): plain functions, for the seeded loop in the tests and for fuzzers.
+//! Properties that hold for all parameters and cursors (2025-11-25, basic and server/utilities/pagination; 2026-07-28,
+//! basic), as plain functions for the seeded tests and for fuzzers.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -10,14 +10,14 @@ use super::envelope::{Envelope, claims};
 use super::lists::{Kind, read_cursor, write_cursor};
 use super::{Greeting, Params, ProtocolError, Revision, SealingKey, Wishes};
 
-/// The longest message that an error may have, whatever was wrong.
+/// The longest error message, in bytes.
 const LONGEST_MESSAGE: usize = 2_000;
 
-/// Reads `bytes` as the parameters of every method. What is passed on is what was checked, and what is wrong is told
-/// shortly, with its place.
+/// Reads `bytes` as the parameters of every method. The text that is passed on equals the value that was checked, and
+/// errors are short and name their place.
 ///
 /// # Panics
-/// That doesn't hold.
+/// The property is violated.
 pub fn fuzz_params(bytes: &[u8]) {
     let Ok(raw) = serde_json::from_slice::<&RawValue>(bytes) else { return };
     let params = match Params::read(Some(raw)) {
@@ -53,11 +53,11 @@ fn told(error: &ProtocolError) {
     assert!(error.error.data.is_some(), "what is wrong isn't named: {}", error.error.message);
 }
 
-/// Opens `bytes` as a cursor, and seals it as one. Nothing opens that wasn't sealed, nor for another list, nor with a
-/// character changed.
+/// Opens `bytes` as a cursor, and seals it as one. Nothing opens that wasn't sealed, was sealed for another list, or
+/// was changed.
 ///
 /// # Panics
-/// That doesn't hold.
+/// The property is violated.
 pub fn fuzz_cursor(bytes: &[u8]) {
     let key = SealingKey::shared("fuzz");
     let text = String::from_utf8_lossy(bytes);
@@ -66,7 +66,7 @@ pub fn fuzz_cursor(bytes: &[u8]) {
     assert_eq!(read_cursor(&key, Kind::Tools, &sealed).as_deref(), Some(&*text), "it opens to itself");
     assert_eq!(read_cursor(&key, Kind::Prompts, &sealed), None, "for this list only");
     assert_eq!(read_cursor(&SealingKey::shared("other"), Kind::Tools, &sealed), None, "with this key only");
-    // One place is chosen by the bytes; the fuzzer chooses the bytes.
+    // The bytes choose one place; the fuzzer chooses the bytes.
     let at =
         bytes.iter().fold(bytes.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)))
             % sealed.len();

@@ -1,4 +1,4 @@
-//! How a conversation begins: `initialize` in the handshake revisions, `server/discover` in the stateless ones
+//! The start of a conversation: `initialize` in the handshake revisions, `server/discover` in the stateless ones
 //! (2025-11-25, basic/lifecycle; 2026-07-28, server/discover).
 
 use std::fmt::Write as _;
@@ -21,36 +21,35 @@ use super::project::render;
 use super::revision::{Feature, Revision};
 use super::{Identity, Protocol};
 
-/// How long a client may keep what `server/discover` answered, in milliseconds.
+/// How long clients may cache the result of `server/discover`, in milliseconds.
 const DISCOVER_TTL_MS: u64 = 60_000;
 
-/// The longest instructions that are given to the model, in characters, all plugins' together.
+/// The longest instructions for the model, in characters, of all plugins together.
 const MAX_INSTRUCTIONS: usize = 4_000;
 
-/// How long the text may be in which a client says what it can do, in bytes. It is kept, read, as long as the session.
+/// The longest capabilities of a client, in bytes. They are kept, parsed, as long as the session.
 const MAX_CAPABILITIES: usize = 16 * 1024;
 
-/// How long the text may be in which a client says what it is, in bytes: icons can be part of it.
+/// The longest `clientInfo`, in bytes. It may contain icons.
 const MAX_CLIENT: usize = 64 * 1024;
 
-/// What `initialize` agreed on.
+/// The parameters of `initialize`, and the negotiated revision.
 #[derive(Debug, Clone)]
 pub struct Greeting {
-    /// The revision spoken from now on.
+    /// The negotiated revision.
     pub revision: Revision,
-    /// The program at the other end.
+    /// The client program.
     pub client: Arc<ClientInfo>,
-    /// What it can do.
+    /// The client's capabilities.
     pub capabilities: Arc<Capabilities>,
 }
 
 impl Greeting {
-    /// Reads the parameters of `initialize` and picks the revision: the one asked for where it has a handshake and is
-    /// known, else the newest with one (2025-11-25, basic/lifecycle).
+    /// Reads the parameters of `initialize` and negotiates the revision: the requested one if it is a known handshake
+    /// revision, otherwise the latest handshake revision (2025-11-25, basic/lifecycle).
     ///
     /// # Errors
-    /// -32602: a parameter is missing, of the wrong type, or longer than what is kept of a client. A revision that isn't
-    /// known is no error.
+    /// -32602: a parameter is missing, has the wrong type, or is too long. An unknown revision isn't an error.
     pub fn read(params: &Params) -> Result<Self, ProtocolError> {
         let asked = params.string("protocolVersion")?;
         let object = |key: &str| match params.get(key) {
@@ -97,7 +96,7 @@ impl Protocol {
     }
 }
 
-/// Either greeting; `scope` is there for `server/discover`.
+/// Either result; `scope` is set for `server/discover`.
 struct Hello<'a> {
     identity: &'a Identity,
     revision: Revision,
@@ -128,7 +127,7 @@ impl Serialize for Hello<'_> {
     }
 }
 
-/// What the server can do: all three lists always, empty or not, because clients ask for them anyway.
+/// The server's capabilities: all three kinds of lists, empty or not, because clients request them anyway.
 struct ServerCapabilities(Revision);
 
 impl Serialize for ServerCapabilities {
@@ -147,7 +146,8 @@ impl Serialize for ServerCapabilities {
     }
 }
 
-/// The advice of the plugins that may give it, each under its name, and no more than a model should read at once.
+/// The instructions of the plugins that may give some, each with the plugin's id, limited to what a model should read
+/// at once.
 fn instructions(catalog: &Catalog) -> Option<String> {
     let mut all = String::new();
     for member in catalog.members() {

@@ -1,4 +1,4 @@
-//! How the gateway introduces itself (2025-11-25, basic/lifecycle; 2026-07-28, basic).
+//! The gateway's name and version in results (2025-11-25, basic/lifecycle; 2026-07-28, basic).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -9,11 +9,11 @@ use super::revision::{Feature, Revision};
 /// The gateway's name and version, as clients see them.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// Its name for programs.
+    /// The name for programs.
     pub name: String,
-    /// Its name for people.
+    /// The display name.
     pub title: String,
-    /// Its version.
+    /// The version.
     pub version: String,
 }
 
@@ -28,7 +28,7 @@ impl Default for Identity {
 }
 
 impl Identity {
-    /// Writes a result's `_meta`: what the plugin said, and in stateless revisions who answers.
+    /// Writes a result's `_meta`: the plugin's members and, in stateless revisions, the server's identity.
     pub(super) fn write_meta<M: SerializeMap>(
         &self,
         map: &mut M,

@@ -1,12 +1,12 @@
-//! Input from the client: what a plugin asks of the person, the model or the host (2026-07-28, basic/patterns/mrtr;
+//! Input from the client: questions of plugins to the user, the model or the host (2026-07-28, basic/patterns/mrtr;
 //! 2025-11-25, client/elicitation, client/sampling, client/roots).
 //!
-//! A plugin that needs input ends its call with questions and is called again, from the top, with the answers; no
-//! instance and no permit is held meanwhile. In the stateless era the client carries what is known so far and makes
-//! its request again. In the handshake era it gets requests of the gateway's, all of one round at once.
+//! A plugin that needs input ends its call with questions and is called again, from the top, with the answers. No
+//! instance and no permit is held in the meantime. In the stateless era the client carries the state and repeats its
+//! request. In the handshake era the gateway sends requests to the client, all of one round at once.
 //!
-//! Answers may come with a first request, without a state, from a client that knows what will be asked. They count
-//! as if they had been given when the plugin asks: what is checked is the same.
+//! Answers may also come with a first request, without a state, from a client that knows the questions in advance. They
+//! are used, and checked, when the plugin asks.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -73,18 +73,18 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// The answers that are kept for one call, in bytes.
 const MAX_ANSWERS_BYTES: usize = 4 << 20;
 
-/// A request that asks a plugin and may be asked back.
+/// A request that calls a plugin, which may ask the client.
 pub(super) trait Call: Sync {
-    /// What comes of it in the end.
+    /// The result in the end.
     type Done: Send;
 
-    /// How clients call it.
+    /// The method that clients call.
     const METHOD: Method;
 
-    /// The plugin that is asked.
+    /// The plugin.
     fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>>;
 
-    /// Asks the plugin.
+    /// Calls the plugin.
     fn call(
         &self,
         dispatcher: &Dispatcher,
@@ -93,64 +93,64 @@ pub(super) trait Call: Sync {
     ) -> impl Future<Output = Result<Answered<Self::Done>, DispatchError>> + Send;
 }
 
-/// What a request comes to.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum Conversed<T> {
     /// A result.
     Done(T),
-    /// Questions to the client, as the text of a result.
+    /// Questions to the client, as the JSON text of a result.
     Asks(Box<RawValue>),
 }
 
-/// An answer that somebody has to think about.
+/// The pending answer to a question.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Json, AskError>> + Send + 'a>>;
 
-/// The client at the other end, while a request of it runs.
+/// The client of a running request.
 pub trait Peer: fmt::Debug + Send + Sync {
     /// Sends a request and waits for the result. Dropping the future withdraws the request.
     fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a>;
 }
 
-/// Why a question got no answer.
+/// An unanswered question.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AskError {
     /// The client answered with an error.
     #[error("the client refused: {}", .0.message)]
     Refused(ErrorObject),
-    /// It didn't answer.
+    /// The client didn't answer in time.
     #[error("the client didn't answer within {}", humantime::format_duration(*.0))]
     Silence(Duration),
-    /// It has as many questions open as it may have.
+    /// The client has reached the limit on open questions.
     #[error("{0} questions to this client are open already")]
     TooMany(usize),
-    /// It answered, but there is no room for the answer.
+    /// The client answered, but the gateway has no memory for the answer.
     #[error("too many long answers wait for others; try again later")]
     NoRoom,
-    /// No answer can come any more.
+    /// The connection is closed.
     #[error("no answer can come any more: the client has gone, or the gateway stops")]
     Gone,
 }
 
-/// What is known when the plugin is called.
+/// The state of a multi-round call.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    /// How often the client was asked.
+    /// The number of rounds so far.
     asked: u32,
     /// The answers so far.
     pub(super) answers: Arc<Vec<(String, Json)>>,
     /// The plugin's own state.
     pub(super) state: Option<Arc<[u8]>>,
-    /// Answers that came before their questions. Each is good for one.
+    /// Answers that were sent before their questions. Each is used once.
     ahead: HashMap<String, Json>,
 }
 
 impl Round {
-    /// How many bytes of answers there are.
+    /// The length of all answers, in bytes.
     fn size(&self) -> usize {
         self.answers.iter().map(|(_, answer)| answer.get().len()).sum()
     }
 
-    /// The round after this one, with more answers. One that was asked for again takes the place of the earlier.
+    /// The next round, with more answers. A repeated answer replaces the earlier one.
     fn next(self, more: Vec<(String, Json)>, state: Option<Vec<u8>>) -> Self {
         let mut answers = Arc::unwrap_or_clone(self.answers);
         answers.retain(|(key, _)| !more.iter().any(|(newer, _)| newer == key));
@@ -159,10 +159,10 @@ impl Round {
     }
 }
 
-/// Questions of one round, each with the plugin's words for it.
+/// The questions of one round, as the plugin sent them and parsed.
 type Asked = Vec<(InputRequest, Question)>;
 
-/// Calls a plugin until it has all that it asks for, or the client has to be asked.
+/// Calls a plugin until it returns a result or the client has to be asked.
 pub(super) async fn converse<C: Call>(
     protocol: &Protocol,
     catalog: &Catalog,
@@ -211,7 +211,7 @@ pub(super) async fn converse<C: Call>(
     }
 }
 
-/// Reads what a plugin asks. A question that can't be asked is the plugin's fault.
+/// Parses a plugin's questions. An invalid question is the plugin's fault.
 fn read(member: &Member, requests: Vec<InputRequest>) -> Result<Asked, Trouble> {
     let read = |request: InputRequest| match Question::read(&request) {
         Ok(question) => Ok((request, question)),
@@ -220,11 +220,11 @@ fn read(member: &Member, requests: Vec<InputRequest>) -> Result<Asked, Trouble> 
     requests.into_iter().map(read).collect()
 }
 
-/// The member of a result's `_meta` that says why an answer is asked for again.
+/// The member of a result's `_meta` with the reasons for asking again.
 pub const UNUSABLE: &str = "moongate/unusable";
 
-/// Tells the questions that are answered from those that aren't: there is no answer, or none that can be used. Why not
-/// is for `_meta`, since MCP has no place for it.
+/// Separates answered questions from those with a missing or invalid answer. The reasons go into `_meta`, because MCP
+/// has no other place for them.
 fn answered(asked: Asked, given: &mut HashMap<String, Json>) -> (Vec<(String, Json)>, Asked, Entries) {
     let (mut answers, mut open, mut reasons) = (Vec::new(), Vec::new(), Map::new());
     for (request, question) in asked {

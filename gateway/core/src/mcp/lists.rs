@@ -1,5 +1,5 @@
-//! List results: complete ones are rendered once for each catalog, revision and kind, pages when they are asked for
-//! (2026-07-28, server/tools, server/resources, server/prompts and server/utilities/pagination).
+//! List results: complete lists are rendered once for each catalog, revision and kind, pages on request (2026-07-28,
+//! server/tools, server/resources, server/prompts and server/utilities/pagination).
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,10 +23,10 @@ use page::{Page, Sorted};
 #[cfg(any(test, feature = "fuzz"))]
 pub(super) use page::{read_cursor, write_cursor};
 
-/// How long a client may keep a list, in milliseconds: short, since a plugin can be replaced at any time.
+/// How long clients may cache a list, in milliseconds. It is short because a plugin can be replaced at any time.
 const LIST_TTL_MS: u64 = 5_000;
 
-/// What can be listed.
+/// The kind of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Tools,
@@ -36,7 +36,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The member of the result that holds the items.
+    /// The member of the result that contains the items.
     fn member(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -47,12 +47,12 @@ impl Kind {
     }
 }
 
-/// Whether a cache between client and gateway may give one caller's copy to another.
+/// Whether a cache between client and gateway may share results between callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheScope {
-    /// Everybody may call, so everybody may have it.
+    /// Shared: anyone may call the gateway.
     Public,
-    /// Only who authenticated may have it.
+    /// Not shared: callers authenticate.
     Private,
 }
 
@@ -65,7 +65,7 @@ impl CacheScope {
     }
 }
 
-/// What is made of one catalog, once it is asked for.
+/// The rendered lists of one catalog, rendered on first use.
 #[derive(Debug, Default)]
 struct Rendered {
     generation: u64,
@@ -73,7 +73,7 @@ struct Rendered {
     sorted: [OnceLock<Sorted>; 4],
 }
 
-/// The rendered lists of the newest catalog that somebody asked for.
+/// The rendered lists of the latest catalog that was used.
 #[derive(Debug)]
 pub(super) struct Lists {
     page_size: Option<NonZeroU32>,
@@ -81,7 +81,7 @@ pub(super) struct Lists {
 }
 
 impl Protocol {
-    /// The result of a list request: everything, unless pages have a size.
+    /// The result of a list request: the whole list, or a page if there is a page size.
     pub(super) fn list(
         &self,
         exchange: &Exchange,
@@ -124,7 +124,7 @@ fn no_cursor() -> ProtocolError {
 }
 
 impl Lists {
-    /// Lists in pages of `page_size`, or complete.
+    /// Lists in pages of `page_size`, or whole lists.
     pub(super) fn new(page_size: Option<NonZeroU32>) -> Self {
         Self { page_size, current: Mutex::default() }
     }
@@ -144,14 +144,14 @@ struct ListResult<'a> {
     kind: Kind,
     server: &'a Identity,
     scope: CacheScope,
-    /// Which items; none: all of them.
+    /// The indices of the items. `None` means all items.
     items: Option<&'a [usize]>,
-    /// Where the list goes on.
+    /// The cursor of the next page.
     next: Option<String>,
 }
 
 impl ListResult<'_> {
-    /// Those of all items that are listed.
+    /// The selected items of `all`.
     fn pick<'i, T>(&self, all: &'i [T]) -> Vec<&'i T> {
         match self.items {
             None => all.iter().collect(),

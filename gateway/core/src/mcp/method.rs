@@ -1,15 +1,15 @@
-//! MCP's methods, and which revisions have them (2025-11-25, schema; 2026-07-28, schema and changelog).
+//! MCP's methods, and the revisions that have them (2025-11-25, schema; 2026-07-28, schema and changelog).
 
 use super::revision::{Era, Revision};
 
-/// A request that a client may make.
+/// A request method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Begins a session.
+    /// Starts a session.
     Initialize,
-    /// Asks for a sign of life.
+    /// Checks that the server is alive.
     Ping,
-    /// Asks what the server is and can do.
+    /// Requests the server's identity and capabilities.
     Discover,
     /// Lists tools.
     ListTools,
@@ -29,16 +29,16 @@ pub enum Method {
     Complete,
     /// Sets the level of log messages.
     SetLevel,
-    /// Asks to be told of changes to a resource.
+    /// Subscribes to changes of a resource.
     Subscribe,
-    /// No longer asks.
+    /// Ends a subscription.
     Unsubscribe,
-    /// Opens a stream of changes.
+    /// Opens a notification stream.
     Listen,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 15] = [
         Self::Initialize,
         Self::Ping,
@@ -57,7 +57,7 @@ impl Method {
         Self::Listen,
     ];
 
-    /// May a request of this kind end in questions to the client (2026-07-28, basic/patterns/mrtr)?
+    /// Reports whether a request may end in questions to the client (2026-07-28, basic/patterns/mrtr).
     #[must_use]
     pub fn may_ask(self) -> bool {
         match self {
@@ -77,7 +77,7 @@ impl Method {
         }
     }
 
-    /// Its name on the wire.
+    /// The name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -99,13 +99,13 @@ impl Method {
         }
     }
 
-    /// The method of that name, if `revision` has it and this gateway serves it.
+    /// The method with that name, if `revision` has it and the gateway supports it.
     #[must_use]
     pub fn find(name: &str, revision: Revision) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str() == name && method.served(revision))
     }
 
-    /// Has `revision` this method, and does this gateway serve it?
+    /// Reports whether `revision` has this method and the gateway supports it.
     #[must_use]
     pub fn served(self, revision: Revision) -> bool {
         match self {

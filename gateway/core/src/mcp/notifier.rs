@@ -1,4 +1,4 @@
-//! What a plugin says while its call runs: progress and log messages, as the client asked for them (2025-11-25,
+//! Notifications during a call: progress and log messages, as requested by the client (2025-11-25,
 //! basic/utilities/progress and server/utilities/logging; 2026-07-28, basic/patterns/progress).
 
 use std::sync::Mutex;
@@ -15,11 +15,11 @@ use super::params::Params;
 use super::project::render;
 use super::revision::{Feature, Revision};
 
-/// How many notifications of one call wait to be written. A guest that says more before the client has read them
-/// loses the rest: it must not fill the gateway's memory.
+/// The number of notifications of one call that wait to be written. More are dropped if the client reads too slowly, so
+/// that a guest can't fill the gateway's memory.
 const WAITING: usize = 64;
 
-/// What a client wants to hear while its request runs.
+/// The notifications that a client wants while its request runs.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     token: Option<Json>,
@@ -27,7 +27,7 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    /// Reads them: progress for whoever gave a token, a string or an integer, and log messages from `level` on.
+    /// Reads them: progress if the client sent a token, a string or an integer, and log messages from `level` on.
     #[must_use]
     pub fn read(params: &Params, level: Option<LogLevel>) -> Self {
         let fits = |token: &serde_json::Value| token.is_string() || token.is_i64() || token.is_u64();
@@ -35,31 +35,31 @@ impl Wishes {
         Self { token, level }
     }
 
-    /// Does it want to hear nothing?
+    /// Reports whether the client wants no notifications.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.token.is_none() && self.level.is_none()
     }
 }
 
-/// What is said to the client beside the response to its request.
+/// A message to the client in addition to the response to its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Aside {
-    /// Something that a plugin said.
+    /// A notification.
     Notification(Vec<u8>),
-    /// A question; its answer comes as a message of its own.
+    /// A question. Its answer is a message of its own.
     Request(Vec<u8>),
-    /// A question isn't asked any more. It is told even where the request that asked was cancelled.
+    /// The withdrawal of a question, sent even if the request that asked was cancelled.
     Withdrawal(Vec<u8>),
 }
 
-/// The way on which asides leave, and where they come out.
+/// The channel for messages in addition to the response.
 #[must_use]
 pub fn asides() -> (mpsc::Sender<Aside>, mpsc::Receiver<Aside>) {
     mpsc::channel(WAITING)
 }
 
-/// Turns what a plugin says into notifications of a revision.
+/// Turns a plugin's log messages and progress into notifications of a revision.
 #[derive(Debug)]
 pub struct Notifier {
     revision: Revision,
@@ -69,7 +69,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// A notifier whose messages leave through `out`.
+    /// A notifier that sends to `out`.
     #[must_use]
     pub fn new(revision: Revision, wishes: Wishes, out: mpsc::Sender<Aside>) -> Self {
         Self { revision, wishes, last: Mutex::new(f64::NEG_INFINITY), out }
@@ -152,7 +152,7 @@ impl Serialize for Progress<'_> {
     }
 }
 
-/// A number that is written without `.0` where it is whole, as most clients print it.
+/// A number that is written without `.0` if it is whole, as most clients print it.
 struct Amount(f64);
 
 impl Serialize for Amount {

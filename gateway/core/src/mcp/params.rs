@@ -1,7 +1,7 @@
-//! A request's `params`: read once, strictly, with the text of what is passed on beside it (2025-11-25, basic).
+//! A request's `params`: parsed once, strictly, together with the text that is passed on (2025-11-25, basic).
 //!
-//! What the gateway checks is the value; what a plugin gets is the text. Duplicate keys are refused at any depth, so
-//! that both are the same.
+//! The gateway checks the value; a plugin gets the text. Duplicate keys are rejected at any depth, so that both are
+//! equivalent.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use super::errors::ProtocolError;
 #[derive(Debug, Clone, Default)]
 pub struct Params {
     value: Map<String, Value>,
-    /// `arguments` as it was written.
+    /// `arguments` as written.
     arguments: Option<Json>,
-    /// `_meta` as it was written.
+    /// `_meta` as written.
     meta: Option<Json>,
-    /// `inputResponses` as they were written.
+    /// `inputResponses` as written.
     responses: Option<Json>,
-    /// The room that they take.
+    /// The memory permit of a large request.
     _held: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Params {
-    /// Reads them; absent parameters are an empty object.
+    /// Reads the parameters. Absent ones are an empty object.
     ///
     /// # Errors
-    /// -32602: they are no object, or name a key twice.
+    /// -32602: the parameters aren't an object, or have a duplicate key.
     pub fn read(raw: Option<&RawValue>) -> Result<Self, ProtocolError> {
         let Some(raw) = raw else { return Ok(Self::default()) };
         match json::parse_strict(raw.get()) {
@@ -48,7 +48,7 @@ impl Params {
         }
     }
 
-    /// The same, which take up room until they are dropped.
+    /// The same parameters, holding a memory permit until they are dropped.
     #[must_use]
     pub fn holding(self, room: OwnedSemaphorePermit) -> Self {
         Self { _held: Some(Arc::new(room)), ..self }
@@ -59,35 +59,35 @@ impl Params {
         self.value.get(key)
     }
 
-    /// A member that is text, such as the name that a header repeats.
+    /// A string member, such as the name that a header repeats.
     #[must_use]
     pub fn name(&self, key: &str) -> Option<&str> {
         self.value.get(key)?.as_str()
     }
 
-    /// Does it go on with what was begun before?
+    /// Reports whether the request continues an earlier one.
     pub(super) fn is_answered(&self) -> bool {
         self.value.contains_key("inputResponses") || self.value.contains_key("requestState")
     }
 
-    /// The answers to questions of an earlier round, whatever they are.
+    /// The answers to questions of an earlier round, not validated.
     pub(super) fn responses(&self) -> Option<&Json> {
         self.responses.as_ref()
     }
 
-    /// All members, in the order of their names.
+    /// All members, sorted by name.
     pub(super) fn sorted(&self) -> Vec<(&str, &Value)> {
         let mut all: Vec<_> = self.value.iter().map(|(key, value)| (key.as_str(), value)).collect();
         all.sort_by_key(|(key, _)| *key);
         all
     }
 
-    /// What a tool is called with, as text and as value.
+    /// A tool's arguments, as text and as value.
     pub(super) fn arguments(&self) -> Option<(&Json, &Value)> {
         Some((self.arguments.as_ref()?, self.value.get("arguments")?))
     }
 
-    /// A text that must be there.
+    /// A required string.
     pub(super) fn string(&self, key: &str) -> Result<&str, ProtocolError> {
         match self.value.get(key) {
             Some(Value::String(text)) => Ok(text),
@@ -104,7 +104,7 @@ impl Params {
     /// The level of `logging/setLevel`.
     ///
     /// # Errors
-    /// -32602: it is missing or none of the eight.
+    /// -32602: the level is missing or not one of the eight.
     pub fn level(&self) -> Result<LogLevel, ProtocolError> {
         let name = self.string("level")?;
         LogLevel::from_name(name).ok_or_else(|| {
@@ -115,12 +115,12 @@ impl Params {
         })
     }
 
-    /// `_meta` as text, where it is an object.
+    /// `_meta` as text, if it is an object.
     pub(super) fn meta_text(&self) -> Option<&Json> {
         self.meta.as_ref().filter(|meta| meta.is_object())
     }
 
-    /// Arguments whose values are all strings: a prompt's, or the context of a completion.
+    /// Arguments whose values are all strings: of a prompt, or the context of a completion.
     pub(super) fn strings(value: Option<&Value>, at: &str) -> Result<Vec<(String, String)>, ProtocolError> {
         match value {
             None | Some(Value::Null) => Ok(Vec::new()),

@@ -1,9 +1,8 @@
-//! From the internal model to a revision's JSON: the only place that knows what MCP's objects look like
-//! (2025-11-25, schema; 2026-07-28, schema).
+//! From the internal model to a revision's JSON: the only place that knows the form of MCP's objects (2025-11-25,
+//! schema; 2026-07-28, schema).
 //!
-//! A [`View`] pairs a value with the revision it is shown to and serialises as that revision's object. Members that
-//! the revision lacks are left out, absent members are never written as `null`, and content kinds that it lacks are
-//! turned into text.
+//! A [`View`] pairs a value with a revision and serialises as that revision's object. Members that the revision doesn't
+//! have are left out, absent members are never written as `null`, and unsupported kinds of content become text.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -56,7 +55,7 @@ pub(super) fn render(value: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).expect("views have text keys and no fallible parts")
 }
 
-/// Writes a member where there is something to write.
+/// Writes an optional member.
 fn optional<M: SerializeMap>(map: &mut M, key: &str, value: Option<&impl Serialize>) -> Result<(), M::Error> {
     match value {
         Some(value) => map.serialize_entry(key, value),
@@ -64,7 +63,7 @@ fn optional<M: SerializeMap>(map: &mut M, key: &str, value: Option<&impl Seriali
     }
 }
 
-/// What most listed items have: `title`, `icons`, `annotations`, `_meta`, and members of a later revision.
+/// The common members of listed items: `title`, `icons`, `annotations`, `_meta`, and members of a later revision.
 struct Common<'a> {
     title: Option<&'a String>,
     icons: &'a [Icon],
@@ -86,7 +85,7 @@ impl Common<'_> {
     }
 }
 
-/// What content blocks have: `annotations`, `_meta`, and members of a later revision.
+/// The common members of content blocks: `annotations`, `_meta`, and members of a later revision.
 fn decoration<M: SerializeMap>(
     map: &mut M,
     revision: Revision,
@@ -103,7 +102,7 @@ fn decoration<M: SerializeMap>(
     later_members(map, revision, extra)
 }
 
-/// Members that have no field yet: only the newest revision can have them.
+/// Members that aren't modelled yet. Only the latest revision can have them.
 fn later_members<M: SerializeMap>(map: &mut M, revision: Revision, extra: &Entries) -> Result<(), M::Error> {
     if has_later_members(revision) {
         for (key, value) in extra {
@@ -162,7 +161,7 @@ impl Serialize for View<'_, Annotations> {
 }
 
 impl View<'_, Annotations> {
-    /// Is there anything in it that the revision knows?
+    /// Reports whether there is anything that the revision has.
     fn says_something(&self) -> bool {
         let Annotations { audience, priority, last_modified, extra } = self.value;
         audience.as_ref().is_some_and(|roles| !roles.is_empty())
@@ -172,7 +171,7 @@ impl View<'_, Annotations> {
     }
 }
 
-/// MCP's word for who speaks.
+/// MCP's name for a role.
 fn role_name(role: Role) -> &'static str {
     match role {
         Role::User => "user",

@@ -1,7 +1,7 @@
-//! The released MCP revisions, and what came when (2025-03-26, changelog; 2025-06-18, changelog; 2025-11-25, changelog;
-//! 2026-07-28, changelog).
+//! The released MCP revisions, and the features of each (2025-03-26, changelog; 2025-06-18, changelog; 2025-11-25,
+//! changelog; 2026-07-28, changelog).
 //!
-//! Nothing else compares revisions: other modules ask whether a revision [has](Revision::has) a [`Feature`].
+//! No other module compares revisions: they ask whether a revision [has](Revision::has) a [`Feature`].
 
 use std::fmt;
 
@@ -20,53 +20,53 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a revision begins a conversation.
+/// How a conversation starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
-    /// With `initialize`; what was agreed holds for the session.
+    /// With `initialize`, whose result applies to the session.
     Handshake,
-    /// Not at all: every request says what it needs.
+    /// Without a handshake: every request carries its context.
     Stateless,
 }
 
-/// Something that a revision has or hasn't.
+/// A feature that depends on the revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     /// Several messages in one array (only in 2025-03-26).
     Batches,
     /// `annotations` of a tool.
     ToolHints,
-    /// Content blocks of type `audio`.
+    /// Content blocks with the type `audio`.
     Audio,
     /// `completions` among the server's capabilities.
     CompletionsCapability,
     /// `message` of a progress notification.
     ProgressMessages,
-    /// `title` beside `name`.
+    /// `title` in addition to `name`.
     Titles,
     /// `_meta` on listed items and content blocks.
     ItemMeta,
     /// `annotations.lastModified`.
     LastModified,
-    /// Content blocks of type `resource_link`.
+    /// Content blocks with the type `resource_link`.
     ResourceLinks,
     /// `outputSchema` and `structuredContent`.
     Structured,
     /// `icons`, and a server's `description` and `websiteUrl`.
     Icons,
-    /// Arguments that don't fit the schema are told to the model, not to the program (SEP-1303).
+    /// Invalid arguments are reported to the model, not to the program (SEP-1303).
     InputErrorsAsResults,
-    /// An error whose request couldn't be read has no `id` member.
+    /// An error whose request couldn't be read may omit `id`.
     OptionalErrorId,
-    /// Streams of events say first where they stand, and may be closed before their end.
+    /// Event streams start with an event id, and may be closed early.
     Priming,
-    /// Questions to a person.
+    /// Questions to the user.
     Elicitation,
-    /// Choices of several values in forms, defaults of all kinds, `mode`, and questions that send to a page.
+    /// Multiple choice in forms, defaults of all kinds, `mode`, and questions that open a page.
     RichForms,
-    /// `elicitationId`, and `_meta` beside the parameters of questions to people and models (only in 2025-11-25).
+    /// `elicitationId`, and `_meta` in the parameters of questions to users and models (only in 2025-11-25).
     QuestionMeta,
-    /// Tools, and messages of several blocks, in questions to the model.
+    /// Tools, and messages of several blocks, in requests to the model.
     SamplingTools,
     /// `structuredContent` of any JSON type.
     AnyStructured,
@@ -77,17 +77,17 @@ pub enum Feature {
 }
 
 impl Revision {
-    /// All of them, oldest first.
+    /// All revisions, oldest first.
     pub const ALL: [Self; 5] =
         [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
 
-    /// What `initialize` answers to a client that asks for a revision which isn't known, or has no handshake.
+    /// The result of `initialize` if the client requests an unknown or stateless revision.
     pub const LATEST_HANDSHAKE: Self = Self::V2025_11_25;
 
-    /// The revisions without a handshake: what `server/discover` lists.
+    /// The stateless revisions, which `server/discover` lists.
     pub const STATELESS: [Self; 1] = [Self::V2026_07_28];
 
-    /// Its name on the wire.
+    /// The name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -99,19 +99,19 @@ impl Revision {
         }
     }
 
-    /// The revision of that name.
+    /// The revision with that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == name)
     }
 
-    /// How it begins a conversation.
+    /// How a conversation starts.
     #[must_use]
     pub fn era(self) -> Era {
         if Self::STATELESS.contains(&self) { Era::Stateless } else { Era::Handshake }
     }
 
-    /// Does it have `feature`?
+    /// Reports whether the revision has `feature`.
     #[must_use]
     pub fn has(self, feature: Feature) -> bool {
         let (first, last) = feature.span();

@@ -1,9 +1,10 @@
-//! Sealed texts: what a client carries from one request to the next for the gateway and can neither read nor change.
+//! Sealed text: data that a client carries from one request to the next for the gateway, and can neither read nor
+//! change.
 //!
-//! A cursor is one (2025-11-25, server/utilities/pagination: opaque, and an invalid one is refused). The key lives as
-//! long as the process, or is shared by gateways that share clients. What is sealed is encrypted and authenticated
-//! (XChaCha20-Poly1305 with a random nonce) together with what it is for, so that nothing sealed for one purpose
-//! opens for another.
+//! A cursor is one example (2025-11-25, server/utilities/pagination: opaque, and an invalid one is rejected). The key
+//! lives as long as the process, or is shared by gateways that share clients. The data is encrypted and authenticated
+//! (XChaCha20-Poly1305 with a random nonce) together with its purpose, so that nothing sealed for one purpose opens for
+//! another.
 
 use std::fmt;
 
@@ -13,17 +14,17 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of a nonce; so many are random that none comes twice.
+/// The length of a nonce, in bytes: long enough that random ones don't repeat.
 const NONCE: usize = 24;
 
-/// What keys of operators are hashed with, so that the same secret used elsewhere is another key there.
+/// The domain of the hash of operators' keys, so that the same secret used elsewhere is a different key there.
 const DOMAIN: &[u8] = b"moongate sealing key 1\0";
 
-/// The key that texts are sealed with.
+/// A key that seals text.
 #[derive(Clone)]
 pub struct SealingKey(XChaCha20Poly1305);
 
-/// The system gave no random bytes.
+/// The system provided no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system gave no random bytes")]
 pub struct NoRandomness;
@@ -32,14 +33,14 @@ impl SealingKey {
     /// A key that only this process has.
     ///
     /// # Errors
-    /// The system gave no random bytes.
+    /// The system provided no random bytes.
     pub fn random() -> Result<Self, NoRandomness> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|_| NoRandomness)?;
         Ok(Self(XChaCha20Poly1305::new(&key.into())))
     }
 
-    /// The key that every gateway with the same `secret` has. The secret must be one that nobody can guess.
+    /// The key of every gateway with the same `secret`, which must be unguessable.
     #[must_use]
     pub fn shared(secret: &str) -> Self {
         let key = Sha256::new().chain_update(DOMAIN).chain_update(secret).finalize();
@@ -56,7 +57,7 @@ impl SealingKey {
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// What was sealed for `purpose`; none if this isn't it, whatever is wrong with it.
+    /// The text that was sealed for `purpose`. `None` if `sealed` isn't valid.
     pub(super) fn open(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce_bytes, text) = sealed.split_at_checked(NONCE)?;

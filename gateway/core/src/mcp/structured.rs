@@ -1,8 +1,8 @@
-//! Schemas and structured results for revisions that know only objects (2025-11-25, server/tools).
+//! Schemas and structured results for revisions that allow only objects (2025-11-25, server/tools).
 //!
-//! 2025-06-18 and 2025-11-25 allow an output schema only with an object at its root. A schema of any other root is
-//! shown to them as an object with the one member `result`, and so is the value. And until then a property's schema
-//! is an object too: `true` and `false` are spelt out, because strict clients throw the whole list away.
+//! 2025-06-18 and 2025-11-25 allow an output schema only with an object at its root. They get any other schema, and its
+//! values, wrapped in an object with the one member `result`. A property's schema must be an object, too: `true` and
+//! `false` are spelt out, because strict clients reject the whole list.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ use crate::json::{self, Json};
 /// Whether a tool's structured results are wrapped for older revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrapping {
-    /// The schema's root is an object, or there is no schema: only a value that is no object is wrapped.
+    /// The schema's root is an object, or there is no schema: only values that aren't objects are wrapped.
     IfNeeded,
-    /// The schema is shown wrapped, so every value is.
+    /// The schema is wrapped, and so is every value.
     Always,
 }
 
 impl Wrapping {
-    /// What holds for a tool with this output schema.
+    /// The wrapping for a tool with this output schema.
     #[must_use]
     pub(super) fn for_schema(schema: Option<&Json>) -> Self {
         match schema {
@@ -47,8 +47,8 @@ pub(super) fn object_schema(schema: &Json) -> Json {
     }
 }
 
-/// A schema as older revisions see it: `true` and `false` for a property are spelt out. Any other schema stays as it
-/// is, to the letter.
+/// A schema as older revisions see it: `true` and `false` for a property are spelt out. All other schemas stay exactly
+/// as they are.
 pub(super) fn plain_properties(schema: &Json) -> Json {
     let Ok(mut value) = schema.to_value() else { return schema.clone() };
     let Some(Value::Object(properties)) = value.get_mut("properties") else { return schema.clone() };
@@ -62,12 +62,12 @@ pub(super) fn plain_properties(schema: &Json) -> Json {
     if changed { Json::from_value(&value) } else { schema.clone() }
 }
 
-/// Looks at the text: this is asked at every call.
+/// Reads the text: this is called for every call.
 fn has_object_root(schema: &Json) -> bool {
     json::member(schema.get(), "type").is_some_and(|kind| kind.get() == r#""object""#)
 }
 
-/// Does the schema resolve its references against an address of its own?
+/// Reports whether the schema resolves its references against a base address of its own.
 fn has_own_base(schema: &Value) -> bool {
     schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'))
 }

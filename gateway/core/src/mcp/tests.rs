@@ -1,4 +1,4 @@
-//! The internal model as each revision's JSON: what is left out, what is converted, and which error is told.
+//! Tests of the JSON of each revision: left-out members, conversions and errors.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn json(text: &str) -> Json {
     Json::parse(text).unwrap()
 }
 
-/// A tool with everything.
+/// A tool with all members.
 fn tool() -> Tool {
     Tool {
         name: ToolName::new("own").unwrap(),
@@ -46,7 +46,7 @@ fn tool() -> Tool {
     }
 }
 
-/// A tool whose schemas are shown as they are.
+/// A tool whose schemas are shown unchanged.
 fn item<'a>(name: &'a PublicName, tool: &'a Tool) -> ToolItem<'a> {
     ToolItem { name, tool, input_schema: &tool.input_schema, output_schema: tool.output_schema.as_ref() }
 }
@@ -184,7 +184,7 @@ fn suggestions_say_how_many_there_are_where_the_plugin_does() {
     assert_eq!(seen(&Completion::default()), json!({ "completion": { "values": [] } }));
 }
 
-/// Whose failure it is.
+/// The request that failed.
 #[derive(Clone, Copy)]
 enum Asked {
     Tool,

@@ -1,10 +1,10 @@
-//! Which annotations hold, and that the wrong ones disappear and nothing else does.
+//! Tests of valid annotations, and of the removal of invalid ones.
 
 use serde_json::json;
 
 use super::*;
 
-/// The names that are found, and where wrong ones stood.
+/// The names that are found, and the places of removed annotations.
 fn seen(mut schema: Value) -> (Vec<String>, Vec<String>, Value) {
     let (found, wrong) = find(&mut schema);
     let names = found.iter().map(|it| format!("{} at {}", it.name, it.path.join(" ")));

@@ -1,25 +1,25 @@
-//! Hints on what a tool may do, compared (2026-07-28, `ToolAnnotations`).
+//! Differences between hints on the effects of a tool (2026-07-28, `ToolAnnotations`).
 //!
-//! Hosts ask people before a call, or don't, by these hints. They are the plugin's own word, so a new version that says
-//! less deserves a look.
+//! Hosts use these hints to decide whether to ask the user before a call. They are the plugin's own claims, so a new
+//! version that promises more deserves a review.
 
 use crate::manifest::ToolHints;
 
-/// A hint that says less than before of what a call may do, with MCP's defaults where nothing is said.
+/// A hint that promises more safety than before, with MCP's defaults for absent hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weaker {
-    /// It changed something, and now it says that it doesn't.
+    /// It wasn't read-only, and now it is.
     ReadOnly,
-    /// It might destroy something, and now it says that it doesn't.
+    /// It was destructive, and now it isn't.
     NotDestructive,
-    /// A second call changed more, and now it says that it doesn't.
+    /// It wasn't idempotent, and now it is.
     Idempotent,
-    /// It reached beyond a closed set of things, and now it says that it doesn't.
+    /// It had an open world, and now a closed one.
     ClosedWorld,
 }
 
 impl Weaker {
-    /// What `now` says less than `before`.
+    /// The hints of `now` that promise more than those of `before`.
     pub(super) fn between(before: &ToolHints, now: &ToolHints) -> Vec<Self> {
         let (before, now) = (Said::by(before), Said::by(now));
         let all = [
@@ -31,7 +31,7 @@ impl Weaker {
         all.into_iter().filter(|(_, weaker)| *weaker).map(|(hint, _)| hint).collect()
     }
 
-    /// From what to what.
+    /// The old and the new value.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Weaker {
     }
 }
 
-/// Hints with their defaults filled in.
+/// Hints with MCP's defaults filled in.
 struct Said {
     read_only: bool,
     destructive: bool,

@@ -1,14 +1,14 @@
-//! Differences in words: a few lines, however much changed, and nothing in them that a plugin wrote but names.
+//! Differences in words: a few lines, however much has changed, without any text of the plugin except names.
 
 use std::fmt;
 
 use super::{Change, Diff, KindDiff};
 
-/// How many names one line has.
+/// The number of names in one line.
 const NAMED: usize = 20;
 
 impl Diff {
-    /// What changed, one line for each way in which something did. Nothing changed: no line.
+    /// One line for each kind of difference. Empty if there are none.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let Self { tools, prompts, resources, instructions } = self;
@@ -21,7 +21,7 @@ impl Diff {
         lines
     }
 
-    /// What an operator should look at, a line each: hints that got weaker.
+    /// Warnings for operators, one line each: weakened hints.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut all = self.weakened();
@@ -35,7 +35,7 @@ impl Diff {
     }
 }
 
-/// All lines in one.
+/// All lines joined.
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.lines().join("; "))
@@ -60,7 +60,7 @@ impl KindDiff {
     }
 }
 
-/// The name, and which parts differ.
+/// The name, and the parts that differ.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<_> = self.parts.iter().map(|part| part.as_str()).collect();
@@ -73,7 +73,7 @@ fn warning(change: &Change) -> String {
     format!("the hints of tool `{}` got weaker: {}", change.name, hints.join(", "))
 }
 
-/// The first ones, and how many more there are.
+/// The first names, and the number of the others.
 fn listed(mut names: impl Iterator<Item = String>) -> String {
     let first = names.by_ref().take(NAMED).collect::<Vec<_>>().join(", ");
     match names.count() {

@@ -1,7 +1,6 @@
-//! The parts of listed items, compared one by one.
+//! Comparison of listed items, part by part.
 //!
-//! They are compared by what `member::see` sees, because the digests are made of that too: where a digest differs, a
-//! part does.
+//! Parts are compared by `member::see`, which the digests are made of too: if digests differ, a part differs.
 
 use std::fmt::Debug;
 
@@ -13,11 +12,11 @@ use super::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 /// A part of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Whose it is: another plugin's, or another of the plugin's own things under the same public name.
+    /// The owner: another plugin, or another item of the plugin under the same public name.
     Origin,
     /// A resource's name.
     Name,
-    /// The name for people.
+    /// The display name.
     Title,
     /// The description.
     Description,
@@ -25,7 +24,7 @@ pub enum Part {
     InputSchema,
     /// The schema of a tool's structured result.
     OutputSchema,
-    /// What a tool says that a call may do.
+    /// A tool's hints on its effects.
     Hints,
     /// A prompt's arguments.
     Arguments,
@@ -33,18 +32,18 @@ pub enum Part {
     MediaType,
     /// A resource's size.
     Size,
-    /// Pictures.
+    /// The icons.
     Icons,
-    /// Who should see it and how much it matters.
+    /// The audience and importance.
     Annotations,
     /// MCP's `_meta`.
     Meta,
-    /// Members that no field stands for yet.
+    /// Members that aren't modelled yet.
     Others,
 }
 
 impl Part {
-    /// What it is called in the log.
+    /// The name in the log.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,10 +78,10 @@ impl Parts {
     }
 }
 
-/// Which parts of a tool differ.
+/// The parts of a tool that differ.
 pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<Part> {
     let (before, now) = (old.tool(), new.tool());
-    // Whatever is added must be compared.
+    // New fields must be compared.
     let Tool { name, title, description, input_schema, output_schema, hints, icons, meta, extra } = before;
     let ToolHints { title: hinted, read_only, destructive, idempotent, open_world, extra: hinted_others } =
         hints;
@@ -112,7 +111,7 @@ pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<Part> {
         .0
 }
 
-/// Which parts of a prompt differ.
+/// The parts of a prompt that differ.
 pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<Part> {
     let (before, now) = (old.prompt(), new.prompt());
     let Prompt { name, title, description, arguments, icons, meta, extra } = before;
@@ -127,7 +126,7 @@ pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<Part> {
         .0
 }
 
-/// Which parts of a resource differ.
+/// The parts of a resource that differ.
 pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<Part> {
     let (before, now) = (old.resource(), new.resource());
     let Resource { uri: _, name, title, description, mime_type, size, icons, annotations, meta, extra } =
@@ -146,7 +145,7 @@ pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<Part>
         .0
 }
 
-/// Which parts of a template differ.
+/// The parts of a template that differ.
 pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<Part> {
     let (before, now) = (old.template(), new.template());
     let ResourceTemplate {

@@ -1,4 +1,4 @@
-//! Whatever a new version of a plugin says otherwise is named.
+//! Tests that every difference between versions of a plugin is found.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn fake() -> FakePlugin {
         .template("x://i/{p}")
 }
 
-/// What differs after `change`, and that the digests say so too.
+/// The differences after `change`. Checks that the digests agree.
 #[track_caller]
 fn diff(change: impl FnOnce(&mut Manifest)) -> Diff {
     let mut changed = fake();
@@ -50,7 +50,7 @@ fn text() -> Option<String> {
     Some("another".to_owned())
 }
 
-/// Every field of a tool, with a way to change it. A field that is added must get a row.
+/// Every field of a tool, with a way to change it. A new field needs a row.
 #[test]
 fn each_part_of_a_tool_is_named() {
     let Tool {
@@ -215,7 +215,7 @@ fn hints_that_say_less_are_warned_of_with_the_defaults_of_the_protocol() {
         };
         Weaker::between(&of(before), &of(now))
     };
-    // Which hint, what holds where nothing is said, and what says less.
+    // A hint, its default, and the value that promises more.
     let rows: [(Set, bool, bool, Weaker); 4] = [
         (|it, value| it.read_only = value, false, true, Weaker::ReadOnly),
         (|it, value| it.destructive = value, true, false, Weaker::NotDestructive),

@@ -1,7 +1,7 @@
-//! References replaced by what they lead to.
+//! References replaced by their targets.
 //!
-//! Where that can't be done, because a schema leads back into itself or would grow without end, a schema that allows
-//! more takes the place: of the same type, where that is known. Keywords that turn "more" into "less" then allow more
+//! If that isn't possible, because a schema refers back to itself or would grow without end, a schema that allows more
+//! takes its place: with the same type, if that is known. Keywords that invert "more" into "less" then allow more
 //! themselves.
 
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-/// How many subschemas the whole may come to.
+/// The number of subschemas in the result.
 const MOST: usize = 5_000;
 
-/// What only names or remarks on something: of no use where nothing refers to it.
+/// Keywords that only name or annotate something: useless if nothing refers to it.
 const DROPPED: [&str; 9] = [
     "$anchor",
     "$comment",
@@ -25,11 +25,11 @@ const DROPPED: [&str; 9] = [
     "definitions",
 ];
 
-/// Keywords that say nothing of what fits.
+/// Keywords that don't affect validation.
 const REMARKS: [&str; 8] =
     ["default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly", "x-mcp-header"];
 
-/// Keywords that look at each other: two schemas that both have one of a group can't be joined.
+/// Keywords that depend on each other: two schemas that both have one of a group can't be joined.
 const GROUPS: [&[&str]; 4] = [
     &["additionalProperties", "patternProperties", "properties", "unevaluatedProperties"],
     &["additionalItems", "items", "prefixItems", "unevaluatedItems"],
@@ -41,14 +41,14 @@ const GROUPS: [&[&str]; 4] = [
 pub(super) struct Inline<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, &'s Value>,
-    /// What is being replaced by what it leads to, one inside the other.
+    /// The targets that are being inlined, from the outermost to the innermost.
     open: Vec<&'s Value>,
     left: usize,
-    /// Drafts before 2019-09 ignore what stands beside a `$ref`.
+    /// Drafts before 2019-09 ignore keywords next to a `$ref`.
     lone_references: bool,
 }
 
-/// A schema, and whether it says exactly what the original says; else it allows more.
+/// A schema, and whether it is equivalent to the original. If not, it allows more.
 struct Form {
     schema: Value,
     exact: bool,
@@ -101,7 +101,7 @@ impl<'s> Inline<'s> {
         let target = members.get("$ref").and_then(Value::as_str).map(|reference| self.follow(reference));
         exact &= target.as_ref().is_none_or(|target| target.exact);
         if !exact {
-            // They look at what others found or left over, of which there may be more now.
+            // These keywords depend on what others matched or left over, which may be more now.
             for key in ["maxContains", "unevaluatedItems", "unevaluatedProperties"] {
                 out.shift_remove(key);
             }
@@ -113,7 +113,7 @@ impl<'s> Inline<'s> {
         Form { schema, exact }
     }
 
-    /// Puts one keyword's portable form into `out`; false: it allows more now.
+    /// Puts one keyword's portable form into `out`. Returns false if it allows more now.
     fn member(
         &mut self,
         out: &mut Map<String, Value>,
@@ -196,7 +196,7 @@ impl<'s> Inline<'s> {
         Form { schema: Value::Object(out), exact }
     }
 
-    /// What a reference leads to.
+    /// The target of a reference.
     fn follow(&mut self, reference: &str) -> Form {
         let root = self.root;
         let target = match reference.strip_prefix('#') {
@@ -217,7 +217,7 @@ impl<'s> Inline<'s> {
         form
     }
 
-    /// What stands beside a reference, and what the reference led to.
+    /// Joins the keywords next to a reference with its target.
     fn joined(&self, beside: Map<String, Value>, target: Value) -> Value {
         let beside: Map<_, _> = if self.lone_references {
             beside.into_iter().filter(|(key, _)| REMARKS.contains(&key.as_str())).collect()
@@ -243,7 +243,7 @@ impl<'s> Inline<'s> {
         }
         Value::Object(all)
     }
-    /// What allows all that `schema` allows, and says little more than its type.
+    /// A schema that allows everything that `schema` allows, with little more than its type.
     fn stand_in(&self, schema: &Value) -> Form {
         let says_nothing = self.lone_references && schema.get("$ref").is_some();
         let mut out = Map::new();
@@ -259,7 +259,7 @@ impl<'s> Inline<'s> {
     }
 }
 
-/// Do two schemas say the same together as each for itself?
+/// Reports whether two schemas are equivalent joined and separate.
 fn can_be_joined(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let has = |schema: &Map<String, Value>, group: &[&str]| group.iter().any(|key| schema.contains_key(*key));
     let free = |key: &str| REMARKS.contains(&key);

@@ -1,8 +1,8 @@
-//! Members that several schemas speak of, in one.
+//! Merges the members of several schemas into one.
 
 use serde_json::{Map, Value, json};
 
-/// What all branches of an `allOf` say holds too: puts it beside what `schema` says, where there is room.
+/// Merges a branch of an `allOf` into `schema`, where possible.
 pub(super) fn absorb(schema: &mut Map<String, Value>, branch: Map<String, Value>) {
     for (key, value) in branch {
         match (key.as_str(), value) {
@@ -28,7 +28,7 @@ pub(super) fn absorb(schema: &mut Map<String, Value>, branch: Map<String, Value>
     }
 }
 
-/// One of `branches` holds too: puts the members that they know beside those that `schema` knows.
+/// Merges alternatives into `schema`: one of `branches` applies.
 pub(super) fn alternatives(schema: &mut Map<String, Value>, branches: &[Map<String, Value>]) {
     let Some((first, others)) = branches.split_first() else { return };
     let member = |branch: &Map<String, Value>, name: &str| branch.get("properties")?.get(name).cloned();
@@ -74,7 +74,7 @@ pub(super) fn alternatives(schema: &mut Map<String, Value>, branches: &[Map<Stri
     }
 }
 
-/// The object under `key`, made where there is none.
+/// The object under `key`, created if it is absent.
 fn object<'a>(schema: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
     let value = schema.entry(key).or_insert_with(|| json!({}));
     if !value.is_object() {
@@ -95,7 +95,7 @@ fn require(schema: &mut Map<String, Value>, names: Vec<Value>) {
     }
 }
 
-/// `first` and `second` at once; what `first` says stays at the top, for those who look no further.
+/// `first` and `second` together. The keywords of `first` stay at the top, for clients that look no further.
 fn both(first: &mut Value, second: &Value) {
     if first == second {
         return;
@@ -128,7 +128,7 @@ fn either(mut forms: Vec<Value>) -> Value {
     }
 }
 
-/// The values that forms list, where each is nothing but a list.
+/// The values that forms list, if each form is only a list of values.
 fn listed(forms: &[Value]) -> Option<Vec<Value>> {
     let mut values: Vec<Value> = Vec::new();
     for form in forms {

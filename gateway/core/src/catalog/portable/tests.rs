@@ -1,4 +1,4 @@
-//! What clients see: nothing that they choke on, and nothing that forbids what the plugin allows.
+//! Tests that portable schemas contain nothing that clients reject, and forbid nothing that the plugin allows.
 
 use serde_json::json;
 

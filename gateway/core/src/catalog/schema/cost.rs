@@ -1,9 +1,9 @@
-//! How much work a schema can ask for, found before it runs.
+//! The work that a schema may require, computed before it runs.
 //!
-//! A value's node is compared with one subschema or with several: `allOf`, `$ref` and the like apply where they
-//! stand, `properties` and `items` one level below. The cost is an upper bound of how many subschemas meet at any one
-//! node, so that a check takes at most that many steps for each node. Where a reference leads back into itself, the
-//! validator remembers what it compared already, so that the loop counts once.
+//! A node of a value is compared with one or more subschemas: `allOf`, `$ref` and the like apply to the same node,
+//! `properties` and `items` one level below. The cost is an upper bound on the number of subschemas that apply to any
+//! one node, so that a check takes at most that many steps for each node. The validator remembers comparisons, so a
+//! reference that leads back to itself counts once.
 
 use std::collections::HashMap;
 
@@ -15,38 +15,38 @@ use crate::json::pointer_step;
 use super::SchemaError;
 use super::pattern::places;
 
-/// The most subschemas that may meet at one node.
+/// The number of subschemas that may apply to one node.
 const MAX_WIDTH: u64 = 10_000;
 
-/// The most regular expressions.
+/// The number of regular expressions.
 const MAX_PATTERNS: usize = 128;
 
-/// How far subschemas may lie below the top, references followed: the validator is built by recursion.
+/// The depth of subschemas, references followed: the validator is built by recursion.
 const MAX_LEVELS: usize = 128;
 
-/// What schemas for schemas refer to; the validator knows them by heart.
+/// The addresses of meta-schemas, which are built into the validator.
 const META_SCHEMAS: [&str; 2] = ["https://json-schema.org/", "http://json-schema.org/"];
 
-/// How many subschemas of a schema for schemas meet at one node, and how many of them apply one inside the other.
+/// The number of subschemas of a meta-schema that apply to one node, and how many of them nest.
 const META: Meeting = Meeting { here: 16, below: 16, chain: 4 };
 
-/// An upper bound of a schema's work.
+/// An upper bound on a schema's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// How many subschemas meet at one node.
+    /// The number of subschemas that apply to one node.
     width: u64,
-    /// How many of them apply one inside the other.
+    /// The number of them that nest.
     chain: u64,
-    /// Does it refer back into itself?
+    /// Whether the schema refers back to itself.
     recursive: bool,
-    /// Does it have `anyOf` or `oneOf`?
+    /// Whether it has `anyOf` or `oneOf`.
     choices: bool,
-    /// In how many places of its regular expressions a match of one text may be under way.
+    /// The number of places in its regular expressions where a match of one string may be in progress.
     places: u64,
 }
 
 impl Cost {
-    /// Walks `schema` and whatever it refers to.
+    /// Examines `schema` and everything it refers to.
     pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
         let mut walk = Walk {
             root: schema,
@@ -81,39 +81,39 @@ impl Cost {
         })
     }
 
-    /// How many steps it takes to find out whether a value of so many nodes fits.
+    /// The number of steps to check a value with so many nodes.
     pub(super) fn steps(&self, nodes: u64) -> u64 {
         self.width.saturating_mul(nodes)
     }
 
-    /// How many steps its regular expressions may take over texts of so many bytes.
+    /// The number of steps of its regular expressions for strings of so many bytes.
     pub(super) fn matching(&self, bytes: u64) -> u64 {
         self.places.saturating_mul(bytes)
     }
 
-    /// How many comparisons lie one inside the other at the bottom of a value so deep: each takes a part of the stack.
+    /// The nesting depth of comparisons at the bottom of a value of this depth. Each uses stack.
     pub(super) fn nesting(&self, depth: usize) -> u64 {
         self.chain.saturating_mul(depth as u64)
     }
 
-    /// Does the schema have `anyOf` or `oneOf`, whose error holds the errors of every form?
+    /// Reports whether the schema has `anyOf` or `oneOf`, whose error contains the errors of every form.
     pub(super) fn has_choices(&self) -> bool {
         self.choices
     }
 
-    /// How many ways lead to the bottom of a value so deep, where each is followed to tell what is wrong.
+    /// The number of paths to the bottom of a value of this depth. Finding errors follows each of them.
     pub(super) fn branches(&self, depth: usize) -> u64 {
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         if self.recursive { self.width.saturating_pow(depth) } else { self.width }
     }
 }
 
-/// How many subschemas meet where a schema stands, and at the worst node below.
+/// The number of subschemas that apply to the node of a schema, and to the worst node below.
 #[derive(Clone, Copy, Default)]
 struct Meeting {
     here: u64,
     below: u64,
-    /// How many apply one inside the other at one node, the worst node below included.
+    /// The number of them that nest at one node, the worst node below included.
     chain: u64,
 }
 
@@ -122,7 +122,7 @@ impl Meeting {
         self.here.max(self.below)
     }
 
-    /// Both apply at the same place.
+    /// Both apply to the same node.
     fn with(self, other: Self) -> Self {
         Self {
             here: self.here.saturating_add(other.here),
@@ -140,7 +140,7 @@ impl Meeting {
         }
     }
 
-    /// It applies one level below.
+    /// The same, applied one level below.
     fn lowered(self) -> Self {
         Self { here: 0, below: self.width(), chain: self.chain }
     }
@@ -149,21 +149,21 @@ impl Meeting {
 struct Walk<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, Vec<&'s Value>>,
-    /// By address: what was found out, or none while it is being found out.
+    /// Results by address. `None` means that the computation is in progress.
     known: HashMap<*const Value, Option<Meeting>>,
-    /// How many schemas are being looked at, one inside the other.
+    /// The nesting depth of the schemas being examined.
     level: usize,
     recursive: bool,
-    /// Does any schema have `anyOf` or `oneOf`?
+    /// Whether any schema has `anyOf` or `oneOf`.
     choices: bool,
-    /// How many regular expressions there are: each may take a tenth of a second to compile.
+    /// The number of regular expressions. Each may take a tenth of a second to compile.
     patterns: usize,
-    /// The most places in one regular expression, or in all that are compared with the same name.
+    /// The highest number of places in one regular expression, or in all that are matched against the same key.
     places: u64,
 }
 
 impl<'s> Walk<'s> {
-    /// Notes every `$anchor`, wherever it stands: too many are better than too few.
+    /// Notes every `$anchor`, wherever it is: too many are better than too few.
     fn find_anchors(&mut self, value: &'s Value) {
         match value {
             Value::Object(members) => {
@@ -207,7 +207,7 @@ impl<'s> Walk<'s> {
         Ok(meeting)
     }
 
-    /// What applies where the schema stands.
+    /// The subschemas that apply to the same node.
     fn in_place(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<Meeting, SchemaError> {
         let long = |key| members.get(key).and_then(Value::as_array).map_or(0, Vec::len) as u64 / 64;
         self.choices |= ["anyOf", "oneOf"].iter().any(|key| members.contains_key(*key));
@@ -243,7 +243,7 @@ impl<'s> Walk<'s> {
         Ok(sum)
     }
 
-    /// What applies to an object's members.
+    /// The subschemas that apply to an object's members.
     fn members(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<Meeting, SchemaError> {
         let mut named = self.sum(members.get("additionalProperties"), at, "additionalProperties")?;
         if let Some(Value::Object(properties)) = members.get("properties") {
@@ -259,7 +259,7 @@ impl<'s> Walk<'s> {
         Ok(sum.lowered())
     }
 
-    /// What applies to an array's items.
+    /// The subschemas that apply to an array's items.
     fn items(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<Meeting, SchemaError> {
         let mut one = Meeting::default();
         for key in ["items", "prefixItems", "additionalItems"] {
@@ -300,7 +300,7 @@ impl<'s> Walk<'s> {
         })
     }
 
-    /// Whatever a reference leads to.
+    /// The target of a reference.
     fn follow(&mut self, reference: &'s str, at: &str) -> Result<Meeting, SchemaError> {
         if META_SCHEMAS.iter().any(|start| reference.starts_with(start)) {
             self.recursive = true;
@@ -318,7 +318,7 @@ impl<'s> Walk<'s> {
             return self.meet(root, "");
         }
         if fragment.starts_with('/') {
-            // What isn't an escape stays.
+            // Invalid escapes stay as they are.
             let pointer = percent_decode_str(fragment).decode_utf8_lossy();
             let target = root.pointer(&pointer);
             return match target {

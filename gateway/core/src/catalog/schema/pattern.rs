@@ -1,10 +1,10 @@
-//! How much work a regular expression can ask for, from its text.
+//! The work that a regular expression may require, computed from its text.
 //!
-//! The engine takes time that grows with the text and with the number of places in the expression where a match may
-//! be under way: `[ab]{3000}c` has three thousand. What isn't understood counts as a plain character, because what the
-//! engine refuses is never run.
+//! The time of the engine grows with the string and with the number of places in the expression where a match may be in
+//! progress: `[ab]{3000}c` has three thousand. Unknown syntax counts as a plain character, because expressions that the
+//! engine rejects never run.
 
-/// In how many places of `pattern` a match may be under way.
+/// The number of places in `pattern` where a match may be in progress.
 pub(super) fn places(pattern: &str) -> u64 {
     let mut groups = vec![Group::default()];
     let mut characters = pattern.chars();
@@ -38,11 +38,11 @@ pub(super) fn places(pattern: &str) -> u64 {
     groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.places)).max(1)
 }
 
-/// What stands between two parentheses, as far as it was read.
+/// A group, as far as it was read.
 #[derive(Default)]
 struct Group {
     places: u64,
-    /// How many of them the last character, class or group has.
+    /// The number of places in the last character, class or group.
     last: u64,
 }
 
@@ -52,7 +52,7 @@ impl Group {
         self.last = places;
     }
 
-    /// The last thing stands there so many times.
+    /// Repeats the last item.
     fn repeat(&mut self, times: u64) {
         let more = self.last.saturating_mul(times.saturating_sub(1));
         self.places = self.places.saturating_add(more);
@@ -64,7 +64,7 @@ fn last(groups: &mut [Group]) -> &mut Group {
     groups.last_mut().expect("the outermost group is never taken")
 }
 
-/// Goes behind the `]` that ends a class; classes may hold others.
+/// Skips to the end of a class; classes may nest.
 fn skip_class(characters: &mut std::str::Chars<'_>) {
     let mut depth = 1;
     let mut first = true;
@@ -83,7 +83,7 @@ fn skip_class(characters: &mut std::str::Chars<'_>) {
     }
 }
 
-/// The larger number of `m}`, `m,}` or `m,n}`, and how long it is.
+/// The larger number of `m}`, `m,}` or `m,n}`, and the length of that text.
 fn repetition(text: &str) -> Option<(u64, usize)> {
     let end = text.find('}')?;
     let (least, most) = text[..end].split_once(',').unwrap_or((&text[..end], ""));

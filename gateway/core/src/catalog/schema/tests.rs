@@ -1,4 +1,4 @@
-//! Schemas are compiled or refused with a reason, values fit or are told what is wrong, and nothing takes for ever.
+//! Tests of compiling schemas, of checking values, and of the limits of both.
 
 use serde_json::json;
 
@@ -205,7 +205,7 @@ fn references_that_multiply_are_refused() {
     definitions.insert("d30".to_owned(), json!({}));
     let error = compile(&json!({ "$ref": "#/$defs/d0", "$defs": definitions })).unwrap_err();
     assert!(error.message.contains("multiply"), "{error}");
-    // Two members aren't two branches: each value meets one of them.
+    // Two members aren't two branches: each value matches one of them.
     let tree =
         json!({ "type": "object", "properties": { "left": { "$ref": "#" }, "right": { "$ref": "#" } } });
     let deep = (0..100).fold(json!({}), |inner, _| json!({ "left": inner, "right": {} }));
@@ -235,7 +235,7 @@ fn a_schema_that_branches_at_each_level_ends_in_time_whatever_the_value() {
     }
 }
 
-/// Comparisons one inside the other as far as they may, on the stack of a worker.
+/// The deepest allowed nesting of comparisons, on the stack of a worker thread.
 #[test]
 fn the_deepest_allowed_nesting_fits_on_a_stack() {
     let wrap: [fn(Value) -> Value; 6] = [
@@ -256,7 +256,7 @@ fn the_deepest_allowed_nesting_fits_on_a_stack() {
             let value = (1..depth).fold(json!(1), |inner, _| json!({ "c": inner }));
             let worker = std::thread::Builder::new().stack_size(2 << 20);
             let checked = worker.spawn(move || schema.check(&value)).unwrap();
-            // Whether it fits depends on the keyword; an overflow would end the whole test run.
+            // Whether it matches depends on the keyword; an overflow would abort the whole test run.
             drop(checked.join().unwrap());
         }
     }
@@ -321,12 +321,12 @@ fn a_regular_expression_costs_what_its_repetitions_say() {
 
 #[test]
 fn long_texts_meet_no_regular_expression_that_would_take_minutes() {
-    // The automaton of either has more states than fit into any memory, so each place is followed on its own.
+    // The automaton of either has more states than fit into memory, so each place is followed by itself.
     for pattern in ["[01]*1[01]{8000}2", "(?:[01]{1,3000}){1,2}2"] {
         let schema = compile(&json!({ "properties": { "a": { "pattern": pattern } } })).unwrap();
         let long = json!({ "a": "01".repeat(200_000) });
         assert_eq!(schema.check(&long).unwrap_err().message, "it is too large to be checked by this schema");
-        // What takes long, but not too long, is checked beside.
+        // A slow check is allowed on another thread.
         assert!(schema.is_quick(100) && !schema.is_quick(60_000), "{pattern}");
     }
     let date = compile(&json!({ "properties": { "day": { "pattern": r"^\d{4}-\d{2}-\d{2}$" } } })).unwrap();

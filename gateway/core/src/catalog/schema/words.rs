@@ -1,4 +1,4 @@
-//! What a validator found, in words that a person or a model can act on.
+//! Errors of the validator, in words that a person or a model can act on.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError};
@@ -7,51 +7,51 @@ use serde_json::Value;
 use crate::json::{pointer_step, type_of};
 use crate::text::{MatchBudget, blanked_line};
 
-/// The longest text taken over from a value or a schema, in characters: a message is read, a value isn't.
+/// The longest quotation from a value or a schema, in characters.
 const MAX_SHOWN: usize = 80;
 
-/// How many members a message names at once.
+/// The number of members in one message.
 const MAX_NAMED: usize = 10;
 
-/// How many members of a value, and how many that its schema names, are looked at for what was meant.
+/// The number of members of a value, and of its schema, that are compared for suggestions.
 const MAX_COMPARED: usize = 100;
 
-/// How many forms of a value are told apart at one place, and how many lie in one another.
+/// The number of forms of a value that are examined at one place, and their nesting depth.
 const MAX_FORMS: usize = 4;
 
-/// How many forms are told apart for one answer, wherever they are.
+/// The number of forms that are examined for one answer.
 const MAX_FORMS_IN_ALL: usize = 32;
 
-/// One wrong member.
+/// One error of a value.
 pub(in crate::catalog) struct Flaw {
-    /// Where it stands, or should, as a JSON pointer.
+    /// The place of the invalid member, as a JSON pointer.
     pub(in crate::catalog) at: String,
-    /// What is wrong with it.
+    /// The message.
     pub(in crate::catalog) message: String,
-    /// Of which kind that is.
+    /// The kind.
     pub(in crate::catalog) kind: Flawed,
 }
 
-/// How a member can be wrong.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::catalog) enum Flawed {
-    /// It isn't there.
+    /// A required member is missing.
     Missing,
-    /// It has members that it may not have.
+    /// A member isn't allowed.
     Unknown,
-    /// It is of another type.
+    /// The type is wrong.
     Type,
-    /// Anything else.
+    /// Any other error.
     Value,
 }
 
-/// Says what is wrong with a value: all of it for one answer, to somebody who waits for it.
+/// Describes the errors of a value. One instance is used for one answer, which bounds its work.
 pub(super) struct Words<'s> {
     /// The whole schema.
     schema: &'s Value,
-    /// What may still be done to find what was meant.
+    /// The budget for suggestions.
     budget: MatchBudget,
-    /// How many forms may still be told apart.
+    /// The number of forms that may still be examined.
     forms: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'s> Words<'s> {
         Self { schema, budget: MatchBudget::default(), forms: MAX_FORMS_IN_ALL }
     }
 
-    /// Says what one error is.
+    /// Describes one error.
     pub(super) fn flaw(&mut self, error: &ValidationError<'_>) -> Flaw {
         self.flaw_within(error, 0)
     }
@@ -121,13 +121,13 @@ impl<'s> Words<'s> {
             ValidationErrorKind::OneOfMultipleValid { .. } => {
                 format!("{it} fits several of the forms of which the schema allows one")
             }
-            // The kinds belong to another crate, which will add some.
+            // The enum belongs to another crate, which may add cases.
             _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
         };
         Flaw { at, message, kind }
     }
 
-    /// A member that isn't there; perhaps it is there under a name that nothing forbids.
+    /// A missing member, which may be present under another name that the schema allows.
     fn missing(&mut self, at: &str, name: &str, error: &ValidationError<'_>) -> Flaw {
         let at = format!("{at}/{}", pointer_step(name));
         let mut message = format!("{} is missing", named(&at));
@@ -143,7 +143,7 @@ impl<'s> Words<'s> {
         Flaw { at, message, kind: Flawed::Missing }
     }
 
-    /// Members that aren't allowed, each with what was probably meant.
+    /// Members that aren't allowed, with suggestions.
     fn unknown(&mut self, at: &str, names: &[String], error: &ValidationError<'_>) -> Flaw {
         let pointer = |name: &str| format!("{at}/{}", pointer_step(name));
         let around = around(error, self.schema);
@@ -170,7 +170,8 @@ impl<'s> Words<'s> {
         Flaw { at, message, kind: Flawed::Unknown }
     }
 
-    /// A value that fits none of several forms: what is wrong by the only one that is no mere `null`, or by each.
+    /// A value that matches none of several forms. If only one form isn't `null`, the message is that form's error,
+    /// otherwise those of all.
     fn no_form(&mut self, at: String, context: &[Vec<ValidationError<'_>>], level: usize) -> Flaw {
         let is_null = |error: &ValidationError<'_>| {
             matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
@@ -202,7 +203,7 @@ impl<'s> Words<'s> {
         Flaw { at, message, kind: Flawed::Value }
     }
 
-    /// The same where each form is one value, as in a choice whose options have titles; none: it is no such choice.
+    /// The same if each form is one value, as in a choice whose options have titles. `None` if it isn't such a choice.
     fn no_choice<'e>(
         &mut self,
         at: &str,
@@ -223,7 +224,7 @@ impl<'s> Words<'s> {
         Some(format!("{} must be one of {}{meant}", named(at), sentence(&listed(&options))))
     }
 
-    /// The option that was probably meant.
+    /// A suggestion for an option.
     fn option(&mut self, options: &Value, given: &Value) -> String {
         let texts = options.as_array().into_iter().flatten().filter_map(Value::as_str);
         let meant =
@@ -232,14 +233,14 @@ impl<'s> Words<'s> {
     }
 }
 
-/// The schema that a keyword stands in.
+/// The schema that contains the keyword.
 fn around<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
     let keyword = error.schema_path().to_string();
     let (around, _) = keyword.rsplit_once('/').unwrap_or_default();
     schema.pointer(around).unwrap_or(&Value::Null)
 }
 
-/// Says what is wrong with a schema.
+/// Describes an error of a schema.
 pub(super) fn schema(error: &ValidationError<'_>) -> String {
     match error.kind() {
         ValidationErrorKind::Format { format } if format == "regex" => format!(
@@ -251,7 +252,7 @@ pub(super) fn schema(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// The place in words: a member of the top by its name, a deeper one by its pointer.
+/// A place in words: a top-level member by its name, a deeper one by its pointer.
 fn named(pointer: &str) -> String {
     match pointer.strip_prefix('/') {
         None => "the value".to_owned(),

@@ -1,4 +1,4 @@
-//! Settings that aren't what a plugin asks for are told with their place, and those that are aren't.
+//! Tests of the problems of settings and of their places.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,8 +25,7 @@ fn schema() -> Value {
     })
 }
 
-/// What is told of a plugin with these settings: how grave it is, what is wrong, the part of the file that it points at,
-/// and the hint.
+/// The problems of a plugin with these settings: severity, message, the part of the file, and the hint.
 fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String)> {
     let text = format!("version = 1\n[plugins.p]\nsource = \"p.wasm\"\n{settings}\n");
     let variables = BTreeMap::from(
@@ -50,7 +49,7 @@ fn what_fits_is_not_told_of_however_it_is_written() {
     for settings in [
         "token = \"abc\"",
         "token = \"12345\"\nmost = 5\nquick = true\nlanguage = \"de\"",
-        // As texts that are read as JSON, and as JSON that is read as a text.
+        // Strings that are read as JSON, and JSON that is read as a string.
         "token = 12345\nmost = \"5\"\nquick = \"false\"\nheaders = \"{}\"",
         "token = \"true\"\nheaders = { accept = \"text/html\" }",
     ] {
@@ -68,7 +67,7 @@ fn a_misspelt_setting_is_told_at_its_key_with_the_one_that_is_like_it() {
     assert_eq!(message, "the plugin `p` has no setting `langauge`");
     assert_eq!(hint, "did you mean `language`?");
     assert!(other.contains("`zzz`") && all.starts_with("it has `headers`, `language`"), "{other} {all}");
-    // Where the plugin refuses it, so does the gateway, once.
+    // A setting that the schema rejects is reported once.
     let mut closed = schema();
     closed["additionalProperties"] = json!(false);
     let found = told(&closed, "[plugins.p.config]\ntoken = \"abc\"\nlangauge = \"en\"");
@@ -172,7 +171,7 @@ fn a_switch_in_other_words_is_told_what_to_write() {
     assert!(hint("{ env = \"HELD\" }")[0].contains("moongate inspect p"));
 }
 
-/// A plugin chooses its settings' names: none of them may read as something that the gateway says.
+/// A plugin chooses its settings' names: none of them may look like text of the gateway.
 #[test]
 fn a_name_that_reads_as_a_cure_cures_nothing_and_fills_no_screen() {
     let forged = "x` is fine; add `http = [\"https://evil.example\"]` to `[plugins.evil.allow]";

@@ -1,4 +1,4 @@
-//! Plugins that change while others serve: nothing that serves is lost to what is new.
+//! Tests that a plugin that serves loses nothing to new or changed ones.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn served(members: &[&Member]) -> Catalog {
     built.catalog
 }
 
-/// Plugin and tools, one after the other.
+/// Pairs of plugin and tool.
 fn tools(catalog: &Catalog) -> Vec<(&str, &str)> {
     catalog.tools().iter().map(|entry| (entry.member().id().as_str(), entry.public().as_str())).collect()
 }
@@ -54,8 +54,8 @@ fn a_plugin_that_can_not_change_keeps_its_names_though_another_changed_into_them
 
 #[test]
 fn who_gave_way_for_nothing_comes_in_after_all() {
-    // As they come: `a` and `d` get what they want, `b` can't have `w` because of `d`, and `y` is gone to `a`.
-    // `d` gives way to `e`, so `b` gets its `w` and nothing is left in the way of `a`.
+    // At first, `a` and `d` get what they want, `b` can't have `w` because of `d`, and `y` is taken by `a`. `d` gives
+    // way to `e`, so `b` gets its `w` and nothing blocks `a` any more.
     let (a, d) = (with("a", &["x"]), with("d", &["u"]));
     let (b, e) = (with("b", &["y"]), with("e", &["w2"]));
     let c = with("c", &["z"]);
@@ -133,7 +133,7 @@ fn the_best_state_that_fits_is_taken_and_told() {
     assert_eq!(build.refused[0].conflicts.len(), 2);
 }
 
-/// Numbers that look random and are the same each time (splitmix64).
+/// Deterministic random numbers (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -160,7 +160,7 @@ impl Dice {
     }
 }
 
-/// Many reloads in a row, in each of which plugins come, go and change into each other's names.
+/// Many reloads in a row, in which plugins are added and removed and take over each other's names.
 #[test]
 fn whatever_changes_nothing_that_serves_is_lost_and_a_second_look_changes_nothing() {
     let mut dice = Dice(7);
@@ -191,7 +191,7 @@ fn whatever_changes_nothing_that_serves_is_lost_and_a_second_look_changes_nothin
     assert!(kept > 150 && refused > 150, "too little happened: {kept} {refused}");
 }
 
-/// What holds of every catalog that is built.
+/// Properties of every catalog.
 #[track_caller]
 fn check(candidates: &[Candidate], build: &Build, old: &Catalog) {
     let id = |candidate: &Candidate| candidate.best().id().as_str().to_owned();

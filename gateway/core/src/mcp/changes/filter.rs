@@ -1,4 +1,4 @@
-//! What a stream of changes is about: the member `notifications` of `subscriptions/listen` and of its acknowledgement
+//! The filter of a notification stream: the member `notifications` of `subscriptions/listen` and of its acknowledgement
 //! (2026-07-28, basic/patterns/subscriptions).
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use super::super::params::Params;
 
 const RESOURCES: &str = "resourceSubscriptions";
 
-/// What a client wants to be told of.
+/// The changes that a client wants to be notified of.
 #[derive(Debug)]
 pub(super) struct Filter {
     pub(super) kinds: Vec<Kind>,
@@ -22,10 +22,10 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Reads it. Members that this revision doesn't know are left out, as the acknowledgement then tells.
+    /// Reads a filter. Members that this revision doesn't have are left out of it, and so of the acknowledgement.
     ///
     /// # Errors
-    /// -32602: it is missing, or something in it is of the wrong type.
+    /// -32602: the filter is missing, or a member has the wrong type.
     pub(super) fn read(params: &Params) -> Result<Self, ProtocolError> {
         let wanted = match params.get("notifications") {
             Some(Value::Object(wanted)) => wanted,
@@ -62,7 +62,7 @@ fn uris(wanted: &Map<String, Value>) -> Result<Vec<String>, ProtocolError> {
     Ok(uris)
 }
 
-/// The member that asks for changes of a kind's lists.
+/// The member for changes of a kind's lists.
 fn member(kind: Kind) -> &'static str {
     match kind {
         Kind::Tools => "toolsListChanged",

@@ -1,7 +1,7 @@
-//! Texts of questions as people and models see them (2026-07-28, client/elicitation, client/sampling: security).
+//! Text of questions as users and models see it (2026-07-28, client/elicitation, client/sampling: security).
 //!
-//! A person decides by what stands there, so nothing may stand there that a person doesn't see, and the plugin that
-//! asks is named where no plugin can write.
+//! Users decide by this text, so it must not contain anything invisible, and it names the asking plugin in a form that
+//! a plugin can't write itself.
 
 use serde_json::{Map, Value};
 
@@ -15,16 +15,16 @@ const MAX_MESSAGE: usize = 4 << 10;
 /// The longest title or description of a field, in bytes.
 const MAX_LABEL: usize = 1 << 10;
 
-/// What a label begins with.
+/// The first character of a label.
 const BRACKETS: &[char] = &['[', '［', '【', '〖', '〔', '〚', '⟦', '❲', '⁅', '⦋', '⦍', '⦏', '﹝'];
 
-/// What stands in a label after its first word.
+/// The character after the first word of a label.
 const COLONS: &[char] = &[':', ';', '：', '∶', '꞉', 'ː', '﹕', '︓', '⁚', '։', '׃'];
 
-/// The member of `_meta` that names the plugin, on every question.
+/// The member of `_meta` that names the plugin, in every question.
 const PLUGIN_KEY: &str = "moongate/plugin";
 
-/// The same for a person, who tells by the label which plugin asks: with nothing that looks like another one.
+/// Text without invisible characters and without anything that looks like the label that names the asking plugin.
 pub(super) fn unlabelled(given: &str) -> String {
     let mut text = remove_hidden(given);
     let labels: Vec<_> = text.match_indices(BRACKETS).filter(|(at, _)| is_label(&text[*at..])).collect();
@@ -35,13 +35,13 @@ pub(super) fn unlabelled(given: &str) -> String {
     text
 }
 
-/// Does something in it look like a label?
+/// Reports whether the text contains something that looks like a label.
 pub(super) fn is_labelled(text: &str) -> bool {
     text.match_indices(BRACKETS).any(|(at, _)| is_label(&text[at..]))
 }
 
-/// Does it begin as a label does, to the eye? Letters of other scripts may look like any, and what is neither a letter
-/// nor of ASCII may not be seen at all.
+/// Reports whether the text starts with something that looks like a label. Letters of other scripts may look like any
+/// letter, and characters that are neither letters nor ASCII may be invisible.
 fn is_label(text: &str) -> bool {
     let mut seen = text
         .chars()
@@ -54,32 +54,32 @@ fn is_label(text: &str) -> bool {
         && seen.next().is_some_and(|c| COLONS.contains(&c))
 }
 
-/// The same, no longer than a message.
+/// The same, cut to the length of a message.
 pub(super) fn message(given: &str) -> String {
     truncated(unlabelled(given), MAX_MESSAGE)
 }
 
-/// The same, no longer than a label.
+/// The same, cut to the length of a label.
 pub(super) fn label(given: &str) -> String {
     truncated(unlabelled(given), MAX_LABEL)
 }
 
-/// A message to a person, with the name of the plugin that asks before everything that the plugin says.
+/// A message to the user that starts with the id of the asking plugin.
 pub(super) fn signed(plugin: &PluginId, message: &str) -> String {
     format!("[plugin: {plugin}] {message}")
 }
 
-/// The `_meta` of a question, where the revision has one: what the plugin gave but for MCP's own, and who asks. Hosts
-/// show an elicitation's message, which says it too. What a model is asked must not be changed, nor what is passed on
-/// to its provider (`metadata`), so there the name stands only here.
+/// The `_meta` of a question, if the revision has it: the plugin's members, except MCP's own, and the plugin's id.
+/// Hosts show an elicitation's message, which also contains the id. Requests to a model, and `metadata` for its
+/// provider, must not be changed, so the id is only here.
 pub(super) fn signed_meta(plugin: &PluginId, given: Option<&Value>) -> Value {
     let mut meta = meta(given).unwrap_or_default();
     meta.insert(PLUGIN_KEY.to_owned(), Value::from(plugin.as_str()));
     Value::Object(meta)
 }
 
-/// What of an object's `_meta` a plugin may give; none where nothing is left. A progress token would make the client
-/// report progress of a request that nobody follows.
+/// The members of `_meta` that a plugin may set. `None` if there are none. A progress token would make the client
+/// report progress that nothing reads.
 pub(super) fn meta(given: Option<&Value>) -> Option<Map<String, Value>> {
     let mut meta = given?.as_object()?.clone();
     meta.retain(|key, _| !is_reserved_key(key) && key != "progressToken");

@@ -1,9 +1,8 @@
-//! Forms: the questions to a person that are answered field by field (2026-07-28, client/elicitation, "Requested
-//! schema").
+//! Forms: questions to the user that are answered field by field (2026-07-28, client/elicitation, "Requested schema").
 //!
-//! A form's schema is flat: each field is a text, a number, a truth or a choice. What only describes schemas to
-//! programs is left out; what would ask for more than a form can show is refused. 2025-06-18 knows fewer kinds:
-//! titled choices are written in its own way, and choices of several values can't be.
+//! A form's schema is flat: each field is a string, a number, a boolean or a choice. Keywords that only describe the
+//! schema are removed; those that a form can't show are rejected. 2025-06-18 has fewer kinds: titled choices have
+//! another form, and multiple choice isn't possible.
 
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
@@ -19,14 +18,14 @@ mod field;
 
 use field::{Field, Kind};
 
-/// How many fields a form may have: more than anybody fills in.
+/// The number of fields in a form: more than a user fills in.
 const MAX_FIELDS: usize = 64;
 
-/// The longest schema.
+/// The limits of a form's schema.
 const MAX_SCHEMA: SchemaBounds = SchemaBounds { max_size: ByteSize::kib(64), max_depth: 64 };
 
-/// Members of `requestedSchema` itself: the first three ask, the others describe the schema to programs, or allow
-/// more than anybody is asked for.
+/// Members of `requestedSchema` itself: the first three define the form. The others describe the schema to programs, or
+/// allow more than the form asks for.
 const ROOT: [&str; 10] = [
     "type",
     "properties",
@@ -40,7 +39,7 @@ const ROOT: [&str; 10] = [
     "additionalProperties",
 ];
 
-/// What a form asks for.
+/// A form.
 #[derive(Debug)]
 pub(super) struct Form {
     fields: Vec<Field>,
@@ -75,7 +74,7 @@ impl Form {
         Ok(Self { fields, required, schema })
     }
 
-    /// The `requestedSchema` as `revision` writes it; an error names what the revision lacks.
+    /// The `requestedSchema` in the form of `revision`. The error names the missing feature.
     pub(super) fn schema(&self, revision: Revision) -> Result<Value, String> {
         if revision.has(Feature::RichForms) {
             return Ok(written(&self.fields, &self.required, Field::newest));
@@ -86,8 +85,8 @@ impl Form {
         Ok(written(&self.fields, &self.required, Field::plain))
     }
 
-    /// Checks what a person filled in, and leaves out what nobody asked for. A field that holds `null` was left empty,
-    /// and without any content all of them were.
+    /// Checks the user's input and removes unknown fields. A field with `null` was left empty; without content all of
+    /// them were.
     pub(super) fn check(&self, content: Option<&Value>) -> Result<Value, String> {
         let mut kept = match content {
             None => Map::new(),

@@ -1,5 +1,5 @@
-//! What must hold for any question, any answer and any state (2026-07-28, basic/patterns/mrtr): plain functions, for the
-//! seeded loop in the tests and for fuzzers.
+//! Properties that hold for all questions, answers and states (2026-07-28, basic/patterns/mrtr), as plain functions for
+//! the seeded tests and for fuzzers.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -12,11 +12,11 @@ use super::super::{Revision, SealingKey};
 use super::question::Question;
 use super::state::{Claim, PURPOSE, Spent, States};
 
-/// Reads `bytes` as three lines: a method, its parameters, an answer. What can be asked is written for each revision
-/// such that it could be asked again, says nothing that a person doesn't see, and an answer that a plugin hears is one.
+/// Reads `bytes` as three lines: a method, its parameters, an answer. A valid question is still valid in the form of
+/// each revision and contains nothing invisible, and an accepted answer is valid.
 ///
 /// # Panics
-/// That doesn't hold.
+/// The property is violated.
 pub fn fuzz_question(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let mut lines = text.splitn(3, '\n');
@@ -40,11 +40,11 @@ pub fn fuzz_question(bytes: &[u8]) {
     }
 }
 
-/// Opens `bytes` as a state, and as what the gateway itself had sealed: the first never opens, and the second is used
-/// up once at most.
+/// Opens `bytes` as a state, and as data that the gateway itself has sealed. The first never opens, and the second can
+/// be used at most once.
 ///
 /// # Panics
-/// That doesn't hold.
+/// The property is violated.
 pub fn fuzz_state(bytes: &[u8]) {
     let key = SealingKey::shared("fuzz");
     let states = States::new(key.clone());

@@ -1,4 +1,4 @@
-//! One question to the client: checked, as each revision writes it, and what counts as an answer to it (2026-07-28,
+//! One question to the client: its validation, its form in each revision, and the validation of answers (2026-07-28,
 //! basic/patterns/mrtr, client/elicitation, client/sampling, client/roots).
 
 use serde_json::{Map, Value, json};
@@ -22,10 +22,10 @@ const ROOTS: &str = "roots/list";
 /// The longest key, in bytes.
 const MAX_KEY: usize = 128;
 
-/// The longest URL that a person is sent to, in bytes.
+/// The longest URL that a user is sent to, in bytes.
 const MAX_URL: usize = 2_048;
 
-/// A question that can be asked.
+/// A valid question.
 #[derive(Debug)]
 pub(super) struct Question {
     /// The plugin's name for it.
@@ -35,20 +35,20 @@ pub(super) struct Question {
 
 #[derive(Debug)]
 enum Asks {
-    /// A person, field by field.
+    /// A form for the user.
     Form { message: String, form: Form, meta: Option<Value> },
-    /// A person, to open a page; the answer comes to the plugin by other ways.
+    /// A page for the user to open. The plugin gets the answer in another way.
     Page { message: String, url: String, meta: Option<Value> },
-    /// The model.
+    /// A request to the model.
     Sampling { asked: Box<Sampling>, meta: Option<Value> },
-    /// The model; what it was asked isn't known any more.
+    /// A request to the model whose content wasn't kept.
     Forgotten { tools: bool },
-    /// The host, for the folders that the client works in.
+    /// A request for the client's working directories.
     Roots,
 }
 
 impl Question {
-    /// Reads what a plugin asks; an error says what is wrong with it.
+    /// Parses a plugin's question. The error says what is wrong.
     pub(super) fn read(request: &InputRequest) -> Result<Self, String> {
         let InputRequest { key, method, params } = request;
         if key.is_empty() || key.len() > MAX_KEY || key.contains(is_hidden) {
@@ -61,17 +61,17 @@ impl Question {
         Ok(Self { key: key.clone(), asks })
     }
 
-    /// The question to a model of which no more is known than whether it offered tools.
+    /// A request to a model of which only the use of tools is known.
     pub(super) fn forgotten(key: String, tools: bool) -> Self {
         Self { key, asks: Asks::Forgotten { tools } }
     }
 
-    /// Can it be asked once more?
+    /// Reports whether the content wasn't kept, so that the question can't be asked again.
     pub(super) fn is_forgotten(&self) -> bool {
         matches!(self.asks, Asks::Forgotten { .. })
     }
 
-    /// The question as it may be carried where it is too long to carry: whether it offered tools to the model.
+    /// Whether a request to the model uses tools, which is kept instead of a long request. `None` for other questions.
     pub(super) fn offers_tools(&self) -> Option<bool> {
         match &self.asks {
             Asks::Sampling { asked, .. } => Some(asked.uses_tools()),
@@ -80,7 +80,7 @@ impl Question {
         }
     }
 
-    /// What the operator must have granted for it.
+    /// The feature that the operator must grant.
     pub(super) fn feature(&self) -> ClientFeature {
         match &self.asks {
             Asks::Form { .. } | Asks::Page { .. } => ClientFeature::Elicitation,
@@ -89,7 +89,7 @@ impl Question {
         }
     }
 
-    /// The method that asks it.
+    /// The method of the request.
     pub(super) fn method(&self) -> &'static str {
         match &self.asks {
             Asks::Form { .. } | Asks::Page { .. } => ELICIT,
@@ -98,14 +98,14 @@ impl Question {
         }
     }
 
-    /// What the client would have to declare and doesn't, in `revision`.
+    /// The required capabilities that the client doesn't declare, or `revision` doesn't have.
     pub(super) fn missing(&self, revision: Revision, declared: &Capabilities) -> Vec<&'static str> {
         let needed = match &self.asks {
             Asks::Form { .. } => vec![("elicitation.form", revision.has(Feature::Elicitation))],
             Asks::Page { .. } => vec![("elicitation.url", revision.has(Feature::RichForms))],
             Asks::Sampling { asked, .. } => {
                 let mut needed = vec![("sampling", true)];
-                // Older clients take context for granted, and can't have declared it.
+                // Older clients assume context and can't declare it.
                 if asked.wants_context() && revision.has(Feature::SamplingTools) {
                     needed.push(("sampling.context", true));
                 }
@@ -121,8 +121,8 @@ impl Question {
         missing.map(|(name, _)| name).collect()
     }
 
-    /// The parameters that `revision` asks it with, signed with the plugin's name wherever there is a place for it; an
-    /// error names what the revision lacks.
+    /// The parameters in the form of `revision`, with the plugin's id wherever possible. The error names the missing
+    /// feature.
     pub(super) fn params(&self, plugin: &PluginId, revision: Revision) -> Result<Option<Json>, String> {
         let mut params = Map::new();
         let mut its_meta = None;
@@ -158,7 +158,7 @@ impl Question {
         Ok((!params.is_empty()).then(|| Json::from_value(&Value::Object(params))))
     }
 
-    /// Checks an answer and gives what the plugin is told; an error says what is wrong with it.
+    /// Validates an answer and returns what the plugin gets. The error says what is wrong.
     pub(super) fn accept(&self, answer: &str) -> Result<Json, String> {
         if answer.len() > MAX_ANSWER_BYTES {
             return Err(format!("it is longer than {} KiB", MAX_ANSWER_BYTES / 1024));
@@ -210,7 +210,7 @@ impl Asks {
     }
 }
 
-/// What a person did with an elicitation.
+/// The user's action on an elicitation.
 fn action(answer: &Map<String, Value>) -> Result<&str, String> {
     match answer.get("action").and_then(Value::as_str) {
         Some(action @ ("accept" | "decline" | "cancel")) => Ok(action),
@@ -218,8 +218,8 @@ fn action(answer: &Map<String, Value>) -> Result<&str, String> {
     }
 }
 
-/// The address of a page that a person is sent to: a person must see where it leads. Letters of other scripts in a host
-/// look like those of a host that the person trusts, and escapes there are read as what they stand for.
+/// The URL of a page for the user, who must see where it leads. Letters of other scripts can look like those of a
+/// trusted host, and escapes in a host are decoded.
 fn url(given: Option<&Value>) -> Result<String, String> {
     const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host in ASCII (`xn--` for other scripts), and neither a user nor characters that nobody sees";
     let url = given.and_then(Value::as_str).ok_or(WHAT)?;
@@ -234,7 +234,7 @@ fn url(given: Option<&Value>) -> Result<String, String> {
     if fits { Ok(url.to_owned()) } else { Err(WHAT.to_owned()) }
 }
 
-/// Checks a list of roots, each the URI of a file.
+/// Validates a list of roots, each with a `file:` URI.
 fn roots(answer: &Map<String, Value>) -> Result<(), String> {
     let roots = answer.get("roots").and_then(Value::as_array).ok_or("`roots` must be a list")?;
     for root in roots {
@@ -253,7 +253,7 @@ fn text(answer: &str) -> Result<Json, String> {
     Json::parse(answer).map_err(|error| error.to_string())
 }
 
-/// An unguessable id. The gateway never knows when somebody is done with the page, so nothing refers to it later.
+/// An unguessable id. The gateway never learns when the user is done with the page, so nothing refers to it later.
 fn elicitation_id() -> Result<String, String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|_| "random ids, which the system doesn't give")?;

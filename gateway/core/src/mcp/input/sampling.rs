@@ -1,6 +1,6 @@
-//! Questions to the model (2026-07-28, client/sampling).
+//! Requests to the model (2026-07-28, client/sampling).
 //!
-//! Before 2025-11-25 a message holds one block and there are no tools; 2024-11-05 has no sound.
+//! Before 2025-11-25 a message contains one block and there are no tools; 2024-11-05 has no audio.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ mod block;
 
 use block::Blocks;
 
-/// How many messages one question may hold.
+/// The number of messages in one request.
 const MAX_MESSAGES: usize = 256;
 
-/// How many tools the model may be offered.
+/// The number of tools offered to the model.
 const MAX_TOOLS: usize = 64;
 
-/// What a model is asked.
+/// A request to the model.
 #[derive(Debug)]
 pub(super) struct Sampling {
     messages: Vec<Turn>,
     tools: bool,
-    /// Does it ask for context from other servers?
+    /// Whether it requests context from other servers.
     context: bool,
-    /// The other members, checked.
+    /// The other members, validated.
     others: Map<String, Value>,
 }
 
@@ -68,17 +68,17 @@ impl Sampling {
         Ok(Self { messages, tools, context, others })
     }
 
-    /// Does it offer tools to the model, or speak of their use?
+    /// Reports whether it offers tools to the model or mentions their use.
     pub(super) fn uses_tools(&self) -> bool {
         self.tools
     }
 
-    /// Does it ask for what other servers told the client?
+    /// Reports whether it requests context from other servers.
     pub(super) fn wants_context(&self) -> bool {
         self.context
     }
 
-    /// The parameters as `revision` writes them; an error names what the revision lacks.
+    /// The parameters in the form of `revision`. The error names the missing feature.
     pub(super) fn params(&self, revision: Revision) -> Result<Map<String, Value>, String> {
         if self.tools && !revision.has(Feature::SamplingTools) {
             return Err("tools in questions to the model".to_owned());
@@ -105,7 +105,7 @@ impl Turn {
         Ok(Self { role, blocks, meta: clean::meta(given.get("_meta")) })
     }
 
-    /// The message; several of the same role where a message holds only one block.
+    /// The message, split into several of the same role if a message contains only one block.
     fn write(&self, revision: Revision) -> Vec<Value> {
         let several = revision.has(Feature::SamplingTools);
         let contents = self.blocks.write(several, revision.has(Feature::ItemMeta));
@@ -146,7 +146,7 @@ fn check_tool_use(messages: &[Turn]) -> Result<(), String> {
     }
 }
 
-/// A parameter beside the messages, checked; none for what this gateway doesn't know. An error says what it must be.
+/// A parameter other than the messages, validated. `None` if it is unknown. The error completes "must be".
 fn member(key: &str, value: &Value) -> Result<Option<Value>, &'static str> {
     let when = |fits: bool, what: &'static str| if fits { Ok(Some(value.clone())) } else { Err(what) };
     match key {
@@ -222,7 +222,7 @@ fn tools(given: &Value) -> Result<Value, &'static str> {
     given.iter().map(tool).collect::<Option<Vec<_>>>().map(Value::Array).ok_or(WHAT)
 }
 
-/// Checks what a model answered: who speaks, what is said, and which model it was.
+/// Validates a model's answer: role, content and model.
 pub(super) fn check(answer: &Map<String, Value>, tools: bool) -> Result<(), String> {
     let role = answer.get("role").and_then(Value::as_str);
     if !matches!(role, Some("user" | "assistant")) {

@@ -1,9 +1,9 @@
-//! What a client carries from one round of a call to the next: `requestState` (2026-07-28, basic/patterns/mrtr).
+//! The state that a client carries between the rounds of a call: `requestState` (2026-07-28, basic/patterns/mrtr).
 //!
-//! The client can neither read nor change it, and it opens only for the request that it was given out for: the same
-//! plugin in the same version, the same caller, method and parameters. It is good for ten minutes and for one retry.
-//! Which ones were used is remembered in this process; gateways that share a sealing key don't share that memory, so
-//! behind several of them a state may be used once with each.
+//! The client can neither read nor change it, and it is valid only for the same request: the same plugin in the same
+//! version, caller, method and parameters. It is valid for ten minutes and one retry. Used states are remembered in
+//! this process. Gateways that share a sealing key don't share that memory, so a state may be used once with each of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,33 +24,33 @@ mod claim;
 
 pub(super) use claim::Claim;
 
-/// What states are sealed for.
+/// The sealing purpose of states.
 pub(super) const PURPOSE: &str = "input";
 
-/// Seals states, and remembers which were used.
+/// Seals states, and remembers used ones.
 #[derive(Debug)]
 pub(in crate::mcp) struct States {
     key: SealingKey,
-    /// By caller, of whom there are as many as the operator gave tokens to: until when each state would be good.
+    /// The expiry of used states, by caller. The number of callers is bounded by the number of tokens.
     spent: Mutex<HashMap<String, HashMap<Nonce, u64>>>,
 }
 
 type Nonce = [u8; 16];
 
-/// What goes from round to round.
+/// The content of a state.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Carried {
-    /// How often the client was asked.
+    /// The number of rounds so far.
     pub(super) rounds: u32,
     /// The answers so far.
     pub(super) answers: Vec<(String, Json)>,
-    /// The questions without an answer.
+    /// The unanswered questions.
     pub(super) open: Vec<InputRequest>,
     /// The plugin's own state.
     pub(super) state: Option<Vec<u8>>,
 }
 
-/// What was read from a state.
+/// The content of an opened state.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) rounds: u32,
@@ -62,7 +62,7 @@ pub(super) struct Opened {
     until: u64,
 }
 
-/// Why a state wasn't given out.
+/// A state that couldn't be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SealError {
     #[error(
@@ -76,7 +76,7 @@ pub(super) enum SealError {
     NoRandomness,
 }
 
-/// Why a state isn't accepted. What doesn't help an honest client isn't told apart.
+/// A state that isn't accepted. Cases that don't help an honest client aren't distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Invalid {
     #[error("`requestState` doesn't belong to this request; make it anew, without `requestState`")]
@@ -89,7 +89,7 @@ pub(super) enum Invalid {
     Replaced,
 }
 
-/// The sealed text.
+/// The sealed data.
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     plugin: String,
@@ -104,13 +104,13 @@ struct Sealed {
     state: Option<String>,
 }
 
-/// A question without an answer.
+/// An unanswered question.
 #[derive(Serialize, Deserialize)]
 struct Open {
     key: String,
     method: String,
     params: Option<Json>,
-    /// For a question that was too long: did it offer tools to the model?
+    /// For a request to the model that was too long to keep: whether it uses tools.
     forgotten: Option<bool>,
 }
 
@@ -119,7 +119,7 @@ impl States {
         Self { key, spent: Mutex::default() }
     }
 
-    /// Seals what a client is to carry.
+    /// Seals the content of a state.
     pub(super) fn seal(
         &self,
         claim: &Claim,
@@ -151,7 +151,7 @@ impl States {
         self.key.seal(PURPOSE, &text).map_err(|_| SealError::NoRandomness)
     }
 
-    /// Opens what a client carried. It isn't used up by that.
+    /// Opens a state, which doesn't use it up.
     pub(super) fn open(&self, claim: &Claim, state: &str, now: SystemTime) -> Result<Opened, Invalid> {
         if state.len() > MAX_STATE_BYTES * 2 {
             return Err(Invalid::Foreign);
@@ -181,7 +181,7 @@ impl States {
         })
     }
 
-    /// Uses a state up.
+    /// Marks a state as used.
     pub(super) fn spend(&self, opened: &Opened, now: SystemTime) -> Result<(), Spent> {
         let mut spent = self.lock();
         let spent = spent.entry(opened.caller.clone()).or_default();
@@ -204,7 +204,7 @@ impl States {
     }
 }
 
-/// Is there no room for one more, even when what has expired is forgotten?
+/// Reports whether no more states can be remembered, even after removing expired ones.
 fn fills(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
     if spent.len() >= MAX_SPENT_STATES {
         spent.retain(|_, until| *until > now);
@@ -212,12 +212,12 @@ fn fills(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
     spent.len() >= MAX_SPENT_STATES
 }
 
-/// Why a state can't be used up.
+/// A state that can't be marked as used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spent {
-    /// It was before.
+    /// It was used before.
     Already,
-    /// No more can be remembered; it can be tried again.
+    /// No more states can be remembered. The client can retry.
     Full,
 }
 
@@ -248,7 +248,7 @@ fn seconds(time: SystemTime) -> u64 {
 
 #[cfg(test)]
 impl States {
-    /// Remembers as many used states of a caller as it can.
+    /// Fills the memory for used states of a caller.
     pub(super) fn fill(&self, claim: &Claim, now: SystemTime) {
         let until = seconds(now) + STATE_LIFETIME.as_secs();
         self.lock()

@@ -1,4 +1,4 @@
-//! How the client is asked in each era, and how a request with answers begins (2026-07-28, basic/patterns/mrtr).
+//! Asking the client in each era, and starting a request with answers (2026-07-28, basic/patterns/mrtr).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::super::{Exchange, Method, Params, Protocol};
 use super::state::{Carried, Claim, Invalid, Opened, Spent};
 use super::{Asked, MAX_ANSWERS_BYTES, Round, answered, clean};
 
-/// One request and what it is served with.
+/// One request and its protocol.
 pub(super) struct Talk<'a> {
     pub(super) protocol: &'a Protocol,
     pub(super) exchange: &'a Exchange,
@@ -28,16 +28,16 @@ pub(super) struct Talk<'a> {
     pub(super) method: Method,
 }
 
-/// How a stateless request begins.
+/// The start of a stateless request.
 pub(super) enum Begins {
-    /// The plugin is called.
+    /// Call the plugin.
     Round(Round),
-    /// Answers are missing: the client is asked again.
+    /// Ask the client again for missing answers.
     Asks(Box<RawValue>),
 }
 
 impl Talk<'_> {
-    /// Refuses questions that the client didn't say it answers; all that is missing is named.
+    /// Rejects questions that need undeclared capabilities. The error names all of them.
     pub(super) fn check_declared(&self, member: &Member, asked: &Asked) -> Result<(), Trouble> {
         let Exchange { revision, capabilities, .. } = self.exchange;
         let mut missing: Vec<String> = Vec::new();
@@ -54,10 +54,8 @@ impl Talk<'_> {
         Err(Trouble::failed(member, CallError::Refused(Failure::MissingCapability(missing))))
     }
 
-    // --- handshake revisions ---
-
-    /// Asks all questions at once and waits for all answers. The first that can't be used withdraws the others, and so
-    /// does the one that makes all answers too long: `kept` bytes of them are there already.
+    /// Asks all questions at once and waits for all answers. The first invalid answer withdraws the other questions,
+    /// and so does one that makes the answers too long; `kept` is the length of earlier answers in bytes.
     pub(super) async fn ask(
         &self,
         member: &Member,
@@ -108,9 +106,7 @@ impl Talk<'_> {
         }
     }
 
-    // --- the stateless revision ---
-
-    /// Takes up what the client carried, and its answers.
+    /// Restores the state, and reads the answers in the request.
     pub(super) fn begin(&self, member: Option<&Arc<Member>>) -> Result<Begins, Trouble> {
         let given = self.given()?;
         let state = match self.params.get("requestState") {
@@ -121,7 +117,7 @@ impl Talk<'_> {
                 return Err(Trouble::Refused(error));
             }
         };
-        // A tool that isn't there is told by whoever looks it up.
+        // The lookup reports an unknown tool.
         let Some(member) = member else { return Ok(Begins::Round(Round::default())) };
         let Opened { rounds, answers, open, state, .. } = self.open(member, state)?;
         let (more, missing, unusable) = answered(open, &mut { given });
@@ -139,7 +135,7 @@ impl Talk<'_> {
         self.input_required(member, &round, &missing, &unusable).map(Begins::Asks)
     }
 
-    /// The answers that came with the request.
+    /// The answers in the request.
     fn given(&self) -> Result<HashMap<String, Json>, Trouble> {
         let Some(text) = self.params.responses() else { return Ok(HashMap::new()) };
         serde_json::from_str(text.get()).map_err(|_| {
@@ -147,7 +143,7 @@ impl Talk<'_> {
         })
     }
 
-    /// Opens a state and uses it up.
+    /// Opens a state and marks it as used.
     fn open(&self, member: &Member, state: &str) -> Result<Opened, Trouble> {
         let refuse = |why: Invalid| Trouble::Refused(ProtocolError::request_state(&why.to_string()));
         let (states, now) = (&self.protocol.states, SystemTime::now());
@@ -165,7 +161,7 @@ impl Talk<'_> {
         Ok(opened)
     }
 
-    /// The result that asks the client, with all that it has to bring back.
+    /// The result that asks the client, with the state to send back.
     pub(super) fn input_required(
         &self,
         member: &Member,

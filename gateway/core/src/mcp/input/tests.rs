@@ -1,4 +1,4 @@
-//! A plugin that asks, in both eras: who is asked what, what is refused, and what the plugin hears.
+//! Tests of questions in both eras: valid and invalid ones, and their answers.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,10 +23,10 @@ mod fuzz;
 mod handshake;
 mod stateless;
 
-/// What the plugin does when it is called.
+/// The plugin's behaviour.
 type Script = Arc<dyn Fn(&CallContext) -> Result<Outcome<String>, CallError> + Send + Sync>;
 
-/// A gateway over one plugin, `p`, with a tool, a resource and a prompt that all do the same.
+/// A gateway with one plugin, `p`, whose tool, resource and prompt behave the same.
 struct Gateway {
     protocol: Arc<Protocol>,
     catalog: watch::Sender<Arc<Catalog>>,
@@ -35,7 +35,7 @@ struct Gateway {
     calls: Arc<AtomicU32>,
 }
 
-/// How a client speaks.
+/// A client's revision, identity and capabilities.
 #[derive(Clone)]
 struct Client {
     revision: Revision,
@@ -45,7 +45,7 @@ struct Client {
     cancel: CancellationToken,
 }
 
-/// A client that answers every question by a function, and keeps what it was asked.
+/// A client that answers every question with a function, and records the questions.
 struct Answers<F> {
     answer: F,
     asked: Mutex<Vec<(String, Value)>>,
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// A client of the handshake era, and what it is asked.
+    /// A client of the handshake era, and the questions that it gets.
     fn answering<F>(revision: Revision, answer: F) -> (Self, Arc<Answers<F>>)
     where
         F: Fn(&str, &Value) -> Result<Value, AskError> + Send + Sync + 'static,
@@ -160,7 +160,7 @@ impl Gateway {
         self.request(client, Method::CallTool, &params).await
     }
 
-    /// How often the plugin was called.
+    /// The number of calls of the plugin.
     fn calls(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -242,7 +242,7 @@ fn accepted(content: &Value) -> Value {
     json!({ "action": "accept", "content": content })
 }
 
-/// What the plugin heard under a key.
+/// The plugin's answer for a key.
 fn heard(context: &CallContext, key: &str) -> Option<Value> {
     let answer = context.answers.iter().find(|(its, _)| its == key)?;
     Some(answer.1.to_value().unwrap())

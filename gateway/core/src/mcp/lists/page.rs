@@ -1,7 +1,7 @@
-//! Pages of a list, and the cursors that lead from one to the next (2026-07-28, server/utilities/pagination).
+//! Pages of a list, and the cursors between them (2026-07-28, server/utilities/pagination).
 //!
-//! Pages are in the order of the items' keys, and a cursor holds the key of the last item that was shown. So whatever
-//! happens to the catalog between two pages, an item that stays is listed exactly once.
+//! Pages are sorted by the items' keys, and a cursor contains the key of the last item that was shown. So an item that
+//! stays is listed exactly once, however the catalog changes between two pages.
 
 use std::num::NonZeroU32;
 
@@ -10,16 +10,16 @@ use crate::catalog::Catalog;
 use super::super::seal::{NoRandomness, SealingKey};
 use super::Kind;
 
-/// Where the items of one kind stand in the catalog, in the order of their keys.
+/// The indices of the items of one kind in the catalog, sorted by key.
 #[derive(Debug)]
 pub(super) struct Sorted(Vec<usize>);
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug)]
 pub(super) struct Page<'a> {
-    /// Which items, as places in the catalog.
+    /// The indices of its items in the catalog.
     pub(super) items: &'a [usize],
-    /// The key of the last of them, if others follow.
+    /// The key of the last item, if more items follow.
     pub(super) last: Option<&'a str>,
 }
 
@@ -31,7 +31,7 @@ impl Sorted {
         Self(places)
     }
 
-    /// The items after the key `after`; none: from the first. All that are left, where pages have no size.
+    /// The items after the key `after`, or from the first if it is `None`. Without a size, all items that are left.
     pub(super) fn page<'a>(
         &'a self,
         catalog: &'a Catalog,
@@ -49,7 +49,7 @@ impl Sorted {
     }
 }
 
-/// How many items of one kind there are.
+/// The number of items of one kind.
 pub(super) fn count(catalog: &Catalog, kind: Kind) -> usize {
     match kind {
         Kind::Tools => catalog.tools().len(),
@@ -59,7 +59,7 @@ pub(super) fn count(catalog: &Catalog, kind: Kind) -> usize {
     }
 }
 
-/// What the items of one kind are known by, in the order of the catalog.
+/// The keys of the items of one kind, in the order of the catalog.
 pub(super) fn keys(catalog: &Catalog, kind: Kind) -> Vec<&str> {
     match kind {
         Kind::Tools => catalog.tools().iter().map(|it| it.public().as_str()).collect(),
@@ -69,12 +69,12 @@ pub(super) fn keys(catalog: &Catalog, kind: Kind) -> Vec<&str> {
     }
 }
 
-/// The cursor that leads on from the item of the key `last`.
+/// The cursor after the item with the key `last`.
 pub(in crate::mcp) fn write_cursor(key: &SealingKey, kind: Kind, last: &str) -> Result<String, NoRandomness> {
     key.seal(&purpose(kind), last.as_bytes())
 }
 
-/// The key that a cursor leads on from; none if it isn't one of this list's.
+/// The key in a cursor. `None` if the cursor isn't valid for this list.
 pub(in crate::mcp) fn read_cursor(key: &SealingKey, kind: Kind, cursor: &str) -> Option<String> {
     String::from_utf8(key.open(&purpose(kind), cursor)?).ok()
 }

@@ -1,4 +1,4 @@
-//! Pages as clients walk through them: nothing twice, nothing missing, whatever happens to the catalog meanwhile.
+//! Tests of walking through pages while the catalog changes.
 
 use std::collections::BTreeSet;
 
@@ -78,7 +78,7 @@ impl Gateway {
         }
     }
 
-    /// One page, and the cursor of the next.
+    /// One page, and the cursor of the next one.
     fn page(
         &self,
         (method, member, key): (Method, &str, &str),

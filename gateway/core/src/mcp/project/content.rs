@@ -1,5 +1,4 @@
-//! Content blocks, and what stands in for those that an older revision lacks (2026-07-28, server/tools and
-//! server/prompts).
+//! Content blocks, and their replacements in older revisions (2026-07-28, server/tools and server/prompts).
 
 use base64::Engine as _;
 use base64::display::Base64Display;
@@ -31,13 +30,13 @@ impl Serialize for View<'_, Content> {
             }
             Content::Link(resource) => stand_in(serializer, resource.uri.as_str()),
             Content::Embedded(embedded) => self.of(embedded).serialize(serializer),
-            // No released revision knows it: its text is better than a block that a client throws out.
+            // No released revision has it: its text is better than a block that clients drop.
             Content::Other(_, block) => stand_in(serializer, block.get()),
         }
     }
 }
 
-/// A text block in place of what the revision doesn't have.
+/// A text block instead of one that the revision doesn't have.
 fn stand_in<S: Serializer>(serializer: S, text: &str) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(2))?;
     map.serialize_entry("type", "text")?;
@@ -97,7 +96,7 @@ impl Serialize for View<'_, ResourceContents> {
     }
 }
 
-/// Bytes in the standard alphabet with padding, as MCP has them.
+/// Bytes in standard Base64 with padding, as MCP requires.
 struct Base64<'a>(&'a [u8]);
 
 impl Serialize for Base64<'_> {

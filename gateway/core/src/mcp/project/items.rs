@@ -13,20 +13,20 @@ use crate::mcp::structured;
 /// A tool under its public name.
 #[derive(Debug)]
 pub(in crate::mcp) struct ToolItem<'a> {
-    /// What clients call it.
+    /// The public name.
     pub(in crate::mcp) name: &'a PublicName,
     /// The tool.
     pub(in crate::mcp) tool: &'a Tool,
-    /// The schema of its arguments, as it is shown.
+    /// The schema of its arguments, as shown to clients.
     pub(in crate::mcp) input_schema: &'a Json,
-    /// The schema of its structured result, as it is shown.
+    /// The schema of its structured result, as shown to clients.
     pub(in crate::mcp) output_schema: Option<&'a Json>,
 }
 
 /// A prompt under its public name.
 #[derive(Debug)]
 pub(in crate::mcp) struct PromptItem<'a> {
-    /// What clients call it.
+    /// The public name.
     pub(in crate::mcp) name: &'a PublicName,
     /// The prompt.
     pub(in crate::mcp) prompt: &'a Prompt,
@@ -71,7 +71,7 @@ impl Serialize for View<'_, ToolItem<'_>> {
 }
 
 impl View<'_, ToolHints> {
-    /// Is there anything in them that the revision knows?
+    /// Reports whether there is anything that the revision has.
     fn say_something(&self) -> bool {
         let bare = ToolHints { extra: Vec::new(), ..self.value.clone() };
         bare != ToolHints::default() || (!self.value.extra.is_empty() && has_later_members(self.revision))
@@ -93,7 +93,7 @@ impl Serialize for View<'_, ToolHints> {
 }
 
 impl View<'_, Resource> {
-    /// The members of a resource, which a link to it has too.
+    /// The members of a resource, which a link to it also has.
     pub(super) fn write_members<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let Resource { uri, name, title, description, mime_type, size, icons, annotations, meta, extra } =
             self.value;

@@ -13,14 +13,14 @@ use super::super::identity::Identity;
 use super::super::revision::Feature;
 use super::{View, later_members, optional, role_name};
 
-/// A tool's answer.
+/// The result of `tools/call`.
 #[derive(Debug)]
 pub(in crate::mcp) struct ToolAnswer<'a> {
-    /// What the tool said.
+    /// The tool's result.
     pub(in crate::mcp) result: &'a ToolResult,
-    /// Whether its output schema, and so its structured result, is shown wrapped to older revisions.
+    /// Whether structured results are wrapped for older revisions.
     pub(in crate::mcp) wrapping: structured::Wrapping,
-    /// Who answers.
+    /// The gateway's identity.
     pub(in crate::mcp) server: &'a Identity,
 }
 
@@ -49,12 +49,12 @@ impl Serialize for View<'_, ToolAnswer<'_>> {
     }
 }
 
-/// A resource that was read.
+/// The result of `resources/read`.
 #[derive(Debug)]
 pub(in crate::mcp) struct ReadContents<'a> {
-    /// What the plugin said.
+    /// The plugin's result.
     pub(in crate::mcp) result: &'a ReadResult,
-    /// Who answers.
+    /// The gateway's identity.
     pub(in crate::mcp) server: &'a Identity,
 }
 
@@ -76,12 +76,12 @@ impl Serialize for View<'_, ReadContents<'_>> {
     }
 }
 
-/// A prompt that was filled in.
+/// The result of `prompts/get`.
 #[derive(Debug)]
 pub(in crate::mcp) struct PromptMessages<'a> {
-    /// What the plugin said.
+    /// The plugin's result.
     pub(in crate::mcp) result: &'a PromptResult,
-    /// Who answers.
+    /// The gateway's identity.
     pub(in crate::mcp) server: &'a Identity,
 }
 
@@ -112,16 +112,16 @@ impl Serialize for View<'_, PromptMessage> {
     }
 }
 
-/// Questions to the client, in place of a result.
+/// Questions to the client, instead of a result.
 #[derive(Debug)]
 pub(in crate::mcp) struct InputRequired<'a> {
     /// The questions: key, method, parameters.
     pub(in crate::mcp) requests: &'a [Request<'a>],
-    /// What the client is to bring back.
+    /// The state that the client sends back.
     pub(in crate::mcp) state: &'a str,
-    /// What the plugin said beside.
+    /// The plugin's `_meta`.
     pub(in crate::mcp) meta: &'a Entries,
-    /// Who answers.
+    /// The gateway's identity.
     pub(in crate::mcp) server: &'a Identity,
 }
 
@@ -158,12 +158,12 @@ impl Serialize for Requests<'_> {
     }
 }
 
-/// Suggestions for an argument.
+/// The result of `completion/complete`.
 #[derive(Debug)]
 pub(in crate::mcp) struct CompletionResult<'a> {
-    /// What the plugin said.
+    /// The plugin's result.
     pub(in crate::mcp) completion: &'a Completion,
-    /// Who answers.
+    /// The gateway's identity.
     pub(in crate::mcp) server: &'a Identity,
 }
 

@@ -1,4 +1,4 @@
-//! Only what was sealed here, for this purpose, opens, and says what was sealed.
+//! Tests that only text sealed with the same key and purpose opens.
 
 use super::*;
 

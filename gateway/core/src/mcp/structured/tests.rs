@@ -1,4 +1,4 @@
-//! Wrapped schemas and values.
+//! Tests of wrapped schemas and values.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! How much is done to say what is wrong, and that known names are told where they help.
+//! Tests of the limits on error messages, and of listing known names.
 
 use serde_json::{Map, json};
 
 use super::*;
 
-/// All that is told of a value, and what was left to be done then.
+/// The messages for a value, and the remaining budgets.
 fn told<'s>(schema: &'s Value, value: &Value) -> (Vec<String>, Words<'s>) {
     let validator = jsonschema::validator_for(schema).unwrap();
     let mut words = Words::new(schema);
@@ -34,7 +34,7 @@ fn known_names_are_listed_where_one_of_the_strays_is_like_none() {
     }
 }
 
-/// An object with so many members and one more.
+/// An object with `most` members and one more.
 fn members(most: usize, last: &str) -> Value {
     let mut members: Map<String, Value> =
         (0..most).map(|at| (format!("member_{at:04}"), json!(true))).collect();
@@ -71,7 +71,7 @@ fn all_forms_have_one_bound_however_they_lie_in_one_another() {
     }
     let (said, words) = told(&form, &json!({ "nmae": 1 }));
     assert!(said.len() == 1 && said[0].contains("fits none of the forms"), "{said:?}");
-    // Four on each level down to the last, and then from the last upwards while there are any.
+    // Four on each level down to the last, and then upwards from the last as long as there are any.
     assert_eq!(words.forms, 0);
     let small = json!({ "anyOf": [{ "type": "null" }, { "required": ["name"] }] });
     let (said, words) = told(&small, &json!({ "nmae": 1 }));

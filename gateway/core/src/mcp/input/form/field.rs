@@ -6,19 +6,19 @@ use crate::text::{is_hidden, quotable};
 
 use super::super::clean;
 
-/// How many values a choice may have.
+/// The number of values of a choice.
 const MAX_VALUES: usize = 512;
 
 /// The longest name of a field, in bytes.
 const MAX_NAME: usize = 128;
 
-/// Formats of texts that MCP knows. Others only describe, and are left out.
+/// String formats that MCP defines. Others are removed, because they only describe.
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 
 /// Members that only describe a schema to programs.
 const IGNORED: [&str; 5] = ["$comment", "examples", "deprecated", "readOnly", "writeOnly"];
 
-/// A field: its name, and its schema as the newest revision has it.
+/// A field: its name, and its schema in the form of the latest revision.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
@@ -26,20 +26,20 @@ pub(super) struct Field {
     schema: Map<String, Value>,
 }
 
-/// What a field takes.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A text.
+    /// A string.
     Text,
-    /// A number, whole or not.
+    /// A number, integer or not.
     Number,
-    /// Yes or no.
+    /// A boolean.
     Truth,
-    /// One of several texts.
+    /// One of several strings.
     Choice,
-    /// One of several texts, shown under titles.
+    /// One of several strings with titles.
     Titled,
-    /// Some of several texts.
+    /// Any number of several strings.
     Several,
 }
 
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// The members that a field of this kind has beside `type`, `title`, `description` and `default`.
+    /// The members of a field of this type, in addition to `type`, `title`, `description` and `default`.
     fn members(self) -> &'static [&'static str] {
         match self {
             Self::Text => &["minLength", "maxLength", "format"],
@@ -101,12 +101,13 @@ impl Field {
         Ok(field)
     }
 
-    /// As the newest revision writes it.
+    /// The schema in the form of the latest revision.
     pub(super) fn newest(&self) -> Map<String, Value> {
         self.schema.clone()
     }
 
-    /// As 2025-06-18 writes it: only truths have a default, and titles of choices stand beside their values.
+    /// The schema in the form of 2025-06-18: only booleans have a default, and titles of choices are next to their
+    /// values.
     pub(super) fn plain(&self) -> Map<String, Value> {
         let mut schema = self.schema.clone();
         if self.kind != Kind::Truth {
@@ -122,7 +123,7 @@ impl Field {
         schema
     }
 
-    /// Each value has a name, where values have names.
+    /// Checks that each value has a name, if there are names.
     fn check_names(&self) -> Result<(), String> {
         let count = |key: &str| self.schema.get(key).and_then(Value::as_array).map(Vec::len);
         match (count("enum"), count("enumNames")) {
@@ -134,7 +135,7 @@ impl Field {
     }
 }
 
-/// A member of a field's schema, cleaned; none where it is left out.
+/// A member of a field's schema, sanitised. `None` if it is removed.
 fn member(kind: Kind, key: &str, value: &Value) -> Result<Option<Value>, String> {
     let wrong = |what: &str| Err(format!("`{key}` must be {what}"));
     match key {
@@ -181,7 +182,7 @@ fn member(kind: Kind, key: &str, value: &Value) -> Result<Option<Value>, String>
     }
 }
 
-/// A default, without what misleads a reader: it stands in the form before anybody fills it in.
+/// A default without anything misleading: the form shows it before the user fills it in.
 fn shown_default(given: &Value) -> Value {
     match given {
         Value::String(text) => clean::unlabelled(text).into(),
@@ -190,7 +191,7 @@ fn shown_default(given: &Value) -> Value {
     }
 }
 
-/// The values of a choice: shown as they are, so none may hold what nobody sees, or look like a label.
+/// The values of a choice. They are shown unchanged, so none may contain invisible characters or look like a label.
 fn values(given: &Value) -> Result<Value, ()> {
     let texts = texts(given).ok_or(())?;
     let mut seen = std::collections::HashSet::new();
@@ -217,7 +218,7 @@ fn titled(given: &Value) -> Result<Value, ()> {
     values(&Value::Array(constants)).map(|_| Value::Array(written))
 }
 
-/// What several values are chosen from.
+/// The options of a multiple choice.
 fn items(given: &Value) -> Result<Value, ()> {
     let given = given.as_object().ok_or(())?;
     match (given.get("enum"), given.get("anyOf")) {

@@ -1,5 +1,4 @@
-//! What is said to a model, and what it says: blocks of text, images, sounds, and the use of tools (2026-07-28,
-//! client/sampling).
+//! Content of messages to and from a model: text, images, audio, and the use of tools (2026-07-28, client/sampling).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +11,7 @@ use super::super::clean;
 /// The blocks of one message.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    /// Was it a list?
+    /// Whether `content` was a list.
     list: bool,
     blocks: Vec<Map<String, Value>>,
 }
@@ -36,7 +35,8 @@ impl Blocks {
         }
     }
 
-    /// What `content` holds, as often as there is one; with `several` blocks in it where that is possible.
+    /// The values of `content`: one with all blocks if `several` are allowed in a message, otherwise one for each
+    /// block.
     pub(super) fn write(&self, several: bool, with_meta: bool) -> Vec<Value> {
         let written = self.blocks.iter().map(|block| {
             let mut block = block.clone();
@@ -53,7 +53,7 @@ impl Blocks {
         self.blocks.iter().filter_map(|block| block.get("type")?.as_str())
     }
 
-    /// The values of a member of all blocks of one type.
+    /// The values of one member in all blocks of one type.
     pub(super) fn each<'a>(&'a self, kind: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
         let these = self.blocks.iter().filter(move |block| block.get("type").is_some_and(|it| it == kind));
         these.filter_map(move |block| block.get(key)?.as_str())
@@ -68,7 +68,7 @@ impl Blocks {
     }
 }
 
-/// Reads one block: the members that it has, texts cleaned.
+/// Reads one block: its known members, with sanitised text.
 fn block(given: &Value) -> Result<Map<String, Value>, String> {
     let given = given.as_object().ok_or("it must be an object")?;
     let kind = given.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -98,7 +98,7 @@ fn block(given: &Value) -> Result<Map<String, Value>, String> {
     Ok(kept)
 }
 
-/// A member of a block; an error says what it must be.
+/// A member of a block. The error completes "must be".
 fn member(key: &str, value: Option<&Value>) -> Result<Option<Value>, &'static str> {
     let when = |fits: bool, what: &'static str| if fits { Ok(value.cloned()) } else { Err(what) };
     let text = value.and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! What a state is bound to: the plugin in its version, the caller, the method and its parameters (2026-07-28,
+//! The request that a state is bound to: plugin and version, caller, method and parameters (2026-07-28,
 //! basic/patterns/mrtr: security).
 
 use serde_json::Value;
@@ -8,10 +8,10 @@ use crate::names::{Digest, Principal};
 
 use super::super::super::Params;
 
-/// Members of the parameters that differ from round to round.
+/// Members of the parameters that change between rounds.
 const CHANGING: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
-/// What a state is bound to.
+/// The request that a state is bound to.
 #[derive(Debug)]
 pub(in crate::mcp::input) struct Claim {
     pub(super) plugin: String,
@@ -21,14 +21,14 @@ pub(in crate::mcp::input) struct Claim {
 }
 
 impl Claim {
-    /// A claim of the local caller for a request that never changes.
+    /// A fixed claim of the local caller.
     #[cfg(any(test, feature = "fuzz"))]
     pub(in crate::mcp::input) fn fixed(plugin: &str, version: Digest) -> Self {
         let [plugin, caller, request] = [plugin, "local", "r"].map(str::to_owned);
         Self { plugin, version: version.to_string(), caller, request }
     }
 
-    /// What a state for this request is bound to.
+    /// The claim of a request.
     pub(in crate::mcp::input) fn new(
         member: &Member,
         principal: &Principal,
@@ -52,7 +52,7 @@ impl Claim {
     }
 }
 
-/// Writes a value so that two have the same text only if they are equal, whatever the order of their members.
+/// Writes a canonical form of a value: equal values have equal text, whatever the order of their members.
 fn feed(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! What can be asked, how it is cleaned, and how older revisions write it.
+//! Tests of the validation and sanitising of questions, and of their form in older revisions.
 
 use super::*;
 use crate::names::PluginId;
@@ -16,7 +16,7 @@ fn fields(properties: &Value) -> Value {
     json!({ "message": "m", "requestedSchema": { "type": "object", "properties": properties } })
 }
 
-/// What the client sees in `revision`.
+/// The question in the form of `revision`.
 fn seen(method: &str, params: &Value, revision: Revision) -> Value {
     let id = PluginId::new("weather").unwrap();
     question(method, params).unwrap().params(&id, revision).unwrap().unwrap().to_value().unwrap()
@@ -267,7 +267,7 @@ fn nothing_that_a_plugin_says_passes_for_the_label_of_another() {
         for shown in shown.into_iter().map(|shown| shown.as_str().unwrap()).chain([message]) {
             assert!(shown.contains('(') && !clean::is_labelled(shown), "{shown:?}");
         }
-        // What can't be changed is refused.
+        // Text that must not be changed is rejected.
         let value = json!({ "v": { "type": "string", "enum": [text] } });
         let mut name = serde_json::Map::new();
         name.insert(text.replace(['\n', '\u{ad}'], ""), json!({ "type": "string" }));

@@ -1,9 +1,9 @@
-//! The fuzzers' functions over what can be made of good questions, answers and states in a few steps.
+//! Runs the fuzz functions on mutations of good questions, answers and states.
 
 use super::super::{fuzz_question, fuzz_state};
 use super::*;
 
-/// A small generator of random numbers (xorshift); the same numbers in each run.
+/// A small random number generator (xorshift) with the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -15,7 +15,7 @@ impl Random {
     }
 }
 
-/// Changes each seed in a few places, many times.
+/// Mutates each seed in a few places, many times.
 fn change(seeds: &[Vec<u8>], pieces: &[&str], times: usize, check: fn(&[u8])) {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     seeds.iter().for_each(|seed| check(seed));

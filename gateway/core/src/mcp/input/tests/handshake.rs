@@ -1,4 +1,4 @@
-//! The revisions with a handshake: the client is asked with requests.
+//! Tests of the handshake revisions, in which the gateway sends requests to the client.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::*;
 const REVISIONS: [Revision; 4] =
     [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
-/// Answers everything as a friendly client does.
+/// Accepts everything.
 fn friendly(method: &str, _params: &Value) -> Result<Value, AskError> {
     Ok(match method {
         "elicitation/create" => accepted(&json!({ "name": "Ann" })),
@@ -16,7 +16,7 @@ fn friendly(method: &str, _params: &Value) -> Result<Value, AskError> {
     })
 }
 
-/// Asks one thing and says what it heard.
+/// Asks one question and returns the answer.
 fn asking(method: &'static str, params: Value) -> Gateway {
     Gateway::new(move |context| {
         Ok(match heard(context, "it") {
@@ -85,7 +85,7 @@ async fn gateway_text(gateway: &Gateway, client: &Client) -> String {
 
 #[tokio::test]
 async fn all_questions_of_a_round_are_open_at_once() {
-    /// Answers nothing before it was asked two things.
+    /// Doesn't answer before it was asked two questions.
     #[derive(Debug)]
     struct Patient(tokio::sync::Barrier);
     impl Peer for Patient {

@@ -1,8 +1,8 @@
-//! 2026-07-28: the client carries the state and asks again.
+//! Tests of 2026-07-28, in which the client carries the state and repeats its request.
 
 use super::*;
 
-/// Calls and expects to be asked: the questions and the state.
+/// Calls and expects questions: returns the questions and the state.
 async fn asked(gateway: &Gateway, client: &Client, more: Value) -> (Value, String) {
     let result = gateway.call(client, more).await.unwrap();
     assert_eq!(result["resultType"], "input_required", "{result}");
@@ -160,7 +160,7 @@ async fn why_an_answer_is_asked_for_again_is_said() {
     let result = gateway.call(&client, retry(&state, wrong.clone())).await.unwrap();
     let why = result["_meta"]["moongate/unusable"]["name"].as_str().unwrap();
     assert!(why.contains("`name`"), "{why}");
-    // The same where the answer came before its question; and nothing is said where there was none.
+    // The same if the answer came before its question. Without an answer there is no reason.
     let result = gateway.call(&client, json!({ "inputResponses": wrong })).await.unwrap();
     assert_eq!(result["_meta"]["moongate/unusable"]["name"], why);
     let result = gateway.call(&client, json!({})).await.unwrap();
