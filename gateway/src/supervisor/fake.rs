@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use moongate_core::call::{
@@ -45,7 +45,7 @@ pub(super) struct Disk {
     /// What every plugin offers beside what its file says: it changes while they serve.
     pub(super) also: Mutex<Option<String>>,
     /// Every plugin that was made.
-    pub(super) fakes: Mutex<Vec<Arc<Fake>>>,
+    pub(super) fakes: Mutex<Vec<Weak<Fake>>>,
 }
 
 /// A plugin. Its file's words are the names of its tools, but for these:
@@ -69,7 +69,7 @@ impl Fake {
     fn shared(self) -> Arc<dyn Code> {
         let disk = Arc::clone(&self.disk);
         let fake = Arc::new(self);
-        disk.fakes.lock().unwrap().push(Arc::clone(&fake));
+        disk.fakes.lock().unwrap().push(Arc::downgrade(&fake));
         fake
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 
 #[test]
-fn capabilities_are_paths_in_what_the_client_declared() {
+fn finds_capabilities_by_path() {
     let declared = r#"{"elicitation":{},"sampling":{"tools":{}},"roots":{"listChanged":false},"extensions":{"com.example/x":{}}}"#;
     let client = Capabilities::new(Json::parse(declared).unwrap());
     for (name, there) in [
@@ -29,7 +29,7 @@ fn capabilities_are_paths_in_what_the_client_declared() {
 }
 
 #[test]
-fn a_limit_names_its_value_and_its_key() {
+fn limit_error_names_value_and_key() {
     let memory = CallError::Memory(64 << 20);
     assert_eq!(memory.to_string(), "it needed more than 64.0 MiB of memory");
     assert_eq!(memory.config_key(), Some("memory"));
@@ -37,7 +37,7 @@ fn a_limit_names_its_value_and_its_key() {
 }
 
 #[test]
-fn a_member_of_meta_is_found_by_its_key() {
+fn finds_meta_members_by_key() {
     let mut context = CallContext::internal(Principal::Local);
     context.meta = Some(Json::parse(r#"{"progressToken":7,"com.example/a":{"b":1}}"#).unwrap());
     assert_eq!(context.meta_value("com.example/a").unwrap().get(), r#"{"b":1}"#);
@@ -45,7 +45,7 @@ fn a_member_of_meta_is_found_by_its_key() {
 }
 
 #[test]
-fn levels_read_back() {
+fn log_levels_round_trip() {
     assert_eq!(LogLevel::from_name("warning"), Some(LogLevel::Warning));
     assert_eq!(LogLevel::from_name("warn"), None);
     assert!(LogLevel::Debug < LogLevel::Emergency);

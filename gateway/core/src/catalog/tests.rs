@@ -32,7 +32,7 @@ fn said(build: &Build) -> Vec<String> {
 }
 
 #[test]
-fn names_are_joined_renamed_allowed_and_denied() {
+fn applies_prefix_filter_and_renames() {
     let fake = FakePlugin::new("files")
         .tool("read", &object(), None)
         .tool("write", &object(), None)
@@ -61,7 +61,7 @@ fn names_are_joined_renamed_allowed_and_denied() {
 }
 
 #[test]
-fn the_first_in_the_file_wins_and_the_other_is_refused_whole() {
+fn first_plugin_in_the_file_wins_a_conflict() {
     let first = bare("a").member(no_prefix);
     let second = bare("b").tool("walk", &object(), None).member(|config| {
         no_prefix(config);
@@ -82,7 +82,7 @@ fn the_first_in_the_file_wins_and_the_other_is_refused_whole() {
 }
 
 #[test]
-fn the_one_that_serves_goes_on_and_a_restart_is_foretold() {
+fn serving_plugin_wins_and_restart_effect_is_reported() {
     let old = Catalog::build(1, vec![bare("b").member(no_prefix)], None).catalog;
     let b = (**old.member(&PluginId::new("b").unwrap()).unwrap()).clone();
     let build = Catalog::build(2, vec![bare("a").member(no_prefix), b], Some(&old));
@@ -92,7 +92,7 @@ fn the_one_that_serves_goes_on_and_a_restart_is_foretold() {
 }
 
 #[test]
-fn a_change_that_collides_leaves_the_plugin_as_it_was() {
+fn conflicting_change_keeps_the_earlier_version() {
     let walker = || FakePlugin::new("b").tool("walk", &object(), None);
     let old = Catalog::build(1, vec![walker().member(no_prefix), bare("c").member(no_prefix)], None).catalog;
     let c = (**old.member(&PluginId::new("c").unwrap()).unwrap()).clone();
@@ -117,14 +117,14 @@ fn a_change_that_collides_leaves_the_plugin_as_it_was() {
 }
 
 #[test]
-fn prompts_collide_too() {
+fn detects_prompt_conflicts() {
     let asks = |id| FakePlugin::new(id).prompt("ask", &[]).member(no_prefix);
     let build = Catalog::build(1, vec![asks("a"), asks("b")], None);
     assert_eq!(build.refused[0].conflicts[0].subject, Subject::Prompt);
 }
 
 #[test]
-fn spaces_of_uris_may_not_overlap() {
+fn detects_overlapping_uris() {
     for (a, b, text) in [
         (FakePlugin::new("a").resource("x://h/1"), FakePlugin::new("b").resource("x://h/1"), Some("x://h/1")),
         (
@@ -164,7 +164,7 @@ fn spaces_of_uris_may_not_overlap() {
 }
 
 #[test]
-fn a_grant_settles_an_overlap() {
+fn uri_grant_settles_an_overlap() {
     let owner =
         |catalog: &Catalog, uri: &str| catalog.resource_owner(uri).map(|member| member.id().to_string());
     let wide = || FakePlugin::new("wide").template("x://h/{+p}").resource("x://h/sub/index");
@@ -189,7 +189,7 @@ fn a_grant_settles_an_overlap() {
 }
 
 #[test]
-fn an_exact_uri_comes_before_the_longest_beginning() {
+fn exact_uri_wins_over_longest_prefix() {
     let catalog = catalog(vec![
         FakePlugin::new("a")
             .resource("x://h/1")
@@ -206,7 +206,7 @@ fn an_exact_uri_comes_before_the_longest_beginning() {
 }
 
 #[test]
-fn what_is_probably_not_meant_is_said() {
+fn warns_of_probable_mistakes() {
     let long = "x".repeat(45);
     let fake = FakePlugin::new("a").tool("get-it", &object(), None).tool("get_it", &object(), None).tool(
         &long,
@@ -235,7 +235,7 @@ fn what_is_probably_not_meant_is_said() {
 }
 
 #[test]
-fn long_names_of_one_plugin_are_one_warning() {
+fn merges_warnings_of_long_names() {
     let names = ["a", "b", "c"].map(|letter| letter.repeat(45));
     let fake = names.iter().fold(FakePlugin::new("x"), |fake, name| fake.tool(name, &object(), None));
     let said = said(&Catalog::build(1, vec![fake.member(|_| {})], None));
@@ -245,7 +245,7 @@ fn long_names_of_one_plugin_are_one_warning() {
 }
 
 #[test]
-fn a_new_name_before_the_old_one_is_turned_round() {
+fn suggests_swapping_a_reversed_rename() {
     let fake = FakePlugin::new("x").tool("fetch", &object(), None);
     let turned = fake.member(|config| {
         config.tools.rename = [("get".to_owned(), PublicName::new("fetch").unwrap())].into();
@@ -255,7 +255,7 @@ fn a_new_name_before_the_old_one_is_turned_round() {
 }
 
 #[test]
-fn a_plugin_is_not_served_while_a_denied_tool_is_written_wrongly() {
+fn rejects_unknown_denied_tools() {
     let denying = |fake: FakePlugin| {
         let mut config = PluginPolicy { place: 7..8, ..bare_policy(&fake.id) };
         config.tools.deny = ["delete_al".to_owned()].into();
@@ -273,7 +273,7 @@ fn a_plugin_is_not_served_while_a_denied_tool_is_written_wrongly() {
 }
 
 #[test]
-fn a_tool_in_the_configuration_leads_to_the_one_that_is_meant_or_to_all() {
+fn suggests_or_lists_tools_for_unknown_names() {
     for (name, hint) in [
         ("Get-It", "did you mean `get_it`?"),
         ("files_get_it", "did you mean `get_it`?"),
@@ -290,7 +290,7 @@ fn a_tool_in_the_configuration_leads_to_the_one_that_is_meant_or_to_all() {
 }
 
 #[test]
-fn a_refused_plugin_is_told_what_was_probably_not_meant_too() {
+fn warns_of_mistakes_in_refused_plugins() {
     let mistaken = bare("b").member(|config| {
         no_prefix(config);
         config.tools.rename = [("rum".to_owned(), PublicName::new("b_run").unwrap())].into();
@@ -302,7 +302,7 @@ fn a_refused_plugin_is_told_what_was_probably_not_meant_too() {
 }
 
 #[test]
-fn a_plugin_that_can_not_be_used_is_told_all_at_once() {
+fn reports_all_errors_of_a_plugin() {
     let fake = FakePlugin::new("a")
         .tool(&"x".repeat(64), &object(), None)
         .tool("bad", &json!({ "type": "objekt" }), Some(&json!({ "$ref": "https://example.com" })))
@@ -328,7 +328,7 @@ fn a_plugin_that_can_not_be_used_is_told_all_at_once() {
 }
 
 #[test]
-fn digests_change_when_and_only_when_clients_would_see_a_change() {
+fn digests_change_only_with_visible_changes() {
     let plugins = |description: &str| {
         let mut fake = FakePlugin::new("a")
             .tool("x", &object(), None)
@@ -362,7 +362,7 @@ fn digests_change_when_and_only_when_clients_would_see_a_change() {
 }
 
 #[test]
-fn an_unchanged_plugin_moves_with_the_file() {
+fn unchanged_plugin_gets_new_places() {
     let member = bare("a").member(|_| {});
     let moved = PluginPolicy { place: 50..51, ..(**member.policy()).clone() };
     let moved = member.moved_to(Arc::new(moved)).unwrap();

@@ -35,7 +35,7 @@ fn heard(listener: &Listener) -> Vec<News> {
 }
 
 #[tokio::test]
-async fn lists_that_changed_are_told_once_however_often_they_did() {
+async fn merges_repeated_list_changes() {
     let (publish, _, listener) = listener(offering(&["one"], &[]));
     assert_eq!(heard(&listener), []);
     for tools in [&["one", "two"][..], &["two"], &["three"]] {
@@ -46,7 +46,7 @@ async fn lists_that_changed_are_told_once_however_often_they_did() {
 }
 
 #[tokio::test]
-async fn a_change_that_was_taken_back_before_anybody_looked_is_none() {
+async fn ignores_reverted_changes() {
     let (publish, _, listener) = listener(offering(&["one"], &[]));
     publish.send_replace(offering(&["two"], &[]));
     publish.send_replace(offering(&["one"], &[]));
@@ -58,7 +58,7 @@ async fn a_change_that_was_taken_back_before_anybody_looked_is_none() {
 }
 
 #[tokio::test]
-async fn templates_are_of_the_resources_kind_and_only_wanted_kinds_are_told() {
+async fn reports_requested_kinds_only() {
     let with_template = catalog(vec![FakePlugin::new("a").template("test://a/{id}").member(|_| {})]);
     let (publish, _, all) = listener(Arc::new(Catalog::empty()));
     let tools = Listener::new(publish.subscribe(), &Arc::default(), [Kind::Tools]);
@@ -70,7 +70,7 @@ async fn templates_are_of_the_resources_kind_and_only_wanted_kinds_are_told() {
 }
 
 #[tokio::test]
-async fn updates_reach_those_who_subscribed_and_bursts_become_one() {
+async fn merges_updates_for_subscribers() {
     let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
     let two = Listener::new(publish.subscribe(), &updates, []);
     one.subscribe(&uri("test://a")).unwrap();
@@ -87,7 +87,7 @@ async fn updates_reach_those_who_subscribed_and_bursts_become_one() {
 }
 
 #[tokio::test]
-async fn whoever_unsubscribes_is_not_told_what_was_waiting() {
+async fn unsubscribing_discards_pending_updates() {
     let (_publish, updates, listener) = listener(Arc::new(Catalog::empty()));
     listener.unsubscribe(&uri("test://never"));
     for text in ["test://a", "test://b"] {
@@ -102,7 +102,7 @@ async fn whoever_unsubscribes_is_not_told_what_was_waiting() {
 }
 
 #[tokio::test]
-async fn a_listener_that_is_gone_leaves_nothing_behind() {
+async fn dropping_a_listener_ends_its_subscriptions() {
     let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
     let two = Listener::new(publish.subscribe(), &updates, []);
     for listener in [&one, &two] {
@@ -117,7 +117,7 @@ async fn a_listener_that_is_gone_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_listener_subscribes_to_so_much_and_no_more() {
+async fn limits_subscriptions_of_a_listener() {
     let (_publish, _, listener) = listener(Arc::new(Catalog::empty()));
     for number in 0..1024 {
         listener.subscribe(&uri(&format!("test://{number}"))).unwrap();
@@ -135,7 +135,7 @@ async fn a_listener_subscribes_to_so_much_and_no_more() {
 }
 
 #[tokio::test]
-async fn whoever_waits_is_woken_by_a_catalog_and_by_an_update() {
+async fn catalogs_and_updates_wake_a_waiting_listener() {
     let (publish, updates, listener) = listener(Arc::new(Catalog::empty()));
     listener.subscribe(&uri("test://a")).unwrap();
     let listener = Arc::new(listener);
@@ -155,7 +155,7 @@ async fn whoever_waits_is_woken_by_a_catalog_and_by_an_update() {
 }
 
 #[tokio::test]
-async fn news_are_not_lost_when_whoever_waits_gives_up() {
+async fn cancelled_wait_loses_no_change() {
     let (publish, updates, listener) = listener(Arc::new(Catalog::empty()));
     listener.subscribe(&uri("test://a")).unwrap();
     let mut given_up = Box::pin(listener.next());

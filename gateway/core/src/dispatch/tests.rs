@@ -62,7 +62,7 @@ fn call_error(result: Result<ToolResult, DispatchError>) -> CallError {
 }
 
 #[tokio::test]
-async fn the_plugin_gets_its_own_name_and_the_exact_text() {
+async fn plugin_gets_its_own_name_and_exact_arguments() {
     let mut fake = FakePlugin::new("a").tool("run", &json!({ "type": "object" }), None);
     fake.on_tool = Some(Box::new(|_, (name, args)| {
         ready(Ok(Outcome::Done(ToolResult {
@@ -86,7 +86,7 @@ async fn the_plugin_gets_its_own_name_and_the_exact_text() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_never_reaches_the_plugin() {
+async fn rejects_invalid_arguments_before_the_plugin() {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
     let mut fake = answers(Ok(ToolResult::default()), None);
@@ -120,7 +120,7 @@ async fn what_does_not_fit_never_reaches_the_plugin() {
 }
 
 #[tokio::test]
-async fn large_arguments_are_checked_like_small_ones() {
+async fn checks_large_arguments() {
     let bench = bench(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
     let long = "x".repeat(200_000);
     bench.tool("a_run", &format!(r#"{{"n":1,"x":"{long}"}}"#)).await.unwrap();
@@ -129,7 +129,7 @@ async fn large_arguments_are_checked_like_small_ones() {
 }
 
 #[tokio::test]
-async fn a_structured_result_keeps_its_promise_and_its_text() {
+async fn checks_structured_results() {
     let schema = json!({ "type": "object", "required": ["t"] });
     let run = async |result: ToolResult, schema: Option<&serde_json::Value>| {
         bench(vec![answers(Ok(result), schema).member(|_| {})]).tool("a_run", r#"{"n":1}"#).await
@@ -162,7 +162,7 @@ async fn a_structured_result_keeps_its_promise_and_its_text() {
 }
 
 #[tokio::test]
-async fn a_failed_result_needs_no_structure_and_keeps_none() {
+async fn failed_result_has_no_structured_content() {
     let schema = json!({ "type": "object", "required": ["t"] });
     let failed = ToolResult { is_error: true, ..structured(r#"{"why":"no"}"#) };
     let bench = bench(vec![answers(Ok(failed), Some(&schema)).member(|_| {})]);
@@ -171,7 +171,7 @@ async fn a_failed_result_needs_no_structure_and_keeps_none() {
 }
 
 #[tokio::test]
-async fn a_panic_is_one_failed_call() {
+async fn panic_fails_one_call() {
     let mut at_once = answers(Ok(ToolResult::default()), None);
     at_once.on_tool = Some(Box::new(|_, _| panic!("at once")));
     let mut later = answers(Ok(ToolResult::default()), None);
@@ -194,7 +194,7 @@ impl Drop for Guard {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_loses_interest_ends_the_call() {
+async fn cancelling_ends_the_call() {
     let (started, dropped) = (CancellationToken::new(), CancellationToken::new());
     let mut fake = answers(Ok(ToolResult::default()), None);
     let (start, drop_it) = (started.clone(), dropped.clone());
@@ -217,7 +217,7 @@ async fn a_caller_that_loses_interest_ends_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_may_put_things_in_order_before_it_is_dropped() {
+async fn cancelled_plugin_gets_a_grace_period() {
     let grace = Duration::from_millis(300);
     for (takes, ends_after) in [(100, 100), (299, 299), (1_000_000, 300)] {
         let tidy = CancellationToken::new();
@@ -247,7 +247,7 @@ async fn a_plugin_may_put_things_in_order_before_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn questions_must_be_granted_and_told_apart() {
+async fn questions_need_a_grant_and_distinct_keys() {
     let ask = |method: &str, key: &str| InputRequest {
         key: key.to_owned(),
         method: method.to_owned(),
@@ -281,7 +281,7 @@ async fn questions_must_be_granted_and_told_apart() {
 }
 
 #[tokio::test]
-async fn what_a_plugin_misses_at_a_client_that_has_it_is_the_grant() {
+async fn missing_capability_names_the_missing_grant() {
     let lacks = || CallError::Refused(Failure::MissingCapability(vec!["sampling.tools".to_owned()]));
     let client = |has: Value| Capabilities::new(Json::from_value(&has));
     for (granted, has, expected) in [
@@ -323,7 +323,7 @@ fn part(uri: &str) -> ResourceContents {
 }
 
 #[tokio::test]
-async fn a_plugin_speaks_for_its_own_resources_only() {
+async fn drops_resources_of_other_plugins() {
     let reads = |uris: &'static [&'static str]| {
         let mut fake = FakePlugin::new("a").template("x://a/{+p}").resource("x://one");
         fake.on_read = Some(Box::new(move |_, _| {
@@ -355,7 +355,7 @@ async fn a_plugin_speaks_for_its_own_resources_only() {
 }
 
 #[tokio::test]
-async fn prompts_get_what_they_need() {
+async fn checks_prompt_arguments() {
     let mut fake = FakePlugin::new("a").prompt("review", &["code!", "style"]);
     fake.on_prompt = Some(Box::new(|_, (name, args)| {
         let description = Some(format!("{name} {args:?}"));
@@ -394,7 +394,7 @@ async fn prompts_get_what_they_need() {
 }
 
 #[tokio::test]
-async fn suggestions_are_for_what_there_is_and_at_most_a_hundred() {
+async fn limits_completions_to_a_hundred() {
     let mut fake = FakePlugin::new("a").prompt("review", &["code"]).template("x://a/{p}");
     fake.manifest.completes = true;
     fake.on_complete = Some(Box::new(|_, (target, name, value)| {
@@ -423,7 +423,7 @@ async fn suggestions_are_for_what_there_is_and_at_most_a_hundred() {
 }
 
 #[tokio::test]
-async fn a_request_keeps_its_snapshot_while_another_is_published() {
+async fn request_keeps_its_catalog_snapshot() {
     let old = catalog(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
     let (sender, receiver) = watch::channel(Arc::clone(&old));
     let dispatcher = Dispatcher::new(receiver, Arc::new(Gate::new(8)));
@@ -438,7 +438,7 @@ async fn a_request_keeps_its_snapshot_while_another_is_published() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_busy_plugin_says_so() {
+async fn busy_plugin_rejects_calls() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| Box::pin(pending())));
     let bench = bench(vec![fake.member(|config| {

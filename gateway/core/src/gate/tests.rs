@@ -34,7 +34,7 @@ async fn waits(task: &mut JoinHandle<Result<CallPermit, CallError>>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_runs_as_many_calls_as_it_may_and_the_next_wait_in_order() {
+async fn calls_above_the_concurrency_wait_in_order() {
     let gate = Arc::new(Gate::new(10));
     let first = admit(&gate, "a", 1).await.unwrap();
     let mut second = ask(&gate, "a", 1).await;
@@ -50,7 +50,7 @@ async fn a_plugin_runs_as_many_calls_as_it_may_and_the_next_wait_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn above_the_queue_the_answer_is_busy_at_once() {
+async fn full_queue_rejects_immediately() {
     let gate = Arc::new(Gate::new(10));
     let _running = admit(&gate, "a", 1).await.unwrap();
     let second = ask(&gate, "a", 1).await;
@@ -64,7 +64,7 @@ async fn above_the_queue_the_answer_is_busy_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_plugin_takes_the_last_permit_of_all() {
+async fn no_plugin_gets_the_last_permit() {
     let gate = Arc::new(Gate::new(3));
     let _a1 = admit(&gate, "a", 100).await.unwrap();
     let _a2 = admit(&gate, "a", 100).await.unwrap();
@@ -80,7 +80,7 @@ async fn no_plugin_takes_the_last_permit_of_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_without_queue_still_waits_for_the_gateway() {
+async fn plugin_without_queue_waits_for_the_gateway() {
     let gate = Arc::new(Gate::new(1));
     let running = admit(&gate, "a", 1).await.unwrap();
     let other = Arc::clone(&gate);
@@ -91,7 +91,7 @@ async fn a_plugin_without_queue_still_waits_for_the_gateway() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_many_waiting_in_all_are_sent_away() {
+async fn limits_waiting_calls_of_all_plugins() {
     let gate = Arc::new(Gate::new(1));
     let _running = admit(&gate, "a", 1).await.unwrap();
     let mut waiting = Vec::new();
@@ -109,7 +109,7 @@ async fn too_many_waiting_in_all_are_sent_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_call_leaves_the_queue() {
+async fn cancelled_call_leaves_the_queue() {
     let gate = Arc::new(Gate::new(4));
     let running = admit(&gate, "a", 1).await.unwrap();
     let cancel = CancellationToken::new();
@@ -124,7 +124,7 @@ async fn a_cancelled_call_leaves_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_concurrency_holds_at_once() {
+async fn changed_concurrency_applies_immediately() {
     let gate = Arc::new(Gate::new(10));
     let three = [
         admit(&gate, "a", 3).await.unwrap(),
@@ -142,7 +142,7 @@ async fn a_changed_concurrency_holds_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plugins_with_calls_are_not_forgotten() {
+async fn keeps_plugins_with_calls() {
     let gate = Gate::new(4);
     let running = admit(&gate, "a", 1).await.unwrap();
     drop(admit(&gate, "b", 1).await.unwrap());
@@ -154,7 +154,7 @@ async fn plugins_with_calls_are_not_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_idle_once_nothing_runs_and_nothing_waits() {
+async fn idle_without_running_or_waiting_calls() {
     let gate = Arc::new(Gate::new(10));
     gate.idle().await;
     let first = admit(&gate, "a", 1).await.unwrap();

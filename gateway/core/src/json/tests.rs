@@ -3,25 +3,25 @@
 use super::*;
 
 #[test]
-fn a_line_break_between_tokens_cannot_end_a_message() {
+fn removes_line_breaks_between_tokens() {
     let json = Json::parse("{\"a\":\n1,\r\n\"b\":\"x\\ny\"}").unwrap();
     assert_eq!(json.get(), "{\"a\": 1,  \"b\":\"x\\ny\"}");
 }
 
 #[test]
-fn digits_and_order_stay_as_written() {
+fn keeps_digits_and_order() {
     let text = r#"{"z":12345678901234567890123,"a":1.0,"m":[1e2]}"#;
     assert_eq!(Json::parse(text).unwrap().get(), text);
 }
 
 #[test]
-fn two_values_are_not_one() {
+fn rejects_zero_or_two_values() {
     assert!(Json::parse("1 2").is_err());
     assert!(Json::parse("").is_err());
 }
 
 #[test]
-fn duplicate_keys_are_refused_at_any_depth() {
+fn refuses_duplicate_keys_at_any_depth() {
     for text in [r#"{"a":1,"a":1}"#, r#"{"x":[{"b":{"a":1,"\u0061":2}}]}"#] {
         let error = parse_strict(text).unwrap_err().to_string();
         assert!(error.contains("`a` stands here twice"), "{error}");
@@ -31,19 +31,19 @@ fn duplicate_keys_are_refused_at_any_depth() {
 }
 
 #[test]
-fn too_deep_and_too_large_are_refused() {
+fn refuses_deep_nesting_and_large_numbers() {
     assert!(parse_strict(&"[".repeat(200)).is_err());
     assert!(parse_strict("1e400").is_err());
     assert!(parse_strict("[1] x").is_err());
 }
 
 #[test]
-fn a_name_in_a_pointer_has_no_slash() {
+fn escapes_pointer_steps() {
     assert_eq!(pointer_step("a/b~c"), "a~1b~0c");
 }
 
 #[test]
-fn a_member_is_found_with_its_exact_text() {
+fn finds_members_with_their_exact_text() {
     let text = r#"{"a": 1 , "b":{"a":2}, "\u0063" : 1.50}"#;
     assert_eq!(member(text, "a").unwrap().get(), "1");
     assert_eq!(member(text, "b").unwrap().get(), r#"{"a":2}"#);

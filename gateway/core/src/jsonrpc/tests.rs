@@ -168,7 +168,7 @@ const CORNERS: &[(&str, &[u8], &str)] = &[
 ];
 
 #[test]
-fn every_corner_of_the_grammar_is_decided() {
+fn parses_every_corner_of_the_grammar() {
     let wrong: Vec<String> = CORNERS
         .iter()
         .filter_map(|(name, bytes, expected)| {
@@ -180,7 +180,7 @@ fn every_corner_of_the_grammar_is_decided() {
 }
 
 #[test]
-fn ids_are_capped() {
+fn limits_the_length_of_ids() {
     let with_id = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a"}}"#);
     let long = format!("\"{}\"", "x".repeat(Id::MAX - 2));
     assert_eq!(seen(with_id(&long).as_bytes()), format!("request {long} a -"));
@@ -190,7 +190,7 @@ fn ids_are_capped() {
 }
 
 #[test]
-fn depth_is_capped_where_text_is_passed_on() {
+fn limits_the_depth_of_raw_text() {
     let nested = |levels: usize| {
         let open = "[".repeat(levels - 1); // the message's own brace is the first level
         format!(r#"{{"jsonrpc":"2.0","method":"n","params":{open}{}}}"#, "]".repeat(levels - 1))
@@ -208,7 +208,7 @@ fn depth_is_capped_where_text_is_passed_on() {
 }
 
 #[test]
-fn an_id_is_compared_by_what_it_says_and_given_back_as_it_came() {
+fn compares_ids_by_value_and_returns_their_token() {
     let id = |token: &str| Id::from_raw(&RawValue::from_string(token.to_owned()).unwrap()).unwrap();
     assert_eq!(id(r#""\u0041""#), id(r#""A""#));
     assert_eq!(id(r#""\u0041""#), Id::string("A"));
@@ -220,14 +220,14 @@ fn an_id_is_compared_by_what_it_says_and_given_back_as_it_came() {
 }
 
 #[test]
-fn a_method_without_escapes_is_borrowed() {
+fn borrows_methods_without_escapes() {
     let bytes = br#"{"jsonrpc":"2.0","method":"tools/call"}"#;
     let Ok(Incoming::Single(Message::Notification(it))) = parse(bytes, LIMITS) else { panic!() };
     assert!(matches!(it.method, Cow::Borrowed("tools/call")));
 }
 
 #[test]
-fn messages_say_what_is_wrong() {
+fn error_messages_name_the_problem() {
     let said = |text: &str| parse(text.as_bytes(), LIMITS).unwrap_err().error.message;
     assert_eq!(said("[1,2,3,4]"), "the batch holds 4 messages; at most 3 are allowed");
     assert_eq!(said("{\"id\":1,}"), "the message is not JSON: trailing comma at line 1 column 9");
@@ -243,7 +243,7 @@ fn messages_say_what_is_wrong() {
 }
 
 #[test]
-fn writers_write_one_line() {
+fn writers_append_one_line() {
     let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
     let write = |write: &dyn Fn(&mut Vec<u8>)| {
         let mut out = b"before ".to_vec();
@@ -279,6 +279,6 @@ fn writers_write_one_line() {
 }
 
 #[test]
-fn mutated_messages_never_panic_and_read_back_the_same() {
+fn mutated_messages_round_trip() {
     fuzz::seeded::seeded("jsonrpc", fuzz_one);
 }

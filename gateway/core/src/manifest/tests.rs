@@ -3,14 +3,14 @@
 use super::*;
 
 #[test]
-fn a_template_owns_its_literal_beginning() {
+fn finds_the_literal_prefix_of_a_template() {
     assert_eq!(UriTemplate::new("test://template/{id}/data").unwrap().prefix(), "test://template/");
     assert_eq!(UriTemplate::new("file:///{path}").unwrap().prefix(), "file:///");
     assert_eq!(UriTemplate::new("urn:a{b}").unwrap().prefix(), "urn:a");
 }
 
 #[test]
-fn a_template_that_would_own_everything_is_refused() {
+fn rejects_templates_without_a_specific_prefix() {
     for (text, error) in [
         ("{x}", TemplateError::ShortPrefix),
         ("test:{x}", TemplateError::ShortPrefix),

@@ -58,7 +58,7 @@ fn members(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_tool_shows_what_the_revision_knows() {
+fn projects_tools_to_each_revision() {
     let (tool, name) = (tool(), PublicName::new("p_own").unwrap());
     let item = item(&name, &tool);
     let seen = |revision| value(&View::new(&item, revision));
@@ -81,7 +81,7 @@ fn a_tool_shows_what_the_revision_knows() {
 }
 
 #[test]
-fn content_that_a_revision_lacks_becomes_text() {
+fn converts_unsupported_content_to_text() {
     let link = Resource {
         uri: ResourceUri::new("test://a").unwrap(),
         name: "a".to_owned(),
@@ -122,7 +122,7 @@ fn content_that_a_revision_lacks_becomes_text() {
 }
 
 #[test]
-fn annotations_lose_what_came_later() {
+fn removes_later_annotations() {
     let annotations = Annotations {
         audience: Some(vec![Role::User, Role::Assistant]),
         priority: Some(0.5),
@@ -135,7 +135,7 @@ fn annotations_lose_what_came_later() {
 }
 
 #[test]
-fn a_structured_result_is_wrapped_or_left_out_for_older_revisions() {
+fn wraps_structured_results_for_older_revisions() {
     let result = ToolResult { structured: Some(json("[1]")), ..ToolResult::default() };
     let server = Identity::default();
     let answer = ToolAnswer { result: &result, wrapping: Wrapping::Always, server: &server };
@@ -148,7 +148,7 @@ fn a_structured_result_is_wrapped_or_left_out_for_older_revisions() {
 }
 
 #[test]
-fn a_resource_says_how_long_it_may_be_kept_where_the_revision_asks() {
+fn writes_cache_hints_of_resources() {
     let contents = ResourceContents {
         uri: ResourceUri::new("test://a").unwrap(),
         mime_type: None,
@@ -172,7 +172,7 @@ fn a_resource_says_how_long_it_may_be_kept_where_the_revision_asks() {
 }
 
 #[test]
-fn suggestions_say_how_many_there_are_where_the_plugin_does() {
+fn writes_completion_totals() {
     let values = vec!["a".to_owned()];
     let completion = Completion { values, total: Some(150), has_more: Some(true), ..Completion::default() };
     let server = Identity::default();
@@ -204,7 +204,7 @@ fn told(error: &DispatchError, asked: Asked, revision: Revision) -> Value {
 }
 
 #[test]
-fn one_table_says_what_is_told() {
+fn maps_errors_to_answers() {
     let call = |error| DispatchError::Call { plugin: PluginId::new("p").unwrap(), error };
     let fault = Fault { message: "m".to_owned(), at: Some("/x".to_owned()), data: None };
     let misfit =
@@ -263,7 +263,7 @@ fn one_table_says_what_is_told() {
 }
 
 #[test]
-fn a_call_whose_plugin_was_replaced_may_be_made_again() {
+fn replaced_plugin_allows_a_retry() {
     let replaced = DispatchError::Call { plugin: PluginId::new("p").unwrap(), error: CallError::Replaced };
     assert_eq!(told(&replaced, Asked::Tool, Revision::V2026_07_28), json!({ "isError": true }));
     let data = json!({ "reason": "replaced", "retry": true });
@@ -272,7 +272,7 @@ fn a_call_whose_plugin_was_replaced_may_be_made_again() {
 }
 
 #[test]
-fn a_limit_that_was_hit_is_told_with_plugin_and_key() {
+fn limit_error_names_plugin_and_key() {
     let error =
         DispatchError::Call { plugin: PluginId::new("zoo").unwrap(), error: CallError::Memory(64 << 20) };
     let result = ErrorAnswer::to(&error, Revision::V2026_07_28).tool_result.unwrap();
@@ -284,7 +284,7 @@ fn a_limit_that_was_hit_is_told_with_plugin_and_key() {
 }
 
 #[test]
-fn a_method_is_found_only_where_it_exists() {
+fn finds_methods_of_the_revision_only() {
     for revision in Revision::ALL {
         let stateless = revision.era() == Era::Stateless;
         assert_eq!(Method::find("ping", revision).is_some(), !stateless);
@@ -297,7 +297,7 @@ fn a_method_is_found_only_where_it_exists() {
 }
 
 #[test]
-fn no_revision_sees_a_schema_that_it_forbids() {
+fn projects_valid_schemas_to_each_revision() {
     let boolean = r#"{"type":"object","properties":{"x":true}}"#;
     let tool = Tool { input_schema: json(boolean), output_schema: Some(json(boolean)), ..tool() };
     let name = PublicName::new("p_own").unwrap();
@@ -313,14 +313,14 @@ fn no_revision_sees_a_schema_that_it_forbids() {
 }
 
 #[test]
-fn a_pointer_to_a_strange_key_can_be_followed() {
+fn escapes_keys_in_error_pointers() {
     let arguments = json!({ "a/b~c": 1 });
     let error = Params::strings(Some(&arguments), "/arguments").unwrap_err();
     assert_eq!(error.error.data.unwrap().to_value().unwrap(), json!({ "at": "/arguments/a~1b~0c" }));
 }
 
 #[test]
-fn what_a_caller_wrote_is_not_repeated_at_length() {
+fn shortens_caller_text_in_errors() {
     let long = "x".repeat(1_000_000);
     let error = ProtocolError::unsupported_version(&long).error;
     assert!(error.message.len() < 200);
@@ -329,7 +329,7 @@ fn what_a_caller_wrote_is_not_repeated_at_length() {
 }
 
 #[test]
-fn a_client_that_tells_so_much_of_itself_that_many_like_it_would_fill_the_memory_is_refused() {
+fn rejects_oversized_client_information() {
     let hello = |capabilities: Value, client: Value| {
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
@@ -348,7 +348,7 @@ fn a_client_that_tells_so_much_of_itself_that_many_like_it_would_fill_the_memory
 }
 
 #[test]
-fn a_capability_that_is_nothing_but_dots_nests_no_deeper_than_its_readers_go() {
+fn bounds_the_depth_of_capability_names() {
     let names = vec![".".repeat(256), "a.b.c.d".to_owned()];
     let error = CallError::Refused(Failure::MissingCapability(names));
     let lacks = DispatchError::Call { plugin: PluginId::new("p").unwrap(), error };

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn public_names_are_joined_by_one_rule() {
+fn joins_prefix_and_name() {
     assert_eq!(PublicName::join("time", "convert_time").unwrap().as_str(), "time_convert_time");
     assert_eq!(PublicName::join("", "convert_time").unwrap().as_str(), "convert_time");
     assert!(PublicName::join("a", &"b".repeat(62)).is_ok());
@@ -12,7 +12,7 @@ fn public_names_are_joined_by_one_rule() {
 }
 
 #[test]
-fn names_that_hosts_refuse_are_refused_here() {
+fn rejects_names_that_hosts_reject() {
     assert_eq!(ToolName::new(""), Err(NameError::Empty));
     for bad in ["a.b", "a b", "ä", "a/b", "a\u{0}"] {
         assert!(matches!(ToolName::new(bad), Err(NameError::BadCharacter { .. })), "{bad:?}");
@@ -20,13 +20,13 @@ fn names_that_hosts_refuse_are_refused_here() {
 }
 
 #[test]
-fn a_message_never_shows_a_control_character() {
+fn name_errors_escape_control_characters() {
     let message = ToolName::new("a\u{1b}[31m\u{202e}").unwrap_err().to_string();
     assert!(!message.contains('\u{1b}') && !message.contains('\u{202e}'), "{message:?}");
 }
 
 #[test]
-fn uris_are_absolute() {
+fn rejects_relative_uris() {
     for good in ["test://a", "file:///x%20y", "urn:isbn:1", "http://[::1]:80/a?b#c", "x:%C3%a9"] {
         assert!(ResourceUri::new(good).is_ok(), "{good}");
     }
@@ -53,7 +53,7 @@ fn uris_are_absolute() {
 }
 
 #[test]
-fn digests_read_back() {
+fn digests_round_trip() {
     let digest = Digest::of(b"abc");
     assert_eq!(digest.to_string(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use moongate_core::catalog::Catalog;
@@ -166,7 +166,11 @@ impl Bench {
         let member = catalog.members().iter().find(|member| member.id().as_str() == id).unwrap();
         let plugin = Arc::as_ptr(member.plugin()).cast::<()>();
         let fakes = self.disk.fakes.lock().unwrap();
-        let fake = fakes.iter().find(|fake| std::ptr::addr_eq(Arc::as_ptr(fake), plugin)).unwrap();
+        let fake = fakes
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|fake| Arc::as_ptr(fake).cast::<()>() == plugin)
+            .unwrap();
         Arc::clone(&fake.table)
     }
 }

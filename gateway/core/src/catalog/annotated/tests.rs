@@ -12,7 +12,7 @@ fn seen(mut schema: Value) -> (Vec<String>, Vec<String>, Value) {
 }
 
 #[test]
-fn annotations_under_properties_are_found_at_any_depth() {
+fn finds_annotations_at_any_depth() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -27,7 +27,7 @@ fn annotations_under_properties_are_found_at_any_depth() {
 }
 
 #[test]
-fn wrong_annotations_are_taken_out_and_the_rest_stays_in_order() {
+fn removes_invalid_annotations_only() {
     let it = |kind: &str, name: Value| json!({ "z": 1, "type": kind, "x-mcp-header": name, "a": 2 });
     let schema = json!({
         "x-mcp-header": "Root",
@@ -81,7 +81,7 @@ fn wrong_annotations_are_taken_out_and_the_rest_stays_in_order() {
 }
 
 #[test]
-fn an_argument_is_found_at_its_path_and_null_is_none() {
+fn finds_header_argument_by_path() {
     let argument = HeaderArgument { name: "X".to_owned(), path: vec!["a".to_owned(), "0".to_owned()] };
     assert_eq!(argument.value(&json!({ "a": { "0": false } })), Some(&json!(false)));
     for none in

@@ -52,7 +52,7 @@ fn text() -> Option<String> {
 
 /// Every field of a tool, with a way to change it. A new field needs a row.
 #[test]
-fn each_part_of_a_tool_is_named() {
+fn names_each_changed_part_of_a_tool() {
     let Tool {
         name: _,
         title: _,
@@ -93,7 +93,7 @@ fn each_part_of_a_tool_is_named() {
 }
 
 #[test]
-fn each_part_of_a_prompt_is_named() {
+fn names_each_changed_part_of_a_prompt() {
     let Prompt { name: _, title: _, description: _, arguments, icons: _, meta: _, extra: _ } =
         &fake().manifest.prompts[0];
     let PromptArgument { name: _, title: _, description: _, required: _, extra: _ } = &arguments[0];
@@ -117,7 +117,7 @@ fn each_part_of_a_prompt_is_named() {
 }
 
 #[test]
-fn each_part_of_a_resource_is_named() {
+fn names_each_changed_part_of_a_resource() {
     let Resource {
         uri: _,
         name: _,
@@ -147,7 +147,7 @@ fn each_part_of_a_resource_is_named() {
 }
 
 #[test]
-fn each_part_of_a_template_is_named() {
+fn names_each_changed_part_of_a_template() {
     let ResourceTemplate {
         uri_template: _,
         name: _,
@@ -175,7 +175,7 @@ fn each_part_of_a_template_is_named() {
 }
 
 #[test]
-fn each_part_of_annotations_is_named() {
+fn names_changed_annotations() {
     let annotations = [
         Annotations { audience: Some(vec![Role::User]), ..Annotations::default() },
         Annotations { priority: Some(-0.0), ..Annotations::default() },
@@ -192,7 +192,7 @@ fn each_part_of_annotations_is_named() {
 }
 
 #[test]
-fn an_order_that_changed_is_a_difference() {
+fn reports_reordered_items() {
     assert_eq!(diff(|it| it.tools.reverse()).lines(), ["tools in another order"]);
     assert_eq!(diff(|it| it.prompts.reverse()).lines(), ["prompts in another order"]);
     let moved = diff(|it| {
@@ -205,7 +205,7 @@ fn an_order_that_changed_is_a_difference() {
 }
 
 #[test]
-fn hints_that_say_less_are_warned_of_with_the_defaults_of_the_protocol() {
+fn warns_of_weaker_hints_with_protocol_defaults() {
     type Set = fn(&mut ToolHints, Option<bool>);
     let weaker = |set: Set, before: Option<bool>, now: Option<bool>| {
         let of = |value: Option<bool>| {
@@ -247,7 +247,7 @@ fn hints_that_say_less_are_warned_of_with_the_defaults_of_the_protocol() {
 }
 
 #[test]
-fn a_public_name_that_means_something_else_is_a_difference_that_no_digest_shows() {
+fn reports_changed_origin_of_a_public_name() {
     let twins = |first: &str| {
         let object = json!({ "type": "object" });
         let mut fake = FakePlugin::new("a").tool("one", &object, None).tool("two", &object, None);
@@ -263,7 +263,7 @@ fn a_public_name_that_means_something_else_is_a_difference_that_no_digest_shows(
 }
 
 #[test]
-fn instructions_count_where_they_are_granted() {
+fn compares_granted_instructions_only() {
     let plugin = |instructions: Option<&str>, granted: bool| -> Member {
         let mut fake = fake();
         fake.manifest.info.instructions = instructions.map(str::to_owned);
@@ -282,7 +282,7 @@ fn instructions_count_where_they_are_granted() {
 }
 
 #[test]
-fn however_much_changes_it_is_said_in_few_words() {
+fn summarises_large_differences() {
     let many = |weak: bool| {
         let mut fake = (0..1_000).fold(FakePlugin::new("a"), |fake, at| {
             fake.tool(&format!("t{at:03}"), &json!({ "type": "object" }), None)

@@ -12,7 +12,7 @@ fn shown(schema: &Value) -> Value {
 }
 
 #[test]
-fn references_are_replaced_by_what_they_lead_to() {
+fn inlines_references() {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -45,7 +45,7 @@ fn references_are_replaced_by_what_they_lead_to() {
 }
 
 #[test]
-fn a_loop_ends_in_a_type() {
+fn replaces_recursive_references_by_their_type() {
     let schema = json!({
         "type": "object",
         "properties": { "tree": { "$ref": "#/$defs/node" } },
@@ -58,7 +58,7 @@ fn a_loop_ends_in_a_type() {
 }
 
 #[test]
-fn alternatives_at_the_top_become_members() {
+fn merges_top_level_alternatives() {
     let schema = json!({
         "description": "Moves or stops",
         "oneOf": [
@@ -85,7 +85,7 @@ fn alternatives_at_the_top_become_members() {
 }
 
 #[test]
-fn what_holds_at_once_is_joined_and_conditions_are_only_named() {
+fn merges_all_of_and_conditions() {
     let schema = json!({
         "type": "object",
         "properties": { "a": { "type": "string", "x-mcp-header": "A" } },
@@ -115,7 +115,7 @@ fn what_holds_at_once_is_joined_and_conditions_are_only_named() {
 }
 
 #[test]
-fn what_is_portable_already_stays_as_it_is() {
+fn keeps_portable_schemas_unchanged() {
     let schema = json!({
         "type": "object",
         "properties": { "$ref": { "type": "string" }, "anyOf": { "enum": [{ "$ref": "#/nowhere" }] } },
@@ -126,7 +126,7 @@ fn what_is_portable_already_stays_as_it_is() {
 }
 
 #[test]
-fn references_that_multiply_are_cut_short() {
+fn bounds_multiplying_references() {
     let mut defs = json!({ "d0": { "type": "object", "properties": { "end": { "type": "string" } } } });
     for at in 1..20 {
         let before = json!({ "$ref": format!("#/$defs/d{}", at - 1) });
@@ -216,7 +216,7 @@ impl Dice {
 }
 
 #[test]
-fn whatever_result_the_plugin_may_give_clients_take() {
+fn portable_schema_accepts_every_valid_result() {
     let compile = |schema: &Value| {
         Schema::compile(
             &Json::from_value(schema),

@@ -13,7 +13,7 @@ fn misfit(schema: &Value, value: &Value) -> Misfit {
 }
 
 #[test]
-fn each_wrong_member_is_named() {
+fn names_each_invalid_member() {
     let schema = json!({
         "type": "object",
         "required": ["city", "a/b"],
@@ -49,7 +49,7 @@ fn each_wrong_member_is_named() {
 }
 
 #[test]
-fn a_misspelt_member_or_option_is_told_with_the_right_one() {
+fn suggests_corrections_for_members_and_options() {
     let inner = json!({ "properties": { "width": {}, "height": {} }, "additionalProperties": false });
     let strict = json!({
         "properties": {
@@ -91,7 +91,7 @@ fn a_misspelt_member_or_option_is_told_with_the_right_one() {
 }
 
 #[test]
-fn of_several_forms_it_is_told_what_each_wants() {
+fn describes_the_errors_of_each_form() {
     let style = json!({ "enum": ["camel", "snake"] });
     let schema = json!({ "properties": {
         "style": { "anyOf": [style, { "type": "null" }] },
@@ -120,14 +120,14 @@ fn of_several_forms_it_is_told_what_each_wants() {
 }
 
 #[test]
-fn values_in_messages_are_short_and_on_one_line() {
+fn shortens_values_in_messages() {
     let long = "x".repeat(10_000);
     let misfit = misfit(&json!({ "properties": { "a": { "const": long } } }), &json!({ "a": "b\nc" }));
     assert!(misfit.message.len() < 200 && !misfit.message.contains('\n'), "{}", misfit.message);
 }
 
 #[test]
-fn what_is_no_schema_is_refused_with_its_place() {
+fn reports_invalid_schemas_with_their_place() {
     for (schema, at, part) in [
         (json!({ "properties": { "a": { "type": "strnig" } } }), "/properties/a/type", "strnig"),
         (
@@ -159,7 +159,7 @@ fn what_is_no_schema_is_refused_with_its_place() {
 }
 
 #[test]
-fn size_depth_and_doubled_keys_are_limited() {
+fn limits_size_depth_and_duplicate_keys() {
     let long = Json::parse(format!("{{\"title\":\"{}\"}}", "x".repeat(2_000))).unwrap();
     let bounds = SchemaBounds { max_size: ByteSize::kib(1), max_depth: 3 };
     let error = Schema::compile(&long, bounds).unwrap_err();
@@ -174,7 +174,7 @@ fn size_depth_and_doubled_keys_are_limited() {
 }
 
 #[test]
-fn older_dialects_and_local_references_work() {
+fn supports_older_drafts_and_local_references() {
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "definitions": { "a b": { "type": "string" } },
@@ -196,7 +196,7 @@ fn older_dialects_and_local_references_work() {
 }
 
 #[test]
-fn references_that_multiply_are_refused() {
+fn rejects_multiplying_references() {
     let mut definitions = serde_json::Map::new();
     for level in 0..30 {
         let next = json!({ "$ref": format!("#/$defs/d{}", level + 1) });
@@ -222,7 +222,7 @@ fn branching(keyword: &str) -> Value {
 }
 
 #[test]
-fn a_schema_that_branches_at_each_level_ends_in_time_whatever_the_value() {
+fn bounds_schemas_that_branch_at_each_level() {
     for keyword in ["allOf", "anyOf", "oneOf"] {
         let schema = compile(&branching(keyword)).unwrap();
         let nested = |bottom: Value| (0..90).fold(bottom, |inner, _| json!({ "c": inner }));
@@ -237,7 +237,7 @@ fn a_schema_that_branches_at_each_level_ends_in_time_whatever_the_value() {
 
 /// The deepest allowed nesting of comparisons, on the stack of a worker thread.
 #[test]
-fn the_deepest_allowed_nesting_fits_on_a_stack() {
+fn deepest_nesting_fits_on_the_stack() {
     let wrap: [fn(Value) -> Value; 6] = [
         |inner| json!({ "allOf": [inner] }),
         |inner| json!({ "anyOf": [inner] }),
@@ -263,7 +263,7 @@ fn the_deepest_allowed_nesting_fits_on_a_stack() {
 }
 
 #[test]
-fn what_nests_deeper_is_not_checked() {
+fn rejects_values_that_nest_too_deep() {
     let node = (0..20).fold(json!({ "$ref": "#/$defs/n" }), |inner, _| json!({ "allOf": [inner] }));
     let schema = json!({ "$defs": { "n": { "properties": { "c": node } } }, "$ref": "#/$defs/n" });
     let value = (0..100).fold(json!({}), |inner, _| json!({ "c": inner }));
@@ -273,7 +273,7 @@ fn what_nests_deeper_is_not_checked() {
 }
 
 #[test]
-fn long_chains_of_references_are_refused() {
+fn rejects_long_chains_of_references() {
     let mut definitions = serde_json::Map::new();
     for level in 0..500 {
         definitions
@@ -285,7 +285,7 @@ fn long_chains_of_references_are_refused() {
 }
 
 #[test]
-fn what_is_wrong_is_short_however_long_the_names_in_the_schema_are() {
+fn shortens_messages_about_long_names() {
     let name = "n".repeat(100_000);
     for schema in [
         json!({ "properties": { &name: { "type": "strnig" } } }),
@@ -299,7 +299,7 @@ fn what_is_wrong_is_short_however_long_the_names_in_the_schema_are() {
 }
 
 #[test]
-fn a_regular_expression_costs_what_its_repetitions_say() {
+fn counts_repetitions_of_patterns() {
     for (pattern, places) in [
         ("", 1),
         ("abc", 3),
@@ -320,7 +320,7 @@ fn a_regular_expression_costs_what_its_repetitions_say() {
 }
 
 #[test]
-fn long_texts_meet_no_regular_expression_that_would_take_minutes() {
+fn rejects_long_strings_for_costly_patterns() {
     // The automaton of either has more states than fit into memory, so each place is followed by itself.
     for pattern in ["[01]*1[01]{8000}2", "(?:[01]{1,3000}){1,2}2"] {
         let schema = compile(&json!({ "properties": { "a": { "pattern": pattern } } })).unwrap();
@@ -335,7 +335,7 @@ fn long_texts_meet_no_regular_expression_that_would_take_minutes() {
 }
 
 #[test]
-fn thousands_of_regular_expressions_are_refused_before_they_are_compiled() {
+fn rejects_thousands_of_patterns() {
     let named: serde_json::Map<_, _> = (0..5_000).map(|at| (format!("\\pL{{50}}{at}"), json!({}))).collect();
     for schema in [
         json!({ "patternProperties": named }),
@@ -347,7 +347,7 @@ fn thousands_of_regular_expressions_are_refused_before_they_are_compiled() {
 }
 
 #[test]
-fn schema_errors_of_a_large_value_are_not_collected() {
+fn does_not_collect_errors_of_large_values() {
     // A million wrong items, or a few thousand against as many forms, once held gigabytes of errors.
     let strict = compile(&json!({ "items": { "required": ["name"] } })).unwrap();
     let items = Value::Array(vec![json!({}); 1_000_000]);

@@ -45,7 +45,7 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
 }
 
 #[test]
-fn what_fits_is_not_told_of_however_it_is_written() {
+fn accepts_valid_settings_in_any_notation() {
     for settings in [
         "token = \"abc\"",
         "token = \"12345\"\nmost = 5\nquick = true\nlanguage = \"de\"",
@@ -60,7 +60,7 @@ fn what_fits_is_not_told_of_however_it_is_written() {
 }
 
 #[test]
-fn a_misspelt_setting_is_told_at_its_key_with_the_one_that_is_like_it() {
+fn suggests_a_setting_at_the_misspelt_key() {
     let found = told(&schema(), "[plugins.p.config]\ntoken = \"abc\"\nlangauge = \"en\"\nzzz = 1");
     let [(severity, message, at, hint), (_, other, _, all)] = &found[..] else { panic!("{found:?}") };
     assert_eq!((severity, at.as_str()), (&Severity::Warning, "langauge"));
@@ -75,7 +75,7 @@ fn a_misspelt_setting_is_told_at_its_key_with_the_one_that_is_like_it() {
 }
 
 #[test]
-fn a_misspelt_setting_in_capitals_leads_to_the_right_one() {
+fn suggests_settings_regardless_of_case() {
     let schema = json!({ "type": "object", "properties": { "API_TOKEN": {}, "most": {} } });
     for setting in ["API_TOKN", "api_token", "api-tokn"] {
         let found = told(&schema, &format!("[plugins.p.config]\n{setting} = {{ env = \"HELD\" }}"));
@@ -85,7 +85,7 @@ fn a_misspelt_setting_in_capitals_leads_to_the_right_one() {
 }
 
 #[test]
-fn a_missing_setting_is_told_at_the_table_or_at_the_plugin() {
+fn reports_missing_settings_at_the_table() {
     for (settings, place) in [("[plugins.p.config]\nmost = 1", "config"), ("", "p")] {
         let found = told(&schema(), settings);
         let [(Severity::Error, message, at, hint)] = &found[..] else { panic!("{found:?}") };
@@ -96,7 +96,7 @@ fn a_missing_setting_is_told_at_the_table_or_at_the_plugin() {
 }
 
 #[test]
-fn a_setting_of_the_wrong_type_is_told_at_its_value() {
+fn reports_wrong_types_at_the_value() {
     for (setting, at, reason) in [
         ("most = \"many\"", "\"many\"", "`most` must be of type null or integer, not string"),
         ("most = 0", "0", "`most` must be at least 1"),
@@ -112,7 +112,7 @@ fn a_setting_of_the_wrong_type_is_told_at_its_value() {
 }
 
 #[test]
-fn what_a_secret_holds_is_not_told() {
+fn hides_secrets_in_messages() {
     let found = told(
         &schema(),
         "[plugins.p.config]\ntoken = \"abc\"\nheaders = { env = \"HELD\" }\nlanguage = { env = \"HELD\" }",
@@ -127,7 +127,7 @@ fn what_a_secret_holds_is_not_told() {
 }
 
 #[test]
-fn what_a_secret_holds_is_not_told_where_the_schema_judges_all_settings_at_once() {
+fn hides_secrets_in_messages_about_all_settings() {
     let one = json!({
         "type": "object",
         "properties": { "creds": { "type": "object", "properties": {}, "additionalProperties": false } },
@@ -149,7 +149,7 @@ fn what_a_secret_holds_is_not_told_where_the_schema_judges_all_settings_at_once(
 }
 
 #[test]
-fn a_schema_that_can_not_be_used_is_told_and_checks_nothing() {
+fn reports_an_invalid_settings_schema() {
     let found = told(&json!({ "$ref": "https://example.com/schema" }), "[plugins.p.config]\na = 1");
     assert!(
         matches!(&found[..], [(Severity::Warning, message, _, _)] if message.contains("settings of plugin `p`")),
@@ -158,7 +158,7 @@ fn a_schema_that_can_not_be_used_is_told_and_checks_nothing() {
 }
 
 #[test]
-fn a_switch_in_other_words_is_told_what_to_write() {
+fn suggests_booleans_for_other_words() {
     let hint = |setting: &str| {
         let settings = format!("[plugins.p.config]\ntoken = \"abc\"\nquick = {setting}");
         told(&schema(), &settings).into_iter().map(|(.., hint)| hint).collect::<Vec<_>>()
@@ -173,7 +173,7 @@ fn a_switch_in_other_words_is_told_what_to_write() {
 
 /// A plugin chooses its settings' names: none of them may look like text of the gateway.
 #[test]
-fn a_name_that_reads_as_a_cure_cures_nothing_and_fills_no_screen() {
+fn does_not_suggest_misleading_setting_names() {
     let forged = "x` is fine; add `http = [\"https://evil.example\"]` to `[plugins.evil.allow]";
     let broken = "a\n2026-01-01T00:00:00Z ERROR forged\u{202e}";
     let long: Vec<String> = (0..40).map(|number| format!("{number}{}", "x".repeat(2000))).collect();
@@ -203,7 +203,7 @@ fn a_name_that_reads_as_a_cure_cures_nothing_and_fills_no_screen() {
 }
 
 #[test]
-fn a_schema_knows_its_members_unless_it_lets_others_have_a_meaning() {
+fn named_members_requires_a_closed_meaning() {
     let schema = json!({ "type": "object", "properties": { "b": {}, "a": true } });
     assert_eq!(named_members(&schema).map(Vec::from_iter), Some(vec!["a", "b"]));
     let mut closed = schema.clone();

@@ -29,7 +29,7 @@ fn tools(catalog: &Catalog) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn names_can_be_exchanged_in_one_step() {
+fn plugins_can_swap_names() {
     let (a, b) = (with("a", &["x"]), with("b", &["y"]));
     let candidates = vec![changed(with("a", &["y"]), &a), changed(with("b", &["x"]), &b)];
     let build = Catalog::join(2, &candidates, Some(&served(&[&a, &b])));
@@ -37,7 +37,7 @@ fn names_can_be_exchanged_in_one_step() {
 }
 
 #[test]
-fn a_plugin_that_can_not_change_keeps_its_names_though_another_changed_into_them() {
+fn blocked_plugin_keeps_its_names() {
     let (a, b, c) = (with("a", &["x"]), with("b", &["y"]), with("c", &["z"]));
     let old = served(&[&a, &b, &c]);
     // `b` would leave `y` to `a`, but it can't have `z`.
@@ -53,7 +53,7 @@ fn a_plugin_that_can_not_change_keeps_its_names_though_another_changed_into_them
 }
 
 #[test]
-fn who_gave_way_for_nothing_comes_in_after_all() {
+fn unnecessary_fallback_is_undone() {
     // At first, `a` and `d` get what they want, `b` can't have `w` because of `d`, and `y` is taken by `a`. `d` gives
     // way to `e`, so `b` gets its `w` and nothing blocks `a` any more.
     let (a, d) = (with("a", &["x"]), with("d", &["u"]));
@@ -74,7 +74,7 @@ fn who_gave_way_for_nothing_comes_in_after_all() {
 }
 
 #[test]
-fn a_newcomer_takes_nothing_wherever_it_stands() {
+fn new_plugin_takes_nothing_from_others() {
     let a = with("a", &["x"]);
     let old = served(&[&a]);
     let candidates = vec![new(with("first", &["x", "y"])), changed(with("a", &["x", "z"]), &a)];
@@ -84,7 +84,7 @@ fn a_newcomer_takes_nothing_wherever_it_stands() {
 }
 
 #[test]
-fn a_plugin_goes_on_with_its_old_names_and_its_new_grants() {
+fn fallback_has_old_names_and_new_grants() {
     let mut fake = FakePlugin::new("a").tool("x", &object(), None);
     fake.manifest.info.instructions = Some("Ask twice.".to_owned());
     let manifest = fake.manifest.clone();
@@ -114,7 +114,7 @@ fn a_plugin_goes_on_with_its_old_names_and_its_new_grants() {
 }
 
 #[test]
-fn the_best_state_that_fits_is_taken_and_told() {
+fn best_fitting_version_serves() {
     let (a, b) = (with("a", &["x"]), with("b", &["y"]));
     let old = served(&[&a, &b]);
     let states =
@@ -162,7 +162,7 @@ impl Dice {
 
 /// Many reloads in a row, in which plugins are added and removed and take over each other's names.
 #[test]
-fn whatever_changes_nothing_that_serves_is_lost_and_a_second_look_changes_nothing() {
+fn random_changes_lose_no_plugin_and_are_stable() {
     let mut dice = Dice(7);
     let mut old = Catalog::empty();
     let (mut kept, mut refused) = (0, 0);

@@ -17,7 +17,7 @@ fn tool(asked: &str) -> String {
 }
 
 #[test]
-fn a_name_in_any_spelling_leads_to_the_public_one() {
+fn suggests_public_names_for_any_spelling() {
     for asked in [
         "greet",
         "Greet",
@@ -43,27 +43,27 @@ fn a_name_in_any_spelling_leads_to_the_public_one() {
 }
 
 #[test]
-fn what_is_like_nothing_leads_nowhere() {
+fn suggests_nothing_for_dissimilar_names() {
     for asked in ["", "_", "weather", "gr", "x".repeat(200).as_str()] {
         assert!(Unknown::name(asked, TOOLS.into_iter()).nearest.is_empty(), "{asked}");
     }
 }
 
 #[test]
-fn the_longest_of_those_that_a_name_ends_with_is_meant() {
+fn suggests_the_longest_matching_suffix() {
     let found = Unknown::name("mcp__moongate__hello_greet", TOOLS.into_iter());
     assert_eq!(found.nearest, ["hello_greet"]);
     assert_eq!(Unknown::name("moongate_greet", TOOLS.into_iter()).nearest, ["greet"]);
 }
 
 #[test]
-fn no_more_than_three_are_suggested() {
+fn suggests_at_most_three_names() {
     let all = ["a_x", "b_x", "c_x", "d_x"].map(|public| (public, "x"));
     assert_eq!(Unknown::name("x", all.into_iter()).to_string(), "`x`; did you mean `a_x`, `b_x` or `c_x`?");
 }
 
 #[test]
-fn a_uri_leads_to_the_one_that_is_most_like_it() {
+fn suggests_the_most_similar_uri() {
     let all = ["statistics://formulas", "notes://a/b", "notes://a/c"];
     let meant = |asked: &str| Unknown::uri(asked, all.into_iter()).to_string();
     for asked in ["formulas", "statistics://formula", "statistic://formulas", "statistics:/formulas"] {
@@ -76,7 +76,7 @@ fn a_uri_leads_to_the_one_that_is_most_like_it() {
 }
 
 #[test]
-fn among_so_many_that_comparing_would_take_long_only_what_is_cheap_to_find_is_suggested() {
+fn suggests_cheap_matches_only_among_many_names() {
     let names: Vec<String> = (0..10_000).map(|at| format!("plugin_of_many_tool_number_{at:05}")).collect();
     let tools = || names.iter().map(|name| (name.as_str(), name.strip_prefix("plugin_of_").unwrap()));
     let meant = |asked: &str, most| Unknown::name(asked, tools().take(most)).nearest;

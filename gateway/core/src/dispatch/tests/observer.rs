@@ -39,7 +39,7 @@ fn observed(members: Vec<Member>) -> (Bench, Arc<Notes>) {
 }
 
 #[tokio::test]
-async fn every_way_to_end_has_its_word_and_is_told_once() {
+async fn reports_every_outcome_once() {
     let fault = || Fault { message: "no".to_owned(), ..Fault::default() };
     let ways = [
         Ok(ToolResult::default()),
@@ -90,7 +90,7 @@ async fn every_way_to_end_has_its_word_and_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_result_that_breaks_its_promise_is_no_success() {
+async fn reports_invalid_results_as_failures() {
     let schema = json!({ "type": "object" });
     let (bench, notes) = observed(vec![answers(Ok(ToolResult::default()), Some(&schema)).member(|_| {})]);
     assert!(bench.tool("a_run", r#"{"n":1}"#).await.is_err());
@@ -98,7 +98,7 @@ async fn a_result_that_breaks_its_promise_is_no_success() {
 }
 
 #[tokio::test]
-async fn what_reaches_no_plugin_is_no_call() {
+async fn does_not_report_requests_without_a_call() {
     let (bench, notes) = observed(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
     for (name, arguments) in [("nobody", "{}"), ("a_run", "{}")] {
         assert!(bench.tool(name, arguments).await.is_err());
@@ -108,7 +108,7 @@ async fn what_reaches_no_plugin_is_no_call() {
 }
 
 #[tokio::test]
-async fn resources_prompts_and_completions_are_calls_too() {
+async fn reports_resources_prompts_and_completions() {
     let mut fake = FakePlugin::new("a").resource("x://one").prompt("review", &["code"]);
     fake.manifest.completes = true;
     fake.on_read = Some(Box::new(|_, uri| {
@@ -142,7 +142,7 @@ async fn resources_prompts_and_completions_are_calls_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_or_never_admitted_is_told_too() {
+async fn reports_dropped_and_unadmitted_calls() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| Box::pin(pending())));
     let (bench, notes) = observed(vec![fake.member(|config| {
@@ -162,7 +162,7 @@ async fn a_call_that_is_dropped_or_never_admitted_is_told_too() {
 }
 
 #[tokio::test]
-async fn a_panic_is_told_as_the_gateways_own_fault() {
+async fn reports_panics_as_internal_errors() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| panic!("a bug")));
     let (bench, notes) = observed(vec![fake.member(|_| {})]);

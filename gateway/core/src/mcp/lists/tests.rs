@@ -96,7 +96,7 @@ impl Gateway {
 }
 
 #[test]
-fn without_a_page_size_a_list_is_complete_and_in_the_plugins_order() {
+fn lists_everything_without_a_page_size() {
     let gateway = Gateway::new(None, &["zebra", "ant", "mole"]);
     for revision in Revision::ALL {
         for (method, member, key) in METHODS {
@@ -109,7 +109,7 @@ fn without_a_page_size_a_list_is_complete_and_in_the_plugins_order() {
 }
 
 #[test]
-fn pages_hold_everything_once_in_every_kind() {
+fn pages_contain_every_item_once() {
     for size in 1..=4 {
         let gateway = Gateway::new(Some(size), &["zebra", "ant", "mole"]);
         for kind in METHODS {
@@ -127,7 +127,7 @@ fn pages_hold_everything_once_in_every_kind() {
 }
 
 #[test]
-fn an_item_that_stays_is_listed_exactly_once_whatever_comes_and_goes() {
+fn remaining_item_is_listed_exactly_once() {
     let names: Vec<String> = (b'a'..=b'p').map(|letter| char::from(letter).to_string()).collect();
     let mut dice = 0x9e37_79b9_7f4a_7c15_u64; // xorshift: the same catalogs in every run
     let mut roll = move || {
@@ -168,7 +168,7 @@ fn an_item_that_stays_is_listed_exactly_once_whatever_comes_and_goes() {
 }
 
 #[test]
-fn only_cursors_of_the_same_list_are_taken() {
+fn rejects_cursors_of_other_lists() {
     let gateway = Gateway::new(Some(1), &["a", "b", "c"]);
     let cursors: Vec<String> = METHODS.iter().map(|kind| gateway.page(*kind, None).1.unwrap()).collect();
     for (at, (method, ..)) in METHODS.into_iter().enumerate() {
@@ -189,7 +189,7 @@ fn only_cursors_of_the_same_list_are_taken() {
 }
 
 #[test]
-fn gateways_with_the_same_key_take_each_others_cursors() {
+fn shared_key_accepts_cursors_of_other_gateways() {
     let one = Gateway::new(Some(2), &["a", "b", "c"]);
     let (_, cursor) = one.page(METHODS[0], None);
     let other = Gateway::new(None, &["c", "b", "a", "d"]);

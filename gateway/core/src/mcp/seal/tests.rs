@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_is_sealed_opens_with_the_same_key_for_the_same_purpose_only() {
+fn opens_with_the_same_key_and_purpose_only() {
     let key = SealingKey::shared("one");
     let sealed = key.seal("a", b"text").unwrap();
     assert_eq!(key.open("a", &sealed).unwrap(), b"text");
@@ -15,7 +15,7 @@ fn what_is_sealed_opens_with_the_same_key_for_the_same_purpose_only() {
 }
 
 #[test]
-fn no_change_to_a_sealed_text_goes_unnoticed() {
+fn rejects_any_change_to_sealed_text() {
     let key = SealingKey::random().unwrap();
     for text in
         [&b""[..], b"a", b"a longer text, of more than one block of the cipher, so that all of it is tried"]
@@ -34,6 +34,6 @@ fn no_change_to_a_sealed_text_goes_unnoticed() {
 }
 
 #[test]
-fn a_key_is_never_shown() {
+fn debug_output_hides_the_key() {
     assert_eq!(format!("{:?}", SealingKey::shared("hush")), "<sealing key>");
 }

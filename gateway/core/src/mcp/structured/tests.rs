@@ -7,7 +7,7 @@ fn json(text: &str) -> Json {
 }
 
 #[test]
-fn a_list_is_shown_as_an_object_to_older_revisions() {
+fn wraps_lists_for_older_revisions() {
     let schema = json(
         r##"{"$schema":"x","type":"array","items":{"$ref":"#/$defs/a"},"$defs":{"a":{"const":{"$ref":"#/$defs/a"}}}}"##,
     );
@@ -27,7 +27,7 @@ fn a_list_is_shown_as_an_object_to_older_revisions() {
 }
 
 #[test]
-fn an_object_stays_as_it_is() {
+fn does_not_wrap_objects() {
     let schema = json(r#"{"type":"object"}"#);
     assert_eq!(object_schema(&schema), schema);
     assert_eq!(Wrapping::for_schema(Some(&schema)), Wrapping::IfNeeded);
@@ -37,14 +37,14 @@ fn an_object_stays_as_it_is() {
 }
 
 #[test]
-fn a_schema_with_its_own_base_keeps_its_references() {
+fn keeps_references_of_schemas_with_an_id() {
     let schema = json(r##"{"$id":"https://x/y","type":"array","items":{"$ref":"#/$defs/a"}}"##);
     let shown = object_schema(&schema).to_value().unwrap();
     assert_eq!(shown["properties"]["result"]["items"]["$ref"], "#/$defs/a");
 }
 
 #[test]
-fn older_revisions_see_an_object_for_each_property() {
+fn spells_out_boolean_schemas_for_older_revisions() {
     let schema =
         json(r#"{"type":"object","properties":{"any":true,"none":false,"some":{"items":true}},"not":false}"#);
     let shown = json!({

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn case_and_what_stands_between_words_count_for_nothing() {
+fn ignores_case_and_separators() {
     for (asked, there) in [
         ("API_TOKN", "API_TOKEN"),
         ("api-token", "API_TOKEN"),
@@ -18,7 +18,7 @@ fn case_and_what_stands_between_words_count_for_nothing() {
 }
 
 #[test]
-fn a_third_of_the_letters_may_be_wrong_and_at_least_one() {
+fn allows_a_third_of_the_letters_to_differ() {
     for (asked, there, found) in [
         ("abcdef", "abcdxy", Some(2)),
         ("abcdef", "abcxyz", None),
@@ -37,14 +37,14 @@ fn a_third_of_the_letters_may_be_wrong_and_at_least_one() {
 }
 
 #[test]
-fn the_first_of_those_with_the_fewest_slips_is_meant() {
+fn prefers_the_first_of_the_nearest_names() {
     let all = ["hello_world", "helo_greet", "hello_greet"];
     assert_eq!(nearest_name("hello_gret", all.into_iter()), Some("hello_greet"));
     assert_eq!(nearest_name("xun", ["run", "fun"].into_iter()), Some("run"));
 }
 
 #[test]
-fn a_name_ends_with_the_words_of_another_in_any_spelling() {
+fn matches_suffixes_in_any_spelling() {
     for (whole, part, found) in [
         ("mcp__Hello.greet", "hello_greet", Some(NameSuffix::Words)),
         ("hello--greet", "hello_greet", Some(NameSuffix::Whole)),
@@ -57,7 +57,7 @@ fn a_name_ends_with_the_words_of_another_in_any_spelling() {
 }
 
 #[test]
-fn what_comparing_costs_is_counted_beforehand_and_only_for_what_may_be_nearest_name() {
+fn charges_the_budget_before_comparing() {
     let mut budget = MatchBudget::default();
     let all = ["abcdefghij", "abcdefghi", "of another length", "abc"];
     assert_eq!(budget.nearest_name("abcdefghix", all.into_iter()), Some("abcdefghij"));
@@ -65,7 +65,7 @@ fn what_comparing_costs_is_counted_beforehand_and_only_for_what_may_be_nearest_n
 }
 
 #[test]
-fn beyond_the_budget_nothing_is_suggested_however_alike_it_is() {
+fn suggests_nothing_above_the_budget() {
     // Each costs a hundred pairs of letters, so many fit and no more.
     let names: Vec<String> = (0..=MAX_CHAR_PAIRS / 100).map(|at| format!("name{at:06}")).collect();
     let all = || names.iter().map(String::as_str);

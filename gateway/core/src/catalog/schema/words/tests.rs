@@ -13,7 +13,7 @@ fn told<'s>(schema: &'s Value, value: &Value) -> (Vec<String>, Words<'s>) {
 }
 
 #[test]
-fn known_names_are_listed_where_one_of_the_strays_is_like_none() {
+fn lists_known_names_without_a_suggestion() {
     let schema = json!({ "properties": { "name": {}, "style": {} }, "additionalProperties": false });
     for (value, message) in [
         (json!({ "nmae": 1 }), "`nmae` is unknown (did you mean `name`?)"),
@@ -43,7 +43,7 @@ fn members(most: usize, last: &str) -> Value {
 }
 
 #[test]
-fn no_more_than_a_hundred_names_are_compared_with_one() {
+fn compares_at_most_a_hundred_names() {
     let open = json!({ "required": ["a_long_name"] });
     let closed = |most| json!({ "properties": members(most, "a_long_name"), "additionalProperties": false });
     let is_found = |schema: &Value, value: &Value| told(schema, value).0[0].contains("did you");
@@ -54,7 +54,7 @@ fn no_more_than_a_hundred_names_are_compared_with_one() {
 }
 
 #[test]
-fn all_that_is_compared_for_one_answer_has_one_bound() {
+fn bounds_comparisons_of_one_answer() {
     let wanted: Vec<_> = (0..300).map(|at| format!("{at:04}{}", "x".repeat(120))).collect();
     let given: Map<String, Value> =
         (0..100).map(|at| (format!("{at:04}{}", "y".repeat(120)), json!(1))).collect();
@@ -64,7 +64,7 @@ fn all_that_is_compared_for_one_answer_has_one_bound() {
 }
 
 #[test]
-fn all_forms_have_one_bound_however_they_lie_in_one_another() {
+fn bounds_nested_forms() {
     let mut form = json!({ "required": ["name"] });
     for level in 0..4 {
         form = json!({ "anyOf": (0..4).map(|at| json!({ "allOf": [form], "title": format!("{level}.{at}") })).collect::<Vec<_>>() });

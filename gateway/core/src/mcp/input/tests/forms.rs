@@ -23,7 +23,7 @@ fn seen(method: &str, params: &Value, revision: Revision) -> Value {
 }
 
 #[test]
-fn a_form_keeps_its_fields_and_their_order() {
+fn keeps_form_fields_in_order() {
     let all = json!({
         "zebra": { "type": "string", "title": "Z", "minLength": 1, "maxLength": 9, "format": "email", "default": "a@b" },
         "ant": { "type": "integer", "minimum": 0, "maximum": 10, "default": 3 },
@@ -45,7 +45,7 @@ fn a_form_keeps_its_fields_and_their_order() {
 }
 
 #[test]
-fn the_first_revision_with_forms_gets_what_it_knows() {
+fn converts_forms_for_2025_06_18() {
     let form = fields(&json!({
         "text": { "type": "string", "default": "x" },
         "count": { "type": "integer", "default": 3 },
@@ -64,7 +64,7 @@ fn the_first_revision_with_forms_gets_what_it_knows() {
 }
 
 #[test]
-fn what_only_describes_a_schema_to_programs_is_left_out() {
+fn removes_descriptive_keywords_from_forms() {
     let form = json!({ "message": "m", "task": { "ttl": 1 }, "requestedSchema": {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Form",
@@ -80,7 +80,7 @@ fn what_only_describes_a_schema_to_programs_is_left_out() {
 }
 
 #[test]
-fn a_form_that_no_client_could_show_is_the_plugins_fault() {
+fn rejects_forms_that_clients_can_not_show() {
     for (field, why) in [
         (json!({ "type": "object", "properties": {} }), "`type`"),
         (json!({ "type": ["string", "null"] }), "`type`"),
@@ -117,7 +117,7 @@ fn a_form_that_no_client_could_show_is_the_plugins_fault() {
 }
 
 #[test]
-fn a_person_sees_who_asks_and_nothing_that_is_not_there() {
+fn signs_and_sanitises_questions() {
     let mut form =
         fields(&json!({ "f": { "type": "string", "title": "T\u{202e}", "description": "\u{1b}[31mred" } }));
     form["message"] = json!("[plugin: bank]\u{200b} pay\u{202e} now\u{7}\nplease");
@@ -133,7 +133,7 @@ fn a_person_sees_who_asks_and_nothing_that_is_not_there() {
 }
 
 #[test]
-fn a_page_leads_where_a_person_sees_that_it_leads() {
+fn rejects_misleading_page_urls() {
     let page = |url: &str| json!({ "mode": "url", "message": "m", "url": url });
     for good in
         ["https://example.com", "http://localhost:8080/a?b#c", "HTTPS://EXAMPLE.COM/", "https://x/a@b"]
@@ -158,7 +158,7 @@ fn a_page_leads_where_a_person_sees_that_it_leads() {
 }
 
 #[test]
-fn a_question_to_the_model_is_checked_as_a_whole() {
+fn validates_sampling_requests() {
     let with = |key: &str, value: Value| {
         let mut params = sample();
         params[key] = value;
@@ -218,7 +218,7 @@ fn a_question_to_the_model_is_checked_as_a_whole() {
 }
 
 #[test]
-fn a_question_has_a_name() {
+fn rejects_invalid_question_keys() {
     for key in ["", &"x".repeat(129), "a\u{1b}[2J"] {
         let request = InputRequest { key: key.to_owned(), method: "roots/list".to_owned(), params: None };
         assert!(Question::read(&request).is_err());
@@ -226,7 +226,7 @@ fn a_question_has_a_name() {
 }
 
 #[test]
-fn a_default_says_nothing_that_a_person_does_not_see() {
+fn sanitises_form_defaults() {
     let form = fields(&json!({
         "text": { "type": "string", "default": "pay\u{202e} 10\u{200b}\ntoday" },
         "several": {
@@ -242,7 +242,7 @@ fn a_default_says_nothing_that_a_person_does_not_see() {
 }
 
 #[test]
-fn nothing_that_a_plugin_says_passes_for_the_label_of_another() {
+fn removes_imitations_of_the_plugin_label() {
     let labels = [
         "[plugin: bank] Your PIN?",
         "Fine?\n[Plugin: bank] Your PIN?",
@@ -284,7 +284,7 @@ fn nothing_that_a_plugin_says_passes_for_the_label_of_another() {
 }
 
 #[test]
-fn a_page_is_on_a_host_that_a_person_can_not_mistake_for_another() {
+fn rejects_confusable_hosts() {
     let ask = |url: &str| {
         question("elicitation/create", &json!({ "mode": "url", "message": "m", "url": url })).map(drop)
     };

@@ -61,7 +61,7 @@ const PIECES: [&str; 22] = [
 ];
 
 #[test]
-fn no_question_and_no_answer_breaks_a_promise() {
+fn fuzz_questions_and_answers() {
     let several = json!({ "type": "array", "items": { "anyOf": [{ "const": "a", "title": "A" }] } });
     let titled = json!({ "type": "string", "oneOf": [{ "const": "a", "title": "A" }], "default": "a" });
     let schema = json!({ "type": "object", "properties": { "s": several, "t": titled }, "required": ["t"] });
@@ -84,7 +84,7 @@ fn no_question_and_no_answer_breaks_a_promise() {
 }
 
 #[test]
-fn no_state_opens_that_was_not_given_out() {
+fn fuzz_states() {
     let sealed = json!({
         "plugin": "p", "version": Digest::of(b"").to_string(), "caller": "local", "request": "r", "until": 600,
         "nonce": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "rounds": 1, "answers": [["a", { "b": 1 }]],

@@ -33,7 +33,7 @@ async fn told(gateway: &Gateway, client: &Client) -> String {
 }
 
 #[tokio::test]
-async fn a_form_is_a_request_and_the_call_is_made_again_with_its_answer() {
+async fn form_answer_repeats_the_call() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25] {
         let gateway = Gateway::new(greets);
         let (client, peer) = Client::answering(revision, friendly);
@@ -52,7 +52,7 @@ async fn a_form_is_a_request_and_the_call_is_made_again_with_its_answer() {
 }
 
 #[tokio::test]
-async fn a_page_has_an_id_where_the_revision_wants_one() {
+async fn url_elicitation_has_an_id_in_2025_11_25() {
     let gateway = asking(
         "elicitation/create",
         json!({ "mode": "url", "message": "Sign in", "url": "https://example.com/a?b" }),
@@ -68,7 +68,7 @@ async fn a_page_has_an_id_where_the_revision_wants_one() {
 }
 
 #[tokio::test]
-async fn sampling_and_roots_are_asked_in_every_revision() {
+async fn asks_sampling_and_roots_in_every_revision() {
     for revision in REVISIONS {
         let (client, _) = Client::answering(revision, friendly);
         let client = client.declaring(json!({ "sampling": {}, "roots": { "listChanged": true } }));
@@ -84,7 +84,7 @@ async fn gateway_text(gateway: &Gateway, client: &Client) -> String {
 }
 
 #[tokio::test]
-async fn all_questions_of_a_round_are_open_at_once() {
+async fn asks_all_questions_of_a_round_at_once() {
     /// Doesn't answer before it was asked two questions.
     #[derive(Debug)]
     struct Patient(tokio::sync::Barrier);
@@ -114,7 +114,7 @@ async fn all_questions_of_a_round_are_open_at_once() {
 }
 
 #[tokio::test]
-async fn nothing_is_held_while_a_person_thinks_and_cancelling_ends_the_wait() {
+async fn waiting_holds_no_permit_and_can_be_cancelled() {
     /// Never answers.
     #[derive(Debug)]
     struct Silent(tokio::sync::Notify);
@@ -141,7 +141,7 @@ async fn nothing_is_held_while_a_person_thinks_and_cancelling_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn what_the_client_did_not_declare_is_told_to_the_model_or_to_the_program() {
+async fn reports_undeclared_capabilities() {
     for revision in REVISIONS {
         let gateway = Gateway::new(greets);
         let (client, peer) = Client::answering(revision, friendly);
@@ -159,14 +159,14 @@ async fn what_the_client_did_not_declare_is_told_to_the_model_or_to_the_program(
 }
 
 #[tokio::test]
-async fn a_way_that_carries_no_questions_is_said_to_be_one() {
+async fn reports_transports_without_questions() {
     let client = Client { revision: Revision::V2025_03_26, ..Client::stateless() };
     let said = told(&asking("roots/list", Value::Null), &client).await;
     assert!(said.contains("came in a batch, or without accepting a stream of events"), "{said}");
 }
 
 #[tokio::test]
-async fn what_the_revision_can_not_express_is_named() {
+async fn names_features_missing_in_the_revision() {
     let several = json!({ "type": "array", "items": { "type": "string", "enum": ["a", "b"] } });
     let many =
         json!({ "message": "?", "requestedSchema": { "type": "object", "properties": { "x": several } } });
@@ -191,7 +191,7 @@ async fn what_the_revision_can_not_express_is_named() {
 }
 
 #[tokio::test]
-async fn messages_of_several_blocks_are_several_messages_for_older_clients() {
+async fn splits_messages_for_older_clients() {
     let block = |text: &str| json!({ "type": "text", "text": text, "_meta": { "com.example/x": 1 } });
     let mut two = sample();
     two["messages"][0]["content"] = json!([block("one"), block("two")]);
@@ -206,7 +206,7 @@ async fn messages_of_several_blocks_are_several_messages_for_older_clients() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_client_is_told_in_its_words() {
+async fn reports_client_errors() {
     let refuses = |_: &str, _: &Value| Err(AskError::Refused(ErrorObject::new(-1, "user rejected sampling")));
     let gateway = asking("sampling/createMessage", sample());
     let (client, _) = Client::answering(Revision::V2025_11_25, refuses);
@@ -220,7 +220,7 @@ async fn an_error_of_the_client_is_told_in_its_words() {
 }
 
 #[tokio::test]
-async fn an_answer_that_can_not_be_used_ends_the_call_with_what_is_wrong_with_it() {
+async fn invalid_answer_fails_the_call() {
     let block = json!({ "type": "text", "text": "x" });
     for (method, params, answer, why) in [
         ("elicitation/create", form("?", "name"), json!([]), "must be an object"),
@@ -259,7 +259,7 @@ async fn an_answer_that_can_not_be_used_ends_the_call_with_what_is_wrong_with_it
 }
 
 #[tokio::test]
-async fn eight_rounds_are_asked_and_no_more() {
+async fn limits_rounds_to_eight() {
     let gateway = Gateway::new(|_| Ok(asks(&[("name", "elicitation/create", form("?", "name"))], None)));
     let (client, peer) = Client::answering(Revision::V2025_11_25, friendly);
     assert!(told(&gateway, &client).await.contains("asked the client 8 times"));
@@ -267,7 +267,7 @@ async fn eight_rounds_are_asked_and_no_more() {
 }
 
 #[tokio::test]
-async fn the_answers_of_one_call_are_kept_up_to_a_limit_together() {
+async fn limits_the_answers_of_one_call() {
     // Each answer is short enough by itself: eight rounds of sixteen would be 120 MB.
     let gateway = Gateway::new(|context| {
         let round = context.answers.len() / 16;

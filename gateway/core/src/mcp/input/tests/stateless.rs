@@ -23,7 +23,7 @@ async fn refused(gateway: &Gateway, client: &Client, more: Value) -> ProtocolErr
 }
 
 #[tokio::test]
-async fn a_question_goes_out_as_a_result_and_the_answer_comes_with_the_same_request() {
+async fn question_is_a_result_and_retry_has_the_answer() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let (questions, state) = asked(&gateway, &client, json!({})).await;
     let expected = json!({ "name": { "method": "elicitation/create", "params": {
@@ -39,7 +39,7 @@ async fn a_question_goes_out_as_a_result_and_the_answer_comes_with_the_same_requ
 }
 
 #[tokio::test]
-async fn resources_and_prompts_ask_as_tools_do() {
+async fn resources_and_prompts_can_ask() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     for (method, params) in [
         (Method::ReadResource, json!({ "uri": "test://ask" })),
@@ -56,7 +56,7 @@ async fn resources_and_prompts_ask_as_tools_do() {
 }
 
 #[tokio::test]
-async fn a_decline_is_an_answer() {
+async fn declining_is_an_answer() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     for action in ["decline", "cancel"] {
         let (_, state) = asked(&gateway, &client, json!({})).await;
@@ -67,7 +67,7 @@ async fn a_decline_is_an_answer() {
 }
 
 #[tokio::test]
-async fn rounds_carry_answers_and_the_plugins_own_state() {
+async fn rounds_carry_answers_and_plugin_state() {
     let gateway = Gateway::new(|context| {
         let state = context.state.as_deref().map(|state| String::from_utf8_lossy(state).into_owned());
         Ok(match (heard(context, "first"), heard(context, "second")) {
@@ -94,7 +94,7 @@ async fn rounds_carry_answers_and_the_plugins_own_state() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_wrong_is_asked_again_without_the_plugin_and_the_rest_is_kept() {
+async fn asks_again_for_missing_and_invalid_answers() {
     let gateway = Gateway::new(|context| {
         Ok(match (heard(context, "name"), heard(context, "place")) {
             (Some(_), Some(_)) => Outcome::Done("both".to_owned()),
@@ -134,7 +134,7 @@ async fn what_is_missing_or_wrong_is_asked_again_without_the_plugin_and_the_rest
 }
 
 #[tokio::test]
-async fn answers_without_a_state_count_when_their_question_is_asked() {
+async fn uses_answers_sent_in_advance() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let ahead = |answer: Value| json!({ "inputResponses": { "name": answer, "other": {} } });
     let result = gateway.call(&client, ahead(accepted(&json!({ "name": "Ann" })))).await.unwrap();
@@ -145,7 +145,7 @@ async fn answers_without_a_state_count_when_their_question_is_asked() {
 }
 
 #[tokio::test]
-async fn an_answer_that_came_ahead_is_good_for_one_question() {
+async fn uses_an_advance_answer_once() {
     let gateway = Gateway::new(|_| Ok(asks(&[("name", "elicitation/create", form("Who?", "name"))], None)));
     let ahead = json!({ "inputResponses": { "name": accepted(&json!({ "name": "Ann" })) } });
     asked(&gateway, &Client::stateless(), ahead).await;
@@ -153,7 +153,7 @@ async fn an_answer_that_came_ahead_is_good_for_one_question() {
 }
 
 #[tokio::test]
-async fn why_an_answer_is_asked_for_again_is_said() {
+async fn reports_why_it_asks_again() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let (_, state) = asked(&gateway, &client, json!({})).await;
     let wrong = json!({ "name": accepted(&json!({ "nme": "Ann" })) });
@@ -168,7 +168,7 @@ async fn why_an_answer_is_asked_for_again_is_said() {
 }
 
 #[tokio::test]
-async fn responses_and_states_of_the_wrong_type_are_refused() {
+async fn rejects_responses_and_states_of_wrong_type() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     for responses in [json!(null), json!([]), json!(1), json!("x")] {
         refused(&gateway, &client, json!({ "inputResponses": responses })).await;
@@ -180,7 +180,7 @@ async fn responses_and_states_of_the_wrong_type_are_refused() {
 }
 
 #[tokio::test]
-async fn a_state_opens_only_as_it_was_given_out_and_only_once() {
+async fn state_is_bound_to_its_request_and_single_use() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let answers = json!({ "name": accepted(&json!({ "name": "Ann" })) });
     let (_, state) = asked(&gateway, &client, json!({})).await;
@@ -209,7 +209,7 @@ async fn a_state_opens_only_as_it_was_given_out_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_state_of_one_method_is_none_of_another() {
+async fn state_is_bound_to_its_method() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let params = json!({ "name": "p_ask" });
     let asked = gateway.request(&client, Method::GetPrompt, &params).await.unwrap();
@@ -219,7 +219,7 @@ async fn a_state_of_one_method_is_none_of_another() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_was_replaced_is_not_given_the_answers_of_the_one_before() {
+async fn state_is_bound_to_the_plugin_version() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let answers = json!({ "name": accepted(&json!({ "name": "Ann" })) });
     let (_, state) = asked(&gateway, &client, json!({})).await;
@@ -235,7 +235,7 @@ async fn a_plugin_that_was_replaced_is_not_given_the_answers_of_the_one_before()
 }
 
 #[tokio::test]
-async fn a_grant_that_was_taken_back_ends_what_it_began() {
+async fn revoked_grant_invalidates_the_state() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let (_, state) = asked(&gateway, &client, json!({})).await;
     gateway.catalog.send_replace(plugin("p", 1, &gateway.script, &gateway.calls, |_| {}));
@@ -244,7 +244,7 @@ async fn a_grant_that_was_taken_back_ends_what_it_began() {
 }
 
 #[tokio::test]
-async fn everything_that_is_not_declared_is_named_at_once() {
+async fn names_all_undeclared_capabilities() {
     let gateway = Gateway::new(|_| {
         let mut with_tools = sample();
         with_tools["tools"] = json!([{ "name": "t", "inputSchema": { "type": "object" } }]);
@@ -290,7 +290,7 @@ async fn everything_that_is_not_declared_is_named_at_once() {
 }
 
 #[tokio::test]
-async fn a_retry_must_declare_what_is_asked_again() {
+async fn retry_must_declare_capabilities() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let (_, state) = asked(&gateway, &client, json!({})).await;
     let error = gateway.call(&client.declaring(json!({})), retry(&state, json!({}))).await.unwrap_err();
@@ -298,7 +298,7 @@ async fn a_retry_must_declare_what_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_state_alone_is_carried_too() {
+async fn carries_plugin_state_without_questions() {
     let gateway = Gateway::new(|context| {
         Ok(if context.state.is_none() { asks(&[], Some("s")) } else { Outcome::Done("back".to_owned()) })
     });
@@ -310,7 +310,7 @@ async fn a_state_alone_is_carried_too() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_for_ever() {
+async fn limits_stateless_rounds() {
     let gateway = Gateway::new(|context| {
         let key = format!("round{}", context.answers.len());
         Ok(asks(&[(&key, "elicitation/create", form("?", "x"))], None))
@@ -329,7 +329,7 @@ async fn nobody_is_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn more_than_a_client_carries_is_a_clear_error() {
+async fn reports_states_that_are_too_large() {
     let gateway = Gateway::new(|_| {
         let state = "x".repeat(MAX_STATE_BYTES);
         Ok(asks(&[("name", "elicitation/create", form("?", "x"))], Some(&state)))
@@ -342,7 +342,7 @@ async fn more_than_a_client_carries_is_a_clear_error() {
 }
 
 #[tokio::test]
-async fn a_long_question_to_the_model_is_not_carried_but_its_answer_counts() {
+async fn long_sampling_request_is_not_carried() {
     let gateway = Gateway::new(|context| {
         let mut long = sample();
         long["systemPrompt"] = json!("x".repeat(500_000));
@@ -362,7 +362,7 @@ async fn a_long_question_to_the_model_is_not_carried_but_its_answer_counts() {
 }
 
 #[tokio::test]
-async fn what_is_not_granted_names_the_line_that_grants_it() {
+async fn missing_grant_names_the_configuration_line() {
     let gateway = Gateway::granting(|_| {}, greets);
     let line = "`client = [\"elicitation\"]` in `[plugins.p.allow]`";
     let result = gateway.call(&Client::stateless(), json!({})).await.unwrap();
@@ -373,7 +373,7 @@ async fn what_is_not_granted_names_the_line_that_grants_it() {
 }
 
 #[test]
-fn an_expired_state_says_so_and_a_used_one_is_remembered_until_then() {
+fn remembers_used_states_until_they_expire() {
     use std::time::{Duration, SystemTime};
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
@@ -390,7 +390,7 @@ fn an_expired_state_says_so_and_a_used_one_is_remembered_until_then() {
 }
 
 #[test]
-fn when_no_more_used_states_can_be_remembered_there_are_no_new_ones() {
+fn full_memory_of_used_states_blocks_new_ones() {
     use std::time::{Duration, SystemTime};
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
