@@ -48,6 +48,17 @@ fn the_commands_of_the_page_for_operators_print_what_it_shows() {
     follow("docs/operations.md");
 }
 
+/// The two commands that set everything up on a fresh machine.
+#[test]
+fn readme_install_section_names_both_setup_commands() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, rest) = readme.split_once("\n## Install\n").expect("a section `Install`");
+    let section = rest.split("\n## ").next().unwrap_or_default();
+    for command in ["cargo xtask demo", "cargo xtask test"] {
+        assert!(section.contains(&format!("$ {command}\n")), "the section `Install` doesn't show `{command}`");
+    }
+}
+
 #[test]
 fn commands_that_are_not_run_still_stand_in_a_page() {
     let lines: BTreeSet<String> = PAGES
