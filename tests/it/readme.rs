@@ -55,7 +55,10 @@ fn readme_install_section_names_both_setup_commands() {
     let (_, rest) = readme.split_once("\n## Install\n").expect("a section `Install`");
     let section = rest.split("\n## ").next().unwrap_or_default();
     for command in ["cargo xtask demo", "cargo xtask test"] {
-        assert!(section.contains(&format!("$ {command}\n")), "the section `Install` doesn't show `{command}`");
+        assert!(
+            section.contains(&format!("$ {command}\n")),
+            "the section `Install` doesn't show `{command}`"
+        );
     }
 }
 
