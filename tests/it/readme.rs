@@ -157,6 +157,13 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
             files.push(format!("docs/{name}"));
         }
     }
+    for entry in fs::read_dir(root().join("plugins")).unwrap() {
+        let file = format!("plugins/{}/README.md", entry.unwrap().file_name().into_string().unwrap());
+        if root().join(&file).exists() {
+            files.push(file);
+        }
+    }
+    files.extend(["tests/clients/README.md", "tests/official/README.md"].map(str::to_owned));
     let mut wrong = Vec::new();
     for file in &files {
         wrong.extend(Page::read(file).broken_links());
