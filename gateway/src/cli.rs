@@ -143,13 +143,17 @@ enum Format {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    #[command(aliases = ["run", "start"])]
     Serve(serve::Serve),
+    #[command(alias = "validate")]
     Check(check::Check),
+    #[command(alias = "ls")]
     List(list::List),
     Inspect(inspect::Inspect),
     Call(call::Call),
     Reload(reload::Reload),
     Health(health::Health),
+    #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
     Schema(schema::Schema),
@@ -170,7 +174,7 @@ impl Cli {
             cli.common.is_config_typed = matches.value_source("config") == Some(ValueSource::CommandLine);
             Ok(cli)
         });
-        read.map_err(usage::say)
+        read.map_err(usage::report)
     }
 
     /// How log lines should look.

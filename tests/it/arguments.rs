@@ -104,7 +104,7 @@ fn what_does_not_read_is_told_in_a_document_where_one_is_wanted() {
     for (words, message) in [
         (&["list", "tols"][..], "invalid value 'tols'"),
         (&["inspect"], "not provided: <FILE|NAME>"),
-        (&["call", "time_get_current_time", "--timezone", "UTC"], "`call` has no option `--timezone`"),
+        (&["call", "time_get_current_time", "--timezone", "UTC"], "unexpected argument '--timezone'"),
         (&["call", "x", "--json", "{}", "--url", "gate"], "invalid value 'gate'"),
     ] {
         let (failed, code) = document(&workspace, words);

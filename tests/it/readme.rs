@@ -48,6 +48,20 @@ fn the_commands_of_the_page_for_operators_print_what_it_shows() {
     follow("docs/operations.md");
 }
 
+/// The two commands that set everything up on a fresh machine.
+#[test]
+fn readme_install_section_names_both_setup_commands() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, rest) = readme.split_once("\n## Install\n").expect("a section `Install`");
+    let section = rest.split("\n## ").next().unwrap_or_default();
+    for command in ["cargo xtask demo", "cargo xtask test"] {
+        assert!(
+            section.contains(&format!("$ {command}\n")),
+            "the section `Install` doesn't show `{command}`"
+        );
+    }
+}
+
 #[test]
 fn commands_that_are_not_run_still_stand_in_a_page() {
     let lines: BTreeSet<String> = PAGES
@@ -143,6 +157,13 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
             files.push(format!("docs/{name}"));
         }
     }
+    for entry in fs::read_dir(root().join("plugins")).unwrap() {
+        let file = format!("plugins/{}/README.md", entry.unwrap().file_name().into_string().unwrap());
+        if root().join(&file).exists() {
+            files.push(file);
+        }
+    }
+    files.extend(["tests/clients/README.md", "tests/official/README.md"].map(str::to_owned));
     let mut wrong = Vec::new();
     for file in &files {
         wrong.extend(Page::read(file).broken_links());

@@ -1,12 +1,12 @@
-//! `docs/limits.md` says of every limit what is so.
+//! `docs/limits.md` has every limit with its key and default, and `docs/tests.md` names tests that exist for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use moongate_tests::{Source, Stdio, Workspace, root};
+use moongate_tests::{Source, Stdio, Workspace, root, tables};
 use serde_json::{Value, json};
 
-/// A row of its table.
+/// A limit, as `docs/limits.md` and `docs/tests.md` describe it together.
 struct Row {
     limit: String,
     key: String,
@@ -46,33 +46,28 @@ fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The rows of the page's tables that have so many columns.
-fn cells<const COLUMNS: usize>() -> Vec<[String; COLUMNS]> {
-    let text = fs::read_to_string(root().join("docs/limits.md")).unwrap();
-    let lines: Vec<&str> = text.lines().chain([""]).collect();
-    // A table's first line has the names of its columns, and stands above one of dashes.
-    let rows = lines.windows(2).map(|pair| (pair[0], pair[1]));
-    rows.filter(|(line, next)| line.starts_with("| ") && !next.starts_with("|-"))
-        .filter_map(|(line, _)| {
-            let cells: Vec<String> =
-                line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
-            assert!([4, 6].contains(&cells.len()), "{line}");
-            cells.try_into().ok()
-        })
-        .collect()
+/// The rows of all tables of the page `file` with these columns.
+fn cells<const COLUMNS: usize>(file: &str, header: [&str; COLUMNS]) -> Vec<[String; COLUMNS]> {
+    let rows = tables(file, &header).into_iter().flat_map(|table| table.rows);
+    rows.map(|row| row.try_into().expect("as many cells as columns")).collect()
 }
 
+/// Each limit of `docs/limits.md` with its row of `docs/tests.md`: both list the same limits in the same order.
 fn rows() -> Vec<Row> {
-    let row = |[limit, key, default, _, tried, tests]: [String; 6]| Row {
+    let limits = cells("docs/limits.md", ["limit", "key", "default", "effect"]);
+    let tests = cells("docs/tests.md", ["limit", "exercised by", "tests"]);
+    assert!(limits.len() > 60, "the tables aren't found: {} rows", limits.len());
+    let names: Vec<&String> = limits.iter().map(|[limit, ..]| limit).collect();
+    let tested: Vec<&String> = tests.iter().map(|[limit, ..]| limit).collect();
+    assert_eq!(names, tested, "limits without a row of tests");
+    let row = |([limit, key, default, _], [_, tried, tests]): ([String; 4], [String; 3])| Row {
         limit,
         key: key.trim_matches('`').to_owned(),
         default,
         tried: tried.split(", ").map(Tried::read).collect(),
         tests: quoted(&tests),
     };
-    let rows: Vec<Row> = cells().into_iter().map(row).collect();
-    assert!(rows.len() > 60, "the tables aren't found: {} rows", rows.len());
-    rows
+    limits.into_iter().zip(tests).map(row).collect()
 }
 
 /// The keys of a table of `gateway.toml`, with their defaults where these are values.
@@ -156,9 +151,12 @@ fn the_table_of_limits_names_what_tries_them_and_tests_that_there_are() {
         }
         proven(&limit, &tests);
     }
-    let clients = cells::<4>();
+    let clients = cells("docs/limits.md", ["limit", "default", "effect"]);
+    let tested = cells("docs/tests.md", ["limit", "tests"]);
     assert!(clients.len() > 3, "the table of clients isn't found");
-    for [limit, _, _, tests] in clients {
-        proven(&limit, &quoted(&tests));
+    let names: Vec<&String> = clients.iter().map(|[limit, ..]| limit).collect();
+    assert_eq!(names, tested.iter().map(|[limit, _]| limit).collect::<Vec<_>>());
+    for [limit, tests] in &tested {
+        proven(limit, &quoted(tests));
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Page {
 pub(super) struct Block {
     /// What stands behind the first fence.
     pub(super) language: String,
-    /// The file that should hold it: the prose above ends with "`FILE` this:".
+    /// The file that should hold it: the prose above ends with "`FILE` with this:".
     pub(super) file: Option<String>,
     /// All lines, each with its end.
     pub(super) text: String,
@@ -52,7 +52,7 @@ impl Page {
             let text: String = inner.flat_map(|line| [line, "\n"]).collect();
             let place = format!("{}:{number}", self.file);
             assert!(!language.is_empty(), "{place}: a block without a language");
-            let file = above.strip_suffix("` this:").and_then(|line| line.rsplit('`').next());
+            let file = above.strip_suffix("` with this:").and_then(|line| line.rsplit('`').next());
             blocks.push(Block { language: language.to_owned(), file: file.map(str::to_owned), text, place });
         }
         blocks

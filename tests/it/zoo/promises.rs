@@ -1,29 +1,27 @@
-//! `SECURITY.md` names a test for each promise: each of them is one.
+//! Each promise of `SECURITY.md` has a row in `docs/tests.md`, which names tests that exist.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use moongate_tests::{Source, root};
+use moongate_tests::{Source, root, tables};
 
-/// Whether a name could be a test's: words joined by underscores, as nothing else on the page is.
-fn is_test(name: &str) -> bool {
-    name.matches('_').count() > 2 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+/// The first cell of each row of these tables.
+fn promises(file: &str, header: &[&str]) -> Vec<String> {
+    tables(file, header).into_iter().flat_map(|table| table.rows).map(|mut row| row.swap_remove(0)).collect()
 }
 
 #[test]
-fn every_promise_of_the_security_page_names_its_tests() {
-    let page = fs::read_to_string(root().join("SECURITY.md")).unwrap();
+fn every_security_promise_names_tests_that_exist() {
+    let promised = promises("SECURITY.md", &["promise", "how"]);
+    assert!(promised.len() > 35, "{} promises", promised.len());
+    assert_eq!(promised, promises("docs/tests.md", &["promise", "tests"]), "promises without a row of tests");
+
     let sources = ["gateway", "tests", "plugin-sdk"].map(|folder| Source::below(&root().join(folder)));
-    let there: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
-    let mut named = 0;
-    for name in page.split('`').skip(1).step_by(2).filter(|name| is_test(name)) {
-        named += 1;
-        assert!(there.contains(name), "there is no test `{name}`");
-    }
-    assert!(named > 40, "{named}");
-    let rows = page.lines().filter(|line| line.starts_with("| ") && line.matches('|').count() == 4);
-    for row in rows.filter(|row| !row.starts_with("| promise")) {
-        let last = row.split('|').nth(3).unwrap();
-        assert!(last.contains('`'), "no test for: {row}");
+    let existing: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
+    for row in tables("docs/tests.md", &["promise", "tests"]).into_iter().flat_map(|table| table.rows) {
+        let named: Vec<&str> = row[1].split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty(), "no test for: {}", row[0]);
+        for name in named {
+            assert!(existing.contains(name), "there is no test `{name}`");
+        }
     }
 }

@@ -16,6 +16,7 @@ mod remote;
 mod replace;
 mod sources;
 mod stdio;
+mod tables;
 mod workspace;
 
 pub use board::{Alarm, Board};
@@ -28,6 +29,7 @@ pub use remote::{Remote, Seen};
 pub use replace::{Replaced, Way};
 pub use sources::Source;
 pub use stdio::Stdio;
+pub use tables::{Table, tables};
 pub use workspace::{Workspace, binary, component, root, updates_goldens};
 
 use std::time::{Duration, Instant};

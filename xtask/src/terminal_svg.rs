@@ -1,6 +1,6 @@
-//! `picture`: `docs/terminal.svg`, a session with the gateway as it prints it, for the README.
+//! `terminal-svg`: draws `docs/terminal.svg`, a terminal session with the gateway, for the README.
 //!
-//! The gateway and the plugins must have been built. A test compares the picture with what the commands print now.
+//! The gateway and the plugins must be built. A test compares the image with the current output of the commands.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::project::Project;
 use crate::report;
 
-/// What is typed, in the repository's folder.
+/// The commands, run in the repository's root.
 const SESSION: [&str; 4] = [
     "moongate check",
     "moongate call time_get_current_time timezone=Asia/Tokyo",
@@ -23,47 +23,51 @@ const SESSION: [&str; 4] = [
     "moongate serve",
 ];
 
-/// Characters in a line; longer ones are broken, as a terminal does.
+/// Characters in a line; longer lines are wrapped.
 const COLUMNS: usize = 96;
 
-/// Of one character, and of a line, in the picture's own units.
-const WIDTH: f32 = 8.4;
-const HEIGHT: usize = 20;
+/// The width of a character, in pixels.
+const CHARACTER_WIDTH: f32 = 8.4;
 
-/// How long the gateway may take until it has said all: without a cache, it compiles first.
-const START: Duration = Duration::from_secs(120);
+/// The height of a line, in pixels.
+const LINE_HEIGHT: usize = 20;
 
-/// Around the text; above it the window's title.
+/// The gateway prints its banner within this time, even if it must compile plugins first.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The margin around the text, in pixels.
 const MARGIN: usize = 20;
-const TITLE: usize = 34;
+
+/// The height of the window's title bar, in pixels.
+const TITLE_HEIGHT: usize = 34;
 
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
-    crate::no_more("picture", &rest.iter().collect::<Vec<_>>())?;
+    crate::reject_arguments("terminal-svg", &rest.iter().collect::<Vec<_>>())?;
     if !project.gateway().is_file() || !project.dist().is_dir() {
-        bail!("the gateway and its plugins aren't built; `cargo xtask demo` builds them");
+        bail!("the gateway and its plugins aren't built; run `cargo xtask demo`");
     }
     let mut session = Vec::new();
     for line in SESSION {
         report::command(line);
-        session.push((line, printed(project, line)?));
+        session.push((line, run_command(project, line)?));
     }
     let path = project.root().join("docs/terminal.svg");
-    fs::write(&path, picture(&session)).with_context(|| format!("`{}` can't be written", path.display()))?;
+    fs::write(&path, draw(&session)).with_context(|| format!("`{}` can't be written", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a command prints, with a reader's paths in place of this machine's.
-fn printed(project: &Project, line: &str) -> Result<String> {
+/// The output of a command, with neutral paths instead of this machine's.
+fn run_command(project: &Project, line: &str) -> Result<String> {
     let mut words = line.split(' ');
     let mut command = Command::new(project.gateway());
-    name(&mut command, words.next().unwrap_or_default());
+    set_arg0(&mut command, words.next().unwrap_or_default());
     command.args(words).current_dir(project.root()).stdin(Stdio::null());
     for variable in ["MOONGATE_CONFIG", "MOONGATE_LOG", "RUST_LOG", "MOONGATE_LOG_FORMAT"] {
         command.env_remove(variable);
     }
     command.env("NO_COLOR", "1").env("MOONGATE_CACHE_DIR", project.code_cache());
-    let state = project.target().join("picture-state");
+    let state = project.target().join("terminal-svg-state");
     command.env("MOONGATE_STATE_DIR", state);
     let printed = if line.ends_with(" serve") {
         banner(command)?
@@ -71,9 +75,9 @@ fn printed(project: &Project, line: &str) -> Result<String> {
         let output = command.output().context("the gateway can't be started")?;
         [output.stdout, output.stderr].concat()
     };
-    let mut text = String::from_utf8(printed).context("the gateway printed what isn't text")?;
-    let (gateway, root) = (project.gateway(), project.root().to_owned());
-    for (path, shown) in [(gateway, "/path/to/moongate"), (root, "/path/to")] {
+    let mut text = String::from_utf8(printed).context("the gateway's output isn't UTF-8")?;
+    let root = project.root().to_owned();
+    for (path, shown) in [(project.gateway(), "/path/to/moongate"), (root, "/path/to")] {
         for path in [path.canonicalize()?, path] {
             text = text.replace(&*path.to_string_lossy(), shown);
         }
@@ -81,60 +85,62 @@ fn printed(project: &Project, line: &str) -> Result<String> {
     Ok(text)
 }
 
-/// The gateway prints the name by which it was called.
+/// Sets the name of the program, which the gateway prints.
 #[cfg(unix)]
-fn name(command: &mut Command, name: &str) {
+fn set_arg0(command: &mut Command, name: &str) {
     std::os::unix::process::CommandExt::arg0(command, name);
 }
 
-/// Elsewhere it prints its path.
+/// On other systems the gateway prints its path.
 #[cfg(not(unix))]
-fn name(_: &mut Command, _: &str) {}
+fn set_arg0(_: &mut Command, _: &str) {}
 
-/// A process that ends with what it is for.
-struct Ended(Child);
+/// A process that is killed when this is dropped.
+struct KillOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        drop(self.0.kill()); // it has nothing to put in order
+        drop(self.0.kill()); // the gateway has nothing to clean up
         drop(self.0.wait());
     }
 }
 
-/// The first words of a gateway that serves, at another port than the usual one, which may be taken.
+/// The banner of a serving gateway, on a free port, because the default port may be in use.
 fn banner(mut command: Command) -> Result<Vec<u8>> {
     command.args(["--http", "0"]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = Ended(command.spawn().context("the gateway can't be started")?);
-    let stderr = child.0.stderr.take().context("its stderr is piped")?;
-    let (said, heard) = mpsc::channel();
-    // Whoever gives up ends the process, and with it this thread.
+    let mut child = KillOnDrop(command.spawn().context("the gateway can't be started")?);
+    let stderr = child.0.stderr.take().context("stderr is piped")?;
+    let (sender, lines) = mpsc::channel();
+    // The end of the process ends this thread.
     thread::spawn(move || {
-        let _ = BufReader::new(stderr).lines().try_for_each(|line| said.send(line));
+        let _ = BufReader::new(stderr).lines().try_for_each(|line| sender.send(line));
     });
-    first_words(|left| heard.recv_timeout(left).ok()).map(String::into_bytes)
+    banner_lines(|left| lines.recv_timeout(left).ok()).map(String::into_bytes)
 }
 
-/// Where a reader's gateway is.
-const ENDPOINT: &str = "http://127.0.0.1:8931/mcp";
+/// The endpoint that the image shows.
+const SHOWN_ENDPOINT: &str = "http://127.0.0.1:8931/mcp";
 
-/// The lines up to the one that says what to try, with a reader's endpoint.
-fn first_words(mut next: impl FnMut(Duration) -> Option<io::Result<String>>) -> Result<String> {
-    let until = Instant::now() + START;
-    let (mut text, mut endpoint) = (String::new(), None::<String>);
+/// The lines up to the one with an example to try, with the endpoint replaced.
+fn banner_lines(mut next: impl FnMut(Duration) -> Option<io::Result<String>>) -> Result<String> {
+    let until = Instant::now() + START_TIMEOUT;
+    let mut text = String::new();
+    let mut endpoint = None::<String>;
     while let Some(line) = next(until.saturating_duration_since(Instant::now())) {
-        let line = line.context("what the gateway says can't be read")?;
+        let line = line.context("the gateway's output can't be read")?;
         endpoint = endpoint.or(line.strip_prefix("endpoint  ").map(str::to_owned));
-        let line = endpoint.as_ref().map_or_else(|| line.clone(), |its| line.replace(its, ENDPOINT));
+        let line =
+            endpoint.as_ref().map_or_else(|| line.clone(), |actual| line.replace(actual, SHOWN_ENDPOINT));
         let _ = writeln!(text, "{line}");
         if line.starts_with("try ") {
             return Ok(text);
         }
     }
-    bail!("the gateway doesn't say what to try; it said:\n{text}")
+    bail!("the gateway printed no example to try; its output:\n{text}")
 }
 
-/// The whole file: each line of the terminal is a line of it.
-fn picture(session: &[(&str, String)]) -> String {
+/// The whole file; each line of the terminal is a line of the file.
+fn draw(session: &[(&str, String)]) -> String {
     let mut lines = Vec::new();
     for (command, printed) in session {
         lines.push(("typed", format!("$ {command}")));
@@ -150,8 +156,8 @@ fn picture(session: &[(&str, String)]) -> String {
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "there are fewer than a hundred columns")]
-    let width = (COLUMNS as f32).mul_add(WIDTH, 2.0 * MARGIN as f32);
-    let height = TITLE + lines.len() * HEIGHT + MARGIN;
+    let width = (COLUMNS as f32).mul_add(CHARACTER_WIDTH, 2.0 * MARGIN as f32);
+    let height = TITLE_HEIGHT + lines.len() * LINE_HEIGHT + MARGIN;
     let mut svg = format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height}" width="{width:.0}" height="{height}" role="img">
 <title>A session with Moongate in a terminal</title>
@@ -167,8 +173,9 @@ text {{ font: 14px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono",
     );
     for (number, (class, line)) in lines.iter().enumerate() {
         let text = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let (x, y) = (MARGIN, TITLE + (number + 1) * HEIGHT - 5);
-        let _ = writeln!(svg, r#"<text class="{class}" x="{x}" y="{y}" xml:space="preserve">{text}</text>"#);
+        let y = TITLE_HEIGHT + (number + 1) * LINE_HEIGHT - 5;
+        let _ =
+            writeln!(svg, r#"<text class="{class}" x="{MARGIN}" y="{y}" xml:space="preserve">{text}</text>"#);
     }
     svg + "</svg>\n"
 }
