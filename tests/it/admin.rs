@@ -197,7 +197,7 @@ fn a_token_that_waits_for_a_restart_is_told_at_every_reload() {
         assert!(!text.contains("in use") && !text.contains("nothing changed"), "{turn}: {text}");
         assert_eq!(admin.reload()["needs_restart"], json!(["http.auth.tokens"]), "{turn}");
     }
-    http.logged("the configuration was read, but needs a restart: `http.auth.tokens`");
+    http.logged("configuration read: needs a restart: `http.auth.tokens`");
     let health = ask(&workspace, admin, &["health"]);
     let expected = "[!] configuration: needs a restart: `http.auth.tokens`\nready\n";
     assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), expected.to_owned()));

@@ -345,7 +345,7 @@ fn one_hostile_call_in_ten_harms_no_other_and_leaves_nothing_behind() {
         let (_, status, log) = stdio.finish();
         assert!(status.success(), "{log}");
         assert_readable(&log, per_client + u64::from(calls_of_each)); // with `-v`, each call has a line
-        let pool = log.lines().find(|line| line.contains("what the pool still holds"));
+        let pool = log.lines().find(|line| line.contains("instance pool at shutdown"));
         let pool = pool.unwrap_or_else(|| panic!("what the pool held at the end isn't in the log: {log}"));
         for gauge in ["calls=0", "instances=0", "memories=0", "tables=0", "stacks=0"] {
             assert!(pool.contains(gauge), "{pool}");

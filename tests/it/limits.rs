@@ -222,7 +222,7 @@ fn two_thousand_mixed_calls_leave_nothing_behind() {
     }
     let (_, status, log) = stdio.finish();
     assert!(status.success());
-    let pool = log.lines().find(|line| line.contains("what the pool still holds"));
+    let pool = log.lines().find(|line| line.contains("instance pool at shutdown"));
     let pool = pool.unwrap_or_else(|| panic!("what the pool held at the end isn't in the log: {log}"));
     for gauge in ["calls=0", "instances=0", "memories=0", "tables=0", "stacks=0"] {
         assert!(pool.contains(gauge), "{pool}");

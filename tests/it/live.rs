@@ -67,15 +67,15 @@ fn a_granted_directory_that_is_misspelt_or_gone_is_told_once_and_that_calls_fail
     let first = retried();
     until("it is tried again", || retried() != first);
     let log = http.log();
-    assert!(!log.contains("serves under its new table") && !log.contains("as it was before"), "{log}");
+    assert!(!log.contains("reconfigured with") && !log.contains("the earlier version keeps serving"), "{log}");
 
     // Whatever else the table says meanwhile, the calls fail as before.
     workspace.write("gateway.toml", configured("./nots", "limits.timeout = \"7s\""));
-    let is_taken = || http.log().matches("the configuration is in use").count() == 2;
+    let is_taken = || http.log().matches("configuration applied").count() == 2;
     until("the table is taken", is_taken);
     fs::create_dir(there.join("nots")).unwrap();
-    http.logged("is used as its file and its table say again");
-    assert!(!http.log().contains("as it was before"), "{}", http.log());
+    http.logged("recovered; it serves its current file and configuration");
+    assert!(!http.log().contains("the earlier version keeps serving"), "{}", http.log());
     assert_ne!(listed(&http)["result"]["isError"], true);
 }
 

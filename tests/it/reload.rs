@@ -81,7 +81,7 @@ fn what_cannot_be_used_leaves_what_serves_and_the_log_names_file_and_cause() {
         let known = http.log().len();
         broken.put(file.file(), newest + 1, &machine_code);
         let told = |log: &str| {
-            let line = log[known..].lines().find(|line| line.contains("as it was before"));
+            let line = log[known..].lines().find(|line| line.contains("the earlier version keeps serving"));
             line.map(str::to_owned)
         };
         until(&format!("it is told of {broken:?}: {}", http.log()), || told(&http.log()).is_some());
@@ -176,20 +176,20 @@ fn a_reload_says_which_grants_came_and_which_went_and_no_secret() {
     workspace.write("key", "a-secret-of-some-length");
     let http = Http::start(&workspace);
     configure(&workspace, &text(second));
-    http.logged("granted from now on: ");
+    http.logged("newly granted: ");
     let log = http.log();
-    let line = log.lines().find(|line| line.contains("granted from now on: ")).unwrap();
+    let line = log.lines().find(|line| line.contains("newly granted: ")).unwrap();
     for came in ["state", "x-key", "config from file"] {
-        let granted = line.split("taken away").next().unwrap();
+        let granted = line.split("revoked").next().unwrap();
         assert!(granted.contains(came), "{came}: {line}");
     }
-    let taken = line.split("; taken away: ").nth(1).unwrap_or_else(|| panic!("{line}"));
+    let taken = line.split("; revoked: ").nth(1).unwrap_or_else(|| panic!("{line}"));
     assert!(taken.contains("env PATH") && taken.contains("/notes") && taken.contains("(rw)"), "{line}");
     assert!(!line.contains("https://example.com,"), "what stays is no news: {line}");
     assert!(!http.log().contains("a-secret"), "{}", http.log());
     configure(&workspace, &text(&format!("prefix = \"x\"\n{second}")));
     until_tools_begin(&http, "x_");
-    assert_eq!(http.log().matches("granted from now on: ").count(), 1, "{}", http.log());
+    assert_eq!(http.log().matches("newly granted: ").count(), 1, "{}", http.log());
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_grant_is_taken_away_though_the_new_code_cannot_be_used() {
     let variables = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
     assert!(variables().contains("PATH"));
     configure(&workspace, &text("broken.wasm", ""));
-    http.logged("it goes on serving as it was before");
+    http.logged("the earlier version keeps serving");
     assert!(!variables().contains("PATH"), "{}", variables());
 }
 
@@ -213,9 +213,9 @@ fn a_source_that_is_not_there_is_taken_and_told_of_once() {
     let (workspace, _file) = one("");
     let http = Http::start(&workspace);
     configure(&workspace, &configured("").replace("one.wasm", "nowhere.wasm"));
-    http.logged("it goes on serving as it was before");
+    http.logged("the earlier version keeps serving");
     let log = http.log();
-    assert_eq!(log.matches("serves under its new table").count(), 1, "{log}");
+    assert_eq!(log.matches("reconfigured with").count(), 1, "{log}");
     assert_eq!(version(&http, "one_version"), "v1");
 }
 
@@ -288,7 +288,7 @@ fn a_grant_is_taken_away_though_the_component_became_a_folder() {
     fs::create_dir(&component).unwrap();
     configure(&workspace, &text(""));
     until(&format!("it is taken away: {}", http.log()), || !variables().contains("PATH"));
-    http.logged("zoo.wasm` is a directory; it goes on serving as it was before");
+    http.logged("zoo.wasm` is a directory; the earlier version keeps serving");
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn instances_that_wait_are_in_nobodys_way() {
     }
     let (_, status, log) = stdio.finish();
     assert!(status.success());
-    let pool = log.lines().find(|line| line.contains("what the pool still holds")).unwrap();
+    let pool = log.lines().find(|line| line.contains("instance pool at shutdown")).unwrap();
     for gauge in ["calls=0", "instances=0", "memories=0", "tables=0", "stacks=0"] {
         assert!(pool.contains(gauge), "{pool}");
     }
@@ -288,7 +288,7 @@ fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
     assert_eq!(text(&call(ann).json()), "1");
     workspace.write("ann", "eve-has-a-long-secret");
     http.logged(
-        "needs a restart: `http.auth.tokens` changed, and the earlier tokens will be in use until then",
+        "`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use",
     );
     assert_eq!(call(("Authorization", "Bearer eve-has-a-long-secret")).status, 401);
     assert_eq!(text(&call(ann).json()), "2");

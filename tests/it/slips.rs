@@ -108,7 +108,7 @@ fn a_cache_that_others_may_write_to_is_a_warning_with_its_cure() {
     let told = said(&check().stderr);
     assert_eq!(check().status.code(), Some(78), "{told}");
     let cure = format!("chmod 700 {}", cache.display());
-    assert!(told.contains("warning: compiled code can't be kept") && told.contains(&cure), "{told}");
+    assert!(told.contains("warning: compiled code can't be cached") && told.contains(&cure), "{told}");
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).unwrap();
     assert!(check().status.success(), "{:?}", check());
 }

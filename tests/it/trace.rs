@@ -430,7 +430,7 @@ fn no_reload_grants_the_directory_of_the_trace() {
     workspace.write("gateway.toml", configured("{ host = \"traces\", guest = \"/t\", mode = \"ro\" }"));
     let reload = http.admin().reload();
     assert!(reload["failed"].to_string().contains("could reach the trace"), "{reload}");
-    http.logged("what is in use stays");
+    http.logged("the one in use stays in force");
     assert!(http.terminate().0.success());
 }
 
