@@ -4,40 +4,17 @@
 //! it does wrong is a value: [`LoadError`] while it is loaded, `CallError` while it is called. How many calls run at
 //! once isn't decided here but by the gate; the pool of instances is made for as many as the gate lets in.
 
-mod allowance;
 mod bindings;
-mod cache;
-mod call;
-mod classify;
-mod code;
-mod compiler;
-mod complaint;
-mod conv;
-mod describe;
-mod descriptors;
+mod change_inbox;
+mod convert;
+mod diagnostics;
 mod engine;
-mod error;
-mod events;
-mod exports;
-mod folder;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod grants;
-mod http;
-mod imports;
-mod lane;
-mod linker;
 mod load;
-mod meter;
-mod once;
-mod output;
 mod plugin;
-mod read;
-mod reuse;
-mod state;
-mod store;
-mod text;
-mod uses;
+mod sandbox;
+mod wasi;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,28 +24,31 @@ use std::sync::Arc;
 use moongate_core::config::PluginConfig;
 use moongate_core::names::PluginId;
 
-use self::cache::Cache;
-use self::call::{Sandbox, Shared};
-use self::code::{Code, Generations};
 use self::engine::Ticker;
-use self::grants::Openings;
-use self::http::Outlet;
 use self::load::Loader;
-use self::reuse::Waiting;
-use self::state::Stores;
+use self::load::cache::Cache;
+use self::load::code::{Code, Generations};
+use self::load::{describe, file};
+use self::sandbox::call::{Sandbox, Shared};
+use self::sandbox::instance_pool::Waiting;
+use self::sandbox::open_files;
+use self::wasi::http::Outlet;
+use self::wasi::keyvalue::Stores;
+use self::wasi::linker;
+use self::wasi::preopens::Openings;
+use crate::blocking::Lanes;
+use crate::private_dir::FolderError;
 
-pub use self::compiler::compile_if_asked;
-pub use self::error::{HostError, LoadError, Named, Unreadable};
-pub use self::events::{Inbox, Reported};
-pub use self::folder::{FolderError, Hands};
+pub use self::change_inbox::{Inbox, Reported};
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use self::fuzz::{Hear, fuzz_answer, fuzz_manifest};
-pub use self::http::{CaError, Options as OutgoingOptions, Requests};
-pub(crate) use self::lane::{Lane, Lanes};
+pub use self::load::compiler::compile_if_asked;
+pub use self::load::error::{HostError, LoadError, Named, Unreadable};
+pub use self::load::file::Candidate;
 pub use self::plugin::WasmPlugin;
-pub use self::read::Candidate;
-pub use self::state::{StateFound, StateProblem, look_for_state};
+pub use self::wasi::http::{CaError, Options as OutgoingOptions, Requests};
+pub use self::wasi::keyvalue::{StateFound, StateProblem, look_for_state};
 
 /// The version of wasmtime, which doesn't tell it itself; `Cargo.toml` pins the same.
 pub const WASMTIME_VERSION: &str = "48.0.8";
@@ -133,8 +113,8 @@ impl WasmHost {
     /// The engine or its thread can't be started, or a file of authorities can't be used.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { cache, state, concurrency, inbox, outgoing } = options;
-        descriptors::take_all();
-        let open_files = descriptors::share(concurrency);
+        open_files::take_all();
+        let open_files = open_files::share(concurrency);
         let failed = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         let engine = engine::engine(concurrency).map_err(failed)?;
         let linker = linker::linker(&engine).map_err(failed)?;
@@ -163,7 +143,7 @@ impl WasmHost {
     /// # Errors
     /// The file isn't there, may not be read, is too large, isn't the pinned one, or doesn't come to rest.
     pub async fn read(&self, config: &Arc<PluginConfig>) -> Result<Candidate, LoadError> {
-        read::read(config, &self.reading.of(&config.id)).await
+        file::read(config, &self.reading.of(&config.id)).await
     }
 
     /// Compiles, links and describes a plugin. Components are compiled one at a time; if the future is dropped, the

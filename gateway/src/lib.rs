@@ -5,6 +5,10 @@
 
 // Log lines: on stderr, structured, and never in anybody's way.
 pub mod telemetry;
+// Blocking work that may hang, with a limit on how much of it runs at once.
+pub mod blocking;
+// Directories that belong to the gateway's user alone.
+pub mod private_dir;
 // From a component's file to a plugin that answers calls. The only place that knows of Wasm.
 pub mod host;
 // From a configuration to a catalog that serves.

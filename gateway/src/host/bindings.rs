@@ -28,8 +28,8 @@ mod generated {
         exports: { default: async },
         with: {
             "wasi:io/poll": wasmtime_wasi::p2::bindings::io::poll,
-            "wasi:keyvalue/store.bucket": crate::host::imports::stores::Bucket,
-            "wasi:keyvalue/atomics.cas": crate::host::imports::stores::Cas,
+            "wasi:keyvalue/store.bucket": crate::host::wasi::keyvalue::types::Bucket,
+            "wasi:keyvalue/atomics.cas": crate::host::wasi::keyvalue::types::Cas,
         },
     });
 }

@@ -12,7 +12,7 @@ use moongate_core::mcp::Revision;
 use moongate_core::names::is_hidden;
 use serde_json::Value;
 
-use super::conv;
+use crate::host::convert;
 
 mod served;
 mod wild;
@@ -49,14 +49,14 @@ pub fn fuzz_answer(bytes: &[u8], hear: &mut Hear<'_>) {
     }
 }
 
-fn manifest(wild: &mut Wild<'_>) -> Result<Manifest, conv::Bad> {
+fn manifest(wild: &mut Wild<'_>) -> Result<Manifest, convert::Bad> {
     let limits = Limits::default();
     let manifest = Manifest {
-        info: conv::info(wild.info(), &limits)?,
-        tools: conv::tools(wild.list(Wild::tool), &limits)?,
-        resources: conv::resources(wild.list(Wild::resource), &limits)?,
-        templates: conv::templates(wild.list(Wild::template), &limits)?,
-        prompts: conv::prompts(wild.list(Wild::prompt), &limits)?,
+        info: convert::info(wild.info(), &limits)?,
+        tools: convert::tools(wild.list(Wild::tool), &limits)?,
+        resources: convert::resources(wild.list(Wild::resource), &limits)?,
+        templates: convert::templates(wild.list(Wild::template), &limits)?,
+        prompts: convert::prompts(wild.list(Wild::prompt), &limits)?,
         completes: true,
     };
     Ok(manifest)

@@ -3,6 +3,15 @@
 //! Refuse what isn't a component, compile or find it compiled, compare its imports and exports with the contract,
 //! link.
 
+pub(in crate::host) mod cache;
+pub(in crate::host) mod code;
+pub(in crate::host) mod compiler;
+pub(in crate::host) mod describe;
+pub(in crate::host) mod error;
+pub(in crate::host) mod exports;
+pub(in crate::host) mod file;
+pub(in crate::host) mod needs;
+
 use std::sync::Arc;
 
 use moongate_core::config::Limits;
@@ -11,14 +20,14 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
-use super::cache::{self, Cache};
-use super::compiler::{self, Abort, Allowance};
-use super::error::LoadError;
-use super::exports::Exports;
-use super::linker;
-use super::read::Candidate;
-use super::store::State;
-use super::text;
+use self::cache::Cache;
+use self::compiler::{Abort, Allowance};
+use crate::host::diagnostics::text;
+use crate::host::load::error::LoadError;
+use crate::host::load::exports::Exports;
+use crate::host::load::file::Candidate;
+use crate::host::sandbox::store::State;
+use crate::host::wasi::linker;
 
 /// A component whose imports are there and whose exports have the right names.
 pub(super) struct Linked {

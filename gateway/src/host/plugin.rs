@@ -16,12 +16,12 @@ use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use super::bindings::{completions, prompts, resources, tools, types};
-use super::call::{Ask, Sandbox};
-use super::conv::{self, Bad};
-use super::describe;
-use super::error::LoadError;
-use super::exports::Exports;
-use super::store::State;
+use crate::host::convert::{self, Bad};
+use crate::host::load::describe;
+use crate::host::load::error::LoadError;
+use crate::host::load::exports::Exports;
+use crate::host::sandbox::call::{Ask, Sandbox};
+use crate::host::sandbox::store::State;
 
 /// A component that was loaded and has described itself, under one table of `gateway.toml`.
 ///
@@ -94,7 +94,7 @@ impl WasmPlugin {
         A: Ask<Answer = Result<G, types::Failure>>,
     {
         let answer = self.sandbox.ask(context, question).await?;
-        let given = answer.map_err(|failure| CallError::Refused(conv::failure(failure)))?;
+        let given = answer.map_err(|failure| CallError::Refused(convert::failure(failure)))?;
         convert(given).map_err(|bad| CallError::BadOutput(bad.to_string()))
     }
 }
@@ -127,7 +127,7 @@ impl Plugin for WasmPlugin {
         args: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>> {
         let question = CallTool { name: name.as_str(), args };
-        Box::pin(self.call(context, question, conv::tool_outcome))
+        Box::pin(self.call(context, question, convert::tool_outcome))
     }
 
     fn read_resource<'a>(
@@ -136,7 +136,7 @@ impl Plugin for WasmPlugin {
         uri: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>> {
         let question = ReadResource { uri: uri.as_str() };
-        Box::pin(self.call(context, question, conv::read_outcome))
+        Box::pin(self.call(context, question, convert::read_outcome))
     }
 
     fn get_prompt<'a>(
@@ -146,7 +146,7 @@ impl Plugin for WasmPlugin {
         args: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>> {
         let question = GetPrompt { name: name.as_str(), args };
-        Box::pin(self.call(context, question, conv::prompt_outcome))
+        Box::pin(self.call(context, question, convert::prompt_outcome))
     }
 
     fn complete<'a>(
@@ -157,8 +157,8 @@ impl Plugin for WasmPlugin {
         value: &'a str,
         others: &'a [(String, String)],
     ) -> Answer<'a, Completion> {
-        let question = Complete { target: conv::target(target), name, value, others };
-        Box::pin(self.call(context, question, conv::completion))
+        let question = Complete { target: convert::target(target), name, value, others };
+        Box::pin(self.call(context, question, convert::completion))
     }
 }
 

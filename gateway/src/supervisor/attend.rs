@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
-use crate::host::Lanes;
+use crate::blocking::Lanes;
 
 use super::code::{Candidate, Code, Failure, Helps, Host, Loaded};
 use super::control::{Turn, earlier};

@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use super::wild::Wild;
 use super::{Hear, judge};
 use crate::host::bindings::types;
-use crate::host::conv::{self, Bad};
+use crate::host::convert::{self, Bad};
 
 /// The methods that list, and what introduces the server.
 pub(super) const LISTS: &[&str] =
@@ -55,7 +55,7 @@ impl Says {
     ) -> Answer<'a, T> {
         let answer = match choose(&mut Wild::new(&self.bytes)) {
             Ok(given) => convert(given).map_err(|bad| CallError::BadOutput(bad.to_string())),
-            Err(failure) => Err(CallError::Refused(conv::failure(failure))),
+            Err(failure) => Err(CallError::Refused(convert::failure(failure))),
         };
         Box::pin(std::future::ready(answer))
     }
@@ -80,7 +80,7 @@ impl Plugin for Says {
         _: &'a ToolName,
         _: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>> {
-        self.answer(|wild| wild.called(), conv::tool_outcome)
+        self.answer(|wild| wild.called(), convert::tool_outcome)
     }
 
     fn read_resource<'a>(
@@ -88,7 +88,7 @@ impl Plugin for Says {
         _: Arc<CallContext>,
         _: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>> {
-        self.answer(|wild| wild.read(), conv::read_outcome)
+        self.answer(|wild| wild.read(), convert::read_outcome)
     }
 
     fn get_prompt<'a>(
@@ -97,7 +97,7 @@ impl Plugin for Says {
         _: &'a PromptName,
         _: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>> {
-        self.answer(|wild| wild.got(), conv::prompt_outcome)
+        self.answer(|wild| wild.got(), convert::prompt_outcome)
     }
 
     fn complete<'a>(
@@ -108,7 +108,7 @@ impl Plugin for Says {
         _: &'a str,
         _: &'a [(String, String)],
     ) -> Answer<'a, Completion> {
-        self.answer(|wild| wild.completed(), conv::completion)
+        self.answer(|wild| wild.completed(), convert::completion)
     }
 }
 

@@ -11,7 +11,7 @@ use moongate_core::names::{Digest, PluginId, Principal, StoreName, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, config, host, load, load_file};
-use crate::host::state::Access;
+use crate::host::wasi::keyvalue::Access;
 use crate::host::{Candidate, Gauges, WasmHost, WasmPlugin};
 
 /// Calls the guest's tool: whether there was an answer.

@@ -14,7 +14,7 @@ use moongate_core::names::{PluginId, Principal, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load, load_file};
-use crate::host::grants::{GrantError, Openings, Paths};
+use crate::host::wasi::preopens::{GrantError, Openings, Paths};
 use crate::host::{LoadError, WasmHost, WasmPlugin};
 
 /// So much time a call has that can only end by it.
