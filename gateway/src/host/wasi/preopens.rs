@@ -20,7 +20,7 @@ use moongate_core::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use crate::blocking::Lanes;
-use crate::host::diagnostics::output::{Captured, Nothing, Output, Stream};
+use crate::host::diagnostics::output::{CapturedStream, EmptyStdin, Output, Stream};
 use crate::host::load::error::shown;
 
 /// Random bytes that a guest may ask for at once.
@@ -232,9 +232,9 @@ impl Opened {
     /// The context of one call.
     pub(in crate::host) fn context(mut self, grants: &Grants, output: &Arc<Output>) -> WasiCtx {
         self.wasi
-            .stdin(Nothing(Arc::clone(output)))
-            .stdout(Captured(Arc::clone(output), Stream::Stdout))
-            .stderr(Captured(Arc::clone(output), Stream::Stderr))
+            .stdin(EmptyStdin(Arc::clone(output)))
+            .stdout(CapturedStream(Arc::clone(output), Stream::Stdout))
+            .stderr(CapturedStream(Arc::clone(output), Stream::Stderr))
             .max_random_size(RANDOM)
             .allow_tcp(false)
             .allow_udp(false)

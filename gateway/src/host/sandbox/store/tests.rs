@@ -1,11 +1,11 @@
-//! How memory and tables are counted.
+//! Limits on memory and tables.
 
 use bytesize::ByteSize;
 
 use super::*;
 
 #[test]
-fn memories_and_tables_are_summed_over_the_store() {
+fn sums_memories_and_tables_of_the_store() {
     let limits = Limits { memory: ByteSize::b(300), table_elements: 10, ..Limits::default() };
     let peak = Arc::<AtomicU64>::default();
     let mut budget = Budget::new(&limits, Arc::clone(&peak));
@@ -15,9 +15,9 @@ fn memories_and_tables_are_summed_over_the_store() {
     assert_eq!(budget.refused(), None);
     assert!(!budget.memory_growing(100, 101, None).unwrap());
     assert_eq!(budget.refused(), Some(Refused::Memory));
-    assert_eq!(peak.load(Ordering::Relaxed), 300, "what was refused isn't counted");
+    assert_eq!(peak.load(Ordering::Relaxed), 300, "refused memory isn't counted");
     assert!(Budget::new(&limits, Arc::clone(&peak)).memory_growing(0, 200, None).unwrap());
-    assert_eq!(peak.load(Ordering::Relaxed), 300, "another call had more");
+    assert_eq!(peak.load(Ordering::Relaxed), 300, "the peak of all calls is kept");
     assert!(budget.table_growing(0, 6, None).unwrap());
     assert!(!budget.table_growing(0, 5, None).unwrap());
     assert_eq!(budget.refused(), Some(Refused::Tables));

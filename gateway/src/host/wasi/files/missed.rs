@@ -14,7 +14,7 @@ use std::path::{Component, Path};
 use moongate_core::call::Cure;
 use moongate_core::config::DirGrant;
 
-use crate::host::diagnostics::crash_report::{How, LastWords};
+use crate::host::diagnostics::crash_report::StderrTail;
 use crate::host::diagnostics::text;
 use crate::host::sandbox::store::State;
 use crate::host::wasi::grant_audit::Lack;
@@ -60,11 +60,11 @@ impl Looks {
 
 impl State {
     /// Tells the operator where a call looked for a path that no directory is granted for. `complaint`: what the guest says
-    /// of its failure, if it failed; `last_words`: what it printed last. Both are asked for only where they matter.
+    /// of its failure, if it failed; `tail`: the end of its stderr. Both are asked for only where they matter.
     pub(in crate::host) fn tell_missed<'c, 'w>(
         &self,
         complaint: impl FnOnce() -> Option<Cow<'c, str>>,
-        last_words: impl FnOnce() -> Option<&'w LastWords>,
+        tail: impl FnOnce() -> Option<&'w StderrTail>,
     ) {
         let granted = &self.config.allow.dirs;
         let Looks { asked, inside } = self.homes.looks;
@@ -79,7 +79,7 @@ impl State {
         };
         let path = named(&said, granted);
         // Python looks for the lines that it shows with a traceback in files.
-        let raised = || last_words().is_some_and(|words| words.how == How::Raised);
+        let raised = || tail().is_some_and(StderrTail::is_python_traceback);
         if asked == Asked::InCall && !raised() {
             self.uses.lacked_some(KIND, certain(path, granted));
         } else if path.is_some() {
