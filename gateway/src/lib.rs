@@ -5,7 +5,7 @@
 
 // Log lines: on stderr, structured, and never in anybody's way.
 pub mod telemetry;
-// Blocking work that may hang, with a limit on how much of it runs at once.
+// A limit on blocking work that can hang.
 pub mod blocking;
 // Directories that belong to the gateway's user alone.
 pub mod private_dir;

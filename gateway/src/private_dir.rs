@@ -1,105 +1,105 @@
-//! Folders that belong to the gateway alone: the compiled code, which it runs, and the state of plugins, which nobody
-//! else may read or change.
+//! Private directories: for compiled code, which the gateway runs, and for plugins' state, which no other user may read
+//! or change.
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Why a folder isn't used.
+/// The reason why a directory isn't used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// It can't be made or looked at.
+    /// The directory can't be created or inspected.
     #[error("`{}` can't be used: {reason}", dir.display())]
     Io {
-        /// The folder.
+        /// The directory.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
-    /// It is a link or a file.
-    #[error("`{}` is no folder, or a symbolic link", .0.display())]
+    /// The path is a symlink or a file.
+    #[error("`{}` isn't a directory, or is a symlink", .0.display())]
     NoFolder(PathBuf),
-    /// It belongs to another user.
+    /// The directory belongs to another user.
     #[error("`{}` belongs to another user", .0.display())]
     Foreign(PathBuf),
-    /// Others may change it.
-    #[error("`{}` may be written by others (mode {mode:03o}; it should be 700)", dir.display())]
+    /// Other users can write to the directory.
+    #[error("`{}` is writable by others (mode {mode:03o}; it should be 700)", dir.display())]
     Writable {
-        /// The folder.
+        /// The directory.
         dir: PathBuf,
-        /// Its permissions.
+        /// The permissions of the directory.
         mode: u32,
     },
 }
 
 impl FolderError {
-    /// What to do about it.
+    /// The fix.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
             Self::Io { reason, .. } => io_hint(reason).to_owned(),
-            Self::NoFolder(_) => "name the directory itself, or move away what stands there".to_owned(),
+            Self::NoFolder(_) => "set the path of the directory itself, or move the file away".to_owned(),
             Self::Foreign(_) => {
-                "run the gateway as that user, or let `chown` give it to the gateway's".to_owned()
+                "run the gateway as that user, or `chown` the directory to the gateway's user".to_owned()
             }
             Self::Writable { dir, .. } => format!("`chmod 700 {}`", dir.display()),
         }
     }
 }
 
-/// What to do where the system refuses a file or a directory.
+/// The fix for an I/O error of a file or a directory.
 pub(crate) fn io_hint(reason: &io::Error) -> &'static str {
     match reason.kind() {
         io::ErrorKind::PermissionDenied => {
-            "let the gateway's user read and write there, or name another directory"
+            "let the gateway's user read and write there, or set another directory"
         }
-        io::ErrorKind::ReadOnlyFilesystem => "name a directory that can be written to",
+        io::ErrorKind::ReadOnlyFilesystem => "set a directory on a writable file system",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room there, or name another directory"
+            "free disk space, or set another directory"
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "something else than a directory stands on the way to it: move that away, or name another directory"
+            "a part of the path isn't a directory: move it away, or set another directory"
         }
-        _ => "see what is wrong there, or name another directory",
+        _ => "check the file system, or set another directory",
     }
 }
 
-/// Makes a folder if it isn't there, and checks that it is ours alone.
+/// Creates a directory if it is missing, and checks that it is private.
 ///
 /// # Errors
-/// It can't be made or looked at, is a link or no folder, or others may write to it.
+/// The directory can't be created or inspected, is a symlink or a file, or is writable by others.
 pub(crate) fn private(dir: &Path) -> Result<(), FolderError> {
     let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
     check(dir, &fs::symlink_metadata(dir).map_err(io)?)
 }
 
-/// Could [`private`] be used here, and something be written? Nothing is made to find out.
+/// Checks that [`private`] would succeed and that the directory is writable, without creating anything.
 ///
 /// # Errors
-/// It couldn't, as far as can be seen.
+/// It would fail, as far as can be checked.
 pub(crate) fn would_be_private(dir: &Path) -> Result<(), FolderError> {
     let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
     match fs::symlink_metadata(dir) {
         Ok(meta) => {
             check(dir, &meta)?;
-            may_write(dir).map_err(io)
+            check_writable(dir).map_err(io)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // It would be made in the nearest directory above it that is there.
-            let above = dir.ancestors().skip(1).find(|above| fs::symlink_metadata(above).is_ok());
-            let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if !fs::metadata(above).map_err(io)?.is_dir() {
+            // It would be created in its nearest existing parent.
+            let parent = dir.ancestors().skip(1).find(|parent| fs::symlink_metadata(parent).is_ok());
+            let parent = parent.filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !fs::metadata(parent).map_err(io)?.is_dir() {
                 return Err(io(io::ErrorKind::NotADirectory.into()));
             }
-            may_write(above).map_err(io)
+            check_writable(parent).map_err(io)
         }
         Err(error) => Err(io(error)),
     }
 }
 
-fn may_write(dir: &Path) -> io::Result<()> {
+fn check_writable(dir: &Path) -> io::Result<()> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     Ok(accessat(CWD, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
 }
@@ -114,49 +114,49 @@ fn check(dir: &Path, meta: &Metadata) -> Result<(), FolderError> {
     })
 }
 
-/// Who may have a hand in a file or a directory, beside the user that the gateway runs as.
+/// The permitted owners and permissions of a file or a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hands {
-    /// Nobody, not even to read.
+    /// Owned by this user; others can neither read nor write.
     Secret,
-    /// Others may read.
+    /// Owned by this user; others can't write.
     Own,
-    /// The system may own it, and the owner's group may write: so people keep their sources.
+    /// Owned by this user or root; others except the owner's group can't write. Source trees often are like this.
     Sources,
 }
 
-/// Who else has.
+/// A violation of [`Hands`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stranger {
-    /// It belongs to another user.
+    /// The owner is another user.
     Owner,
-    /// Its permissions let others in.
+    /// The permissions give others access.
     Others {
-        /// All of them.
+        /// All permissions.
         mode: u32,
     },
 }
 
 impl Hands {
-    /// Looks at whom a thing belongs to, and whom its permissions let in.
+    /// Checks the owner and the permissions of a file or a directory.
     ///
     /// # Errors
-    /// Somebody else has a hand in it.
+    /// Another user owns it or has access to it.
     pub fn check(self, meta: &Metadata) -> Result<(), Stranger> {
-        self.judge(meta.uid(), meta.mode() & 0o777)
+        self.check_mode(meta.uid(), meta.mode() & 0o777)
     }
 
-    fn judge(self, owner: u32, mode: u32) -> Result<(), Stranger> {
-        let is_ours = owner == rustix::process::geteuid().as_raw();
-        let (is_theirs, others) = match self {
+    fn check_mode(self, owner: u32, mode: u32) -> Result<(), Stranger> {
+        let is_own = owner == rustix::process::geteuid().as_raw();
+        let (is_permitted_owner, forbidden) = match self {
             Self::Secret => (false, 0o077),
             Self::Own => (false, 0o022),
             Self::Sources => (owner == 0, 0o002),
         };
-        if !is_ours && !is_theirs {
+        if !is_own && !is_permitted_owner {
             return Err(Stranger::Owner);
         }
-        if mode & others == 0 { Ok(()) } else { Err(Stranger::Others { mode }) }
+        if mode & forbidden == 0 { Ok(()) } else { Err(Stranger::Others { mode }) }
     }
 }
 

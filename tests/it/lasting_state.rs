@@ -247,7 +247,7 @@ fn a_folder_where_nothing_can_be_made_is_said_to_be_so_and_memory_takes_no_ones_
     fs::set_permissions(workspace.path().join("state"), fs::Permissions::from_mode(0o777)).unwrap();
     let check = workspace.run(&["check"]);
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
-    assert!(said.contains("may be written by others (mode 777; it should be 700)"), "{said}");
+    assert!(said.contains("is writable by others (mode 777; it should be 700)"), "{said}");
     assert!(!file(&workspace).exists());
 }
 

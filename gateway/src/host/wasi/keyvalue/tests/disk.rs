@@ -121,7 +121,7 @@ async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let folder = filled().await;
     mode(&folder.path().join("state"), 0o770);
-    is_refused(&folder, "may be written by others (mode 770").await;
+    is_refused(&folder, "is writable by others (mode 770").await;
 
     let folder = filled().await;
     mode(&file(&folder), 0o644);
@@ -130,7 +130,7 @@ async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("elsewhere")).unwrap();
     symlink(folder.path().join("elsewhere"), folder.path().join("state")).unwrap();
-    is_refused(&folder, "is no folder, or a symbolic link").await;
+    is_refused(&folder, "isn't a directory, or is a symlink").await;
     assert_eq!(fs::read_dir(folder.path().join("elsewhere")).unwrap().count(), 0);
 
     let folder = prepared();
