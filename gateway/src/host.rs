@@ -32,8 +32,8 @@ use self::load::{describe, file};
 use self::sandbox::call::{Sandbox, Shared};
 use self::sandbox::instance_pool::Waiting;
 use self::sandbox::open_files;
-use self::wasi::http::Outlet;
-use self::wasi::keyvalue::Stores;
+use self::wasi::http::OutboundHttp;
+use self::wasi::keyvalue::KeyValueStores;
 use self::wasi::linker;
 use self::wasi::preopens::Openings;
 use crate::blocking::Lanes;
@@ -47,7 +47,7 @@ pub use self::load::compiler::compile_if_asked;
 pub use self::load::error::{HostError, LoadError, Named, Unreadable};
 pub use self::load::file::Candidate;
 pub use self::plugin::WasmPlugin;
-pub use self::wasi::http::{CaError, Options as OutgoingOptions, Requests};
+pub use self::wasi::http::{CaError, OutgoingOptions, Requests};
 pub use self::wasi::keyvalue::{StateFound, StateProblem, look_for_state};
 
 /// The version of wasmtime, which doesn't tell it itself; `Cargo.toml` pins the same.
@@ -113,8 +113,8 @@ impl WasmHost {
     /// The engine or its thread can't be started, or a file of authorities can't be used.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { cache, state, concurrency, inbox, outgoing } = options;
-        open_files::take_all();
-        let open_files = open_files::share(concurrency);
+        open_files::raise_limit();
+        let open_files = open_files::per_call(concurrency);
         let failed = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         let engine = engine::engine(concurrency).map_err(failed)?;
         let linker = linker::linker(&engine).map_err(failed)?;
@@ -129,9 +129,9 @@ impl WasmHost {
             }
         };
         let loader = Loader { linker, cache, compiling: Arc::default() };
-        let outlet = Outlet::new(outgoing)?;
+        let outlet = OutboundHttp::new(outgoing)?;
         let waiting = Waiting::new(concurrency);
-        let (stores, openings) = (Stores::new(state), Openings::new());
+        let (stores, openings) = (KeyValueStores::new(state), Openings::new());
         let shared = Shared { ticker, inbox, stores, outlet, openings, waiting, open_files };
         let (loader, shared) = (Arc::new(loader), Arc::new(shared));
         let (generations, reading) = (Generations::default(), Lanes::new(1));

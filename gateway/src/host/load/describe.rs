@@ -10,7 +10,7 @@ use super::error::{LoadError, TooLow};
 use super::exports::Exports;
 use crate::host::bindings::{lifecycle, prompts, resources, tools, types};
 use crate::host::convert;
-use crate::host::diagnostics::failure_text::Complains;
+use crate::host::diagnostics::failure_text::FailureText;
 use crate::host::sandbox::call::{Ask, Sandbox, Unanswered};
 use crate::host::sandbox::store::{State, StoreError};
 
@@ -45,7 +45,7 @@ fn listed<T>(function: &'static str, given: Result<Vec<T>, types::Failure>) -> R
     })
 }
 
-impl Complains for Result<Said, LoadError> {}
+impl FailureText for Result<Said, LoadError> {}
 
 impl Ask for Describe<'_> {
     type Answer = Result<Said, LoadError>;

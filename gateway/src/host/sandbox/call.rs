@@ -4,7 +4,6 @@
 //! whenever that is. Only where the plugin's table has it so an instance that has answered waits for another call, see
 //! [`reuse`]. What the guest does wrong comes back as a [`CallError`].
 
-use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
@@ -20,25 +19,26 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use super::store::{self, Reached, State, StoreError};
+use super::store::{self, StoreDeps, State, StoreError};
 use crate::host::change_inbox::{Changes, Inbox};
-use crate::host::diagnostics::failure_text::Complains;
+use crate::host::diagnostics::crash_report::How;
+use crate::host::diagnostics::failure_text::FailureText;
 use crate::host::engine::Ticker;
 use crate::host::load::code::{Code, Lease};
 use crate::host::load::exports::Exports;
 use crate::host::sandbox::cpu_meter::{Meter, Metered};
 use crate::host::sandbox::instance_pool::{self, Own, Stay, Waiting};
 use crate::host::sandbox::trap::classify;
-use crate::host::wasi::grant_audit::Told;
-use crate::host::wasi::http::{Outlet, Sender};
-use crate::host::wasi::keyvalue::types::Memory;
-use crate::host::wasi::keyvalue::{Access, Stores};
+use crate::host::wasi::files::LookupOutcome;
+use crate::host::wasi::grant_audit::LoggedWarnings;
+use crate::host::wasi::http::{OutboundHttp, RequestSender};
+use crate::host::wasi::keyvalue::{StoreAccess, KeyValueStores};
 use crate::host::wasi::preopens::{GrantError, Openings};
 
 /// Something to ask an instance.
 pub(in crate::host) trait Ask: Send {
     /// The answer in the contract's types.
-    type Answer: Send + Complains;
+    type Answer: Send + FailureText;
 
     /// Asks. An interface that isn't exported is an error of the caller: the catalog knows what there is.
     fn ask(
@@ -54,8 +54,8 @@ pub(in crate::host) struct Shared {
     pub(in crate::host) ticker: Ticker,
     /// Where plugins say what has changed.
     pub(in crate::host) inbox: Option<Arc<Inbox>>,
-    pub(in crate::host) stores: Stores,
-    pub(in crate::host) outlet: Arc<Outlet>,
+    pub(in crate::host) stores: KeyValueStores,
+    pub(in crate::host) outlet: Arc<OutboundHttp>,
     pub(in crate::host) openings: Arc<Openings>,
     /// Instances that wait for their next call.
     pub(in crate::host) waiting: Arc<Waiting<Warm>>,
@@ -103,10 +103,10 @@ pub(in crate::host) struct Sandbox {
     pub(in crate::host) config: Arc<PluginConfig>,
     pub(in crate::host) code: Arc<Lease>,
     /// What it may keep from one call to the next.
-    pub(in crate::host) access: Access,
+    pub(in crate::host) access: StoreAccess,
     /// What the operator was told that it wants and isn't granted.
-    pub(in crate::host) told: Arc<Told>,
-    pub(in crate::host) sender: Arc<Sender>,
+    pub(in crate::host) told: Arc<LoggedWarnings>,
+    pub(in crate::host) sender: Arc<RequestSender>,
     /// Its instances that wait for their next call.
     pub(in crate::host) own: Own<Warm>,
     pub(in crate::host) shared: Arc<Shared>,
@@ -162,7 +162,7 @@ enum End<T> {
 impl Sandbox {
     pub(in crate::host) fn new(config: Arc<PluginConfig>, code: Arc<Code>, shared: Arc<Shared>) -> Self {
         let (access, own) = (shared.stores.of(&config), shared.waiting.own(config.id.clone()));
-        let sender = Sender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
+        let sender = RequestSender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
         Self { config, code: Lease::new(code), access, told: Arc::default(), sender, own, shared }
     }
 
@@ -172,7 +172,7 @@ impl Sandbox {
         let (told, sender) = if Arc::ptr_eq(before, &config) {
             (Arc::clone(told), Arc::clone(sender))
         } else {
-            (Arc::default(), sender.under(Arc::clone(&config)))
+            (Arc::default(), sender.with_config(Arc::clone(&config)))
         };
         let (access, own) = (shared.stores.of(&config), shared.waiting.own(config.id.clone()));
         Self { access, config, code: code.another(), told, sender, own, shared: Arc::clone(shared) }
@@ -236,7 +236,7 @@ impl Sandbox {
                     Some(warm) => warm,
                     none => {
                         let fresh = code.pre.instantiate_async(&mut *store).await?;
-                        store.data_mut().homes.started();
+                        store.data_mut().instantiated();
                         none.insert(fresh)
                     }
                 };
@@ -253,7 +253,7 @@ impl Sandbox {
     }
 
     /// What came of a call.
-    fn came_of<T: Complains>(
+    fn came_of<T: FailureText>(
         &self,
         end: End<T>,
         seat: Option<Seat>,
@@ -265,10 +265,7 @@ impl Sandbox {
             (End::Answered(Ok(mut answer)), seat) => {
                 if let Some(seat) = &seat {
                     let state = seat.store.data();
-                    let last_words = LazyCell::new(|| state.output.last_words());
-                    state.tell_missed(|| answer.complaint(), || last_words.as_ref());
-                    let missed = state.uses.missed(|| answer.complaint());
-                    answer.append(&missed);
+                    report_to_caller(state, &mut answer);
                 }
                 if let Some(seat) = seat.filter(|_| !cancel.is_cancelled()) {
                     self.park(seat);
@@ -296,32 +293,34 @@ impl Sandbox {
     /// Why the guest failed.
     fn failed(&self, error: &wasmtime::Error, mut seat: Seat, asker: &Asker) -> Unanswered {
         let state = seat.store.data();
-        let last_words = LazyCell::new(|| state.output.last_words());
+        let last_words = LazyCell::new(|| state.output().last_words());
         let error = classify(error, state, &self.config.limits, || last_words.as_ref());
         if matches!(error, CallError::Trap(_)) {
-            let said = || last_words.as_ref().map_or(Cow::Borrowed(""), |words| words.said.as_str().into());
-            state.tell_missed(|| Some(said()), || last_words.as_ref());
+            // Python reads source files to show a traceback, which looks like a lookup of the call.
+            if !last_words.as_ref().is_some_and(|words| words.how == How::Raised) {
+                state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
+            }
         }
         if !matches!(error, CallError::Memory(_) | CallError::Tables(_)) {
             return Unanswered::Call { error, wanted: None };
         }
-        let wanted = state.budget.wanted();
+        let wanted = state.memory_limiter().wanted();
         match asker {
             // The operator reads it with the limit and a value that is likely to do, at every attempt to load it.
-            Asker::Gateway => seat.store.data_mut().budget.is_told(),
+            Asker::Gateway => seat.store.data_mut().memory_limiter_mut().forget_refusals(),
             Asker::Caller { .. } => {}
         }
         Unanswered::Call { error, wanted }
     }
 
     /// What a call has to do with what goes on after it.
-    fn reached(&self, changes: Changes, code: &Code) -> Reached {
-        Reached {
+    fn reached(&self, changes: Changes, code: &Code) -> StoreDeps {
+        StoreDeps {
             changes,
-            memory: Memory::new(self.access.clone()),
-            told: Arc::clone(&self.told),
+            store_access: self.access.clone(),
+            logged_warnings: Arc::clone(&self.told),
             sender: Arc::clone(&self.sender),
-            peak: Arc::clone(&code.peak),
+            peak_memory: Arc::clone(&code.peak),
             open_files: self.shared.open_files,
         }
     }
@@ -335,14 +334,14 @@ impl Sandbox {
         context: Arc<CallContext>,
         until: std::time::Instant,
         meter: &Arc<Meter>,
-        reached: Reached,
+        reached: StoreDeps,
     ) -> Result<Seat, StoreError> {
         let opened = self.shared.openings.open(&self.config).await?;
         let warm = sharer.as_ref().and_then(|principal| self.own.take(principal));
         if let Some(Warm { mut store, instance, reuse }) =
             warm.filter(|warm| warm.reuse.places == opened.places)
         {
-            store.data_mut().take_up(opened, context, until, meter, reached);
+            store.data_mut().attach(opened, context, until, meter, reached);
             store.set_epoch_deadline(1);
             return Ok(Seat { store, instance: Some(instance), reuse: Some(reuse) });
         }
@@ -361,7 +360,7 @@ impl Sandbox {
         if reuse.served >= limits.reuse_calls || !store.data_mut().is_reusable() {
             return;
         }
-        store.data_mut().rest();
+        store.data_mut().detach();
         let stay = Stay { until: Instant::now() + limits.reuse_idle, most: limits.concurrency };
         let principal = reuse.principal.clone();
         self.own.park(principal, Warm { store, instance, reuse }, stay, || self.shared.ticker.count());
@@ -380,6 +379,21 @@ impl Sandbox {
             GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't answer"),
             GrantError::Unbegun => grant.to_string(),
         })
+    }
+}
+
+/// Reports lookups without a grant, and appends the note about a missing grant to a failed answer, unless the answer shows
+/// the same line already.
+fn report_to_caller<T: FailureText>(state: &State, answer: &mut T) {
+    if !answer.is_failure() {
+        state.files_state().report_ungranted_lookup(LookupOutcome::Succeeded);
+        return;
+    }
+    state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
+    if let Some(note) = state.audit().caller_note()
+        && !note.fix.as_ref().is_some_and(|fix| answer.mentions(fix))
+    {
+        answer.append_note(&note.text);
     }
 }
 

@@ -40,7 +40,7 @@ pub(in crate::host) fn classify<'w>(
         return CallError::Handles(limits.handles);
     }
     // An instance whose smallest memory or table is already too large isn't made at all.
-    if let Some(refused) = state.budget.refused() {
+    if let Some(refused) = state.memory_limiter().refused() {
         return too_much(refused, limits);
     }
     CallError::Trap(text::line(&cause, text::SENTENCE))
@@ -53,7 +53,7 @@ fn trapped<'w>(
     limits: &Limits,
     last_words: impl FnOnce() -> Option<&'w LastWords>,
 ) -> CallError {
-    if let Some(refused) = state.budget.refused() {
+    if let Some(refused) = state.memory_limiter().refused() {
         // How allocators give up when they were refused memory.
         let gave_up = [
             Trap::UnreachableCodeReached,
@@ -77,7 +77,7 @@ fn trapped<'w>(
             Some(words) => {
                 // Paths and values of the plugin's inside are for its author, who reads the log.
                 let line = text::line(&words.to_string(), text::SENTENCE);
-                tracing::warn!(plugin = %state.config.id, "the plugin {line}");
+                tracing::warn!(plugin = %state.config().id, "the plugin {line}");
                 let did = match words.how {
                     How::Panicked => "it panicked",
                     How::Raised => "it raised an exception that it didn't catch",

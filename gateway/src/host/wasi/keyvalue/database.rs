@@ -16,11 +16,11 @@ use super::entries::TABLES;
 use crate::private_dir::{self, FolderError, Hands, Stranger, io_hint};
 
 /// What the file is called.
-pub(super) const FILE: &str = "state.sqlite3";
+pub(super) const DATABASE_FILE: &str = "state.sqlite3";
 /// Marks a database as Moongate's.
 const APPLICATION: i64 = 0x4d6f_4e67;
 /// The form of the tables.
-const FORM: i64 = 1;
+const SCHEMA_VERSION: i64 = 1;
 /// The log is shortened to this once all of it is in the file. SQLite begins with that at about as many bytes.
 const LOG: u64 = 4 << 20;
 /// A log that is longer than this is worth waiting for whoever still reads in it.
@@ -30,7 +30,7 @@ const CHECKED: u64 = 16 << 20;
 
 /// Why the database can't be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum DatabaseError {
     /// Somebody else holds it; it passes.
     #[error("another process has kept it locked for too long")]
     Busy,
@@ -46,7 +46,7 @@ pub(super) enum Trouble {
     Open { file: PathBuf, mode: u32 },
     #[error("`{}` is the database of another program", .0.display())]
     Other(PathBuf),
-    #[error("`{}` was written by a newer version of Moongate (form {form}; this version knows form {FORM})", file.display())]
+    #[error("`{}` was written by a newer version of Moongate (form {form}; this version knows form {SCHEMA_VERSION})", file.display())]
     Newer { file: PathBuf, form: i64 },
     #[error("`{}` is damaged ({reason})", file.display())]
     Damaged { file: PathBuf, reason: String },
@@ -60,7 +60,7 @@ pub(super) enum Trouble {
     Sqlite { file: PathBuf, reason: String },
 }
 
-impl Trouble {
+impl DatabaseError {
     /// What to do about it.
     pub(super) fn hint(&self) -> String {
         match self {
@@ -92,26 +92,26 @@ pub(super) struct Identity {
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Side {
-    Reads,
-    Writes,
+pub(super) enum ConnectionRole {
+    Reader,
+    Writer,
 }
 
 /// An open connection.
-pub(super) struct Database {
+pub(super) struct DatabaseConnection {
     pub(super) connection: Connection,
     pub(super) identity: Identity,
     file: PathBuf,
 }
 
-impl Database {
+impl DatabaseConnection {
     /// Opens the database in a folder; both are made if they aren't there.
-    pub(super) fn open(dir: &Path, side: Side) -> Result<Self, Trouble> {
+    pub(super) fn open(dir: &Path, side: ConnectionRole) -> Result<Self, DatabaseError> {
         private_dir::private(dir)?;
-        let io = |file: &Path, reason| Trouble::Io { file: file.to_owned(), reason };
+        let io = |file: &Path, reason| DatabaseError::Io { file: file.to_owned(), reason };
         // The rest of the way may hold links; SQLite is to follow none.
         let dir = fs::canonicalize(dir).map_err(|reason| io(dir, reason))?;
-        let file = dir.join(FILE);
+        let file = dir.join(DATABASE_FILE);
         // Only one that is new is opened here: closing a file gives up every lock that this process holds on it.
         match File::options().write(true).create_new(true).mode(0o600).open(&file) {
             Ok(_) => {}
@@ -122,39 +122,39 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let connection = Connection::open_with_flags(&file, flags).map_err(|error| trouble(&file, &error))?;
+        let connection = Connection::open_with_flags(&file, flags).map_err(|error| database_error(&file, &error))?;
         let mut database = Self { connection, identity, file };
         database.prepare(side)?;
         Ok(database)
     }
 
-    fn prepare(&mut self, side: Side) -> Result<(), Trouble> {
-        self.connection.busy_timeout(std::time::Duration::ZERO).map_err(|error| self.trouble(&error))?;
+    fn prepare(&mut self, side: ConnectionRole) -> Result<(), DatabaseError> {
+        self.connection.busy_timeout(std::time::Duration::ZERO).map_err(|error| self.database_error(&error))?;
         let empty = self.is_empty()?;
-        self.set_up().map_err(|error| self.trouble(&error))?;
+        self.set_up().map_err(|error| self.database_error(&error))?;
         if empty {
             self.make()?;
         }
         match side {
-            Side::Reads => self.connection.pragma_update(None, "query_only", true),
-            Side::Writes => return self.check(),
+            ConnectionRole::Reader => self.connection.pragma_update(None, "query_only", true),
+            ConnectionRole::Writer => return self.check(),
         }
-        .map_err(|error| self.trouble(&error))
+        .map_err(|error| self.database_error(&error))
     }
 
     /// Is it to be filled? What isn't empty must be ours, of a form that is known.
-    fn is_empty(&self) -> Result<bool, Trouble> {
+    fn is_empty(&self) -> Result<bool, DatabaseError> {
         const WHAT: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
                             (SELECT user_version FROM pragma_user_version), \
                             (SELECT count(*) FROM sqlite_schema)";
         let what = self.connection.query_row(WHAT, (), |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
         });
-        match what.map_err(|error| self.trouble(&error))? {
+        match what.map_err(|error| self.database_error(&error))? {
             (0, 0, 0) => Ok(true),
-            (APPLICATION, FORM, _) => Ok(false),
-            (APPLICATION, form, _) if form > FORM => Err(Trouble::Newer { file: self.file.clone(), form }),
-            _ => Err(Trouble::Other(self.file.clone())),
+            (APPLICATION, SCHEMA_VERSION, _) => Ok(false),
+            (APPLICATION, form, _) if form > SCHEMA_VERSION => Err(DatabaseError::Newer { file: self.file.clone(), form }),
+            _ => Err(DatabaseError::Other(self.file.clone())),
         }
     }
 
@@ -173,9 +173,9 @@ impl Database {
     }
 
     /// Makes the tables, unless another process was faster.
-    fn make(&mut self) -> Result<(), Trouble> {
+    fn make(&mut self) -> Result<(), DatabaseError> {
         let file = self.file.clone();
-        let failed = |error: rusqlite::Error| trouble(&file, &error);
+        let failed = |error: rusqlite::Error| database_error(&file, &error);
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let count = "SELECT count(*) FROM sqlite_schema";
@@ -184,23 +184,23 @@ impl Database {
             let made = transaction
                 .execute_batch(TABLES)
                 .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION))
-                .and_then(|()| transaction.pragma_update(None, "user_version", FORM));
+                .and_then(|()| transaction.pragma_update(None, "user_version", SCHEMA_VERSION));
             made.map_err(failed)?;
         }
         transaction.commit().map_err(failed)
     }
 
     /// Looks for damage, where that doesn't take long.
-    fn check(&self) -> Result<(), Trouble> {
+    fn check(&self) -> Result<(), DatabaseError> {
         if fs::metadata(&self.file).is_ok_and(|meta| meta.len() > CHECKED) {
             return Ok(());
         }
         let found = self.connection.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0));
-        match found.map_err(|error| self.trouble(&error))? {
+        match found.map_err(|error| self.database_error(&error))? {
             found if found == "ok" => Ok(()),
             found => {
                 let reason = found.lines().next_back().unwrap_or_default().to_owned();
-                Err(Trouble::Damaged { file: self.file.clone(), reason })
+                Err(DatabaseError::Damaged { file: self.file.clone(), reason })
             }
         }
     }
@@ -225,21 +225,21 @@ impl Database {
     }
 
     /// What an error of SQLite's means.
-    pub(super) fn trouble(&self, error: &rusqlite::Error) -> Trouble {
-        trouble(&self.file, error)
+    pub(super) fn database_error(&self, error: &rusqlite::Error) -> DatabaseError {
+        database_error(&self.file, error)
     }
 }
 
 /// The file that stands there, if nobody else can read or change it.
-fn checked(file: &Path) -> Result<Identity, Trouble> {
+fn checked(file: &Path) -> Result<Identity, DatabaseError> {
     let meta = fs::symlink_metadata(file);
-    let meta = meta.map_err(|reason| Trouble::Io { file: file.to_owned(), reason })?;
+    let meta = meta.map_err(|reason| DatabaseError::Io { file: file.to_owned(), reason })?;
     if !meta.is_file() {
-        return Err(Trouble::NoFile(file.to_owned()));
+        return Err(DatabaseError::NoFile(file.to_owned()));
     }
     Hands::Secret.check(&meta).map_err(|stranger| match stranger {
-        Stranger::Owner => Trouble::Foreign(file.to_owned()),
-        Stranger::Others { mode } => Trouble::Open { file: file.to_owned(), mode },
+        Stranger::Owner => DatabaseError::Foreign(file.to_owned()),
+        Stranger::Others { mode } => DatabaseError::Open { file: file.to_owned(), mode },
     })?;
     Ok(Identity { device: meta.dev(), inode: meta.ino() })
 }
@@ -250,20 +250,20 @@ pub(super) fn identity(file: &Path) -> Option<Identity> {
     Some(Identity { device: meta.dev(), inode: meta.ino() })
 }
 
-fn trouble(file: &Path, error: &rusqlite::Error) -> Trouble {
+fn database_error(file: &Path, error: &rusqlite::Error) -> DatabaseError {
     let file = file.to_owned();
     let reason = error.to_string();
-    let Some(code) = error.sqlite_error() else { return Trouble::Sqlite { file, reason } };
+    let Some(code) = error.sqlite_error() else { return DatabaseError::Sqlite { file, reason } };
     if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMMAP {
-        return Trouble::Unshared(file);
+        return DatabaseError::Unshared(file);
     }
     match code.code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
-            Trouble::Busy
+            DatabaseError::Busy
         }
-        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Trouble::Damaged { file, reason },
-        ErrorCode::DiskFull => Trouble::NoRoom(file),
-        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Trouble::ReadOnly(file),
-        _ => Trouble::Sqlite { file, reason },
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => DatabaseError::Damaged { file, reason },
+        ErrorCode::DiskFull => DatabaseError::NoRoom(file),
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => DatabaseError::ReadOnly(file),
+        _ => DatabaseError::Sqlite { file, reason },
     }
 }

@@ -5,18 +5,18 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use rusqlite::Connection;
 
-use super::super::database::FILE;
-use super::super::entries::Entries;
+use super::super::database::DATABASE_FILE;
+use super::super::entries::StoreEntries;
 use super::*;
 
-impl Shelf {
-    pub(super) async fn size(&self) -> Result<u64, KeepError> {
-        self.ask(super::super::database::Side::Reads, |entries| entries.size().map(Ok)).await
+impl DiskStore {
+    pub(super) async fn size(&self) -> Result<u64, KeyValueError> {
+        self.ask(super::super::database::ConnectionRole::Reader, |entries| entries.size().map(Ok)).await
     }
 }
 
 fn file(folder: &TempDir) -> PathBuf {
-    folder.path().join("state").join(FILE)
+    folder.path().join("state").join(DATABASE_FILE)
 }
 
 /// A folder for state that is there already.
@@ -54,9 +54,9 @@ async fn filled() -> TempDir {
 async fn is_refused(folder: &TempDir, why: &str) {
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
-    assert_eq!(kept.get("key".into()).await, Err(KeepError::Unavailable), "{why}");
-    assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(KeepError::Unavailable), "{why}");
-    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::Unavailable), "{why}");
+    assert_eq!(kept.get("key".into()).await, Err(KeyValueError::Unavailable), "{why}");
+    assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(KeyValueError::Unavailable), "{why}");
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Unavailable), "{why}");
     let problem = stores.problem().await.map(|problem| problem.reason).unwrap_or_default();
     assert!(problem.contains(why), "{why}: {problem}");
 }
@@ -80,7 +80,7 @@ async fn what_is_kept_outlives_the_host_and_nobody_else_can_read_it() {
 async fn a_folder_is_made_only_when_a_plugin_may_keep_something() {
     let folder = TempDir::new().unwrap();
     let stores = on_disk(folder.path());
-    assert!(matches!(stores.of(&config("a", StateGrant::Refused)), Access::Refused));
+    assert!(matches!(stores.of(&config("a", StateGrant::Refused)), StoreAccess::Refused));
     assert_eq!(stores.problem().await, None);
     assert!(!folder.path().join("state").exists());
 }
@@ -107,13 +107,13 @@ async fn hosts_that_begin_together_on_an_empty_folder_share_it() {
 async fn the_limit_holds_for_all_hosts_together() {
     let folder = TempDir::new().unwrap();
     let [one, two] = [0; 2].map(|_| granted(&on_disk(folder.path()), "a", StateGrant::Own));
-    let most = 2 * ENTRY + 2;
-    one.set("a".into(), Vec::new(), most).await.unwrap();
-    two.set("b".into(), Vec::new(), most).await.unwrap();
-    assert_eq!(one.set("c".into(), Vec::new(), most).await, Err(KeepError::Full(most)));
+    let limit = 2 * ENTRY_OVERHEAD_BYTES + 2;
+    one.set("a".into(), Vec::new(), limit).await.unwrap();
+    two.set("b".into(), Vec::new(), limit).await.unwrap();
+    assert_eq!(one.set("c".into(), Vec::new(), limit).await, Err(KeyValueError::Full(limit)));
     two.delete("a".into()).await.unwrap();
-    one.set("c".into(), Vec::new(), most).await.unwrap();
-    assert_eq!(two.size().await, most);
+    one.set("c".into(), Vec::new(), limit).await.unwrap();
+    assert_eq!(two.size().await, limit);
 }
 
 #[tokio::test]
@@ -217,15 +217,15 @@ async fn a_full_disk_is_an_error_and_what_is_there_stays() {
     let folder = filled().await;
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
-    let Place::Disk(shelf) = &kept.place else { panic!("it isn't on disk") };
+    let Backend::Disk(store) = &kept.backend else { panic!("it isn't on disk") };
     // As if there were room for so many pages only.
-    let few = |Entries { db, .. }: Entries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
-    shelf.ask(super::super::database::Side::Writes, few).await.unwrap();
-    let large = kept.set("large".into(), vec![0; VALUE], u64::MAX / 4).await;
-    assert_eq!(large, Err(KeepError::Unavailable));
+    let few = |StoreEntries { db, .. }: StoreEntries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
+    store.ask(super::super::database::ConnectionRole::Writer, few).await.unwrap();
+    let large = kept.set("large".into(), vec![0; MAX_VALUE_BYTES], u64::MAX / 4).await;
+    assert_eq!(large, Err(KeyValueError::Unavailable));
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     assert_eq!(kept.exists("large".into()).await, Ok(false));
-    assert_eq!(kept.size().await, ENTRY + 7, "what didn't happen costs nothing");
+    assert_eq!(kept.size().await, ENTRY_OVERHEAD_BYTES + 7, "what didn't happen costs nothing");
     kept.set("small".into(), b"fits".into(), PLENTY).await.unwrap();
     assert_eq!(stores.problem().await, None);
 }
@@ -258,7 +258,7 @@ async fn a_database_that_stays_locked_is_an_error() {
     kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
     let other = Connection::open(file(&folder)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::Busy));
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Busy));
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Ok(1));
 }
@@ -268,7 +268,7 @@ async fn the_log_stays_short() {
     let folder = TempDir::new().unwrap();
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     for _ in 0..200 {
-        kept.set("key".into(), vec![1; VALUE / 2], PLENTY).await.unwrap();
+        kept.set("key".into(), vec![1; MAX_VALUE_BYTES / 2], PLENTY).await.unwrap();
     }
     let log = file(&folder).with_extension("sqlite3-wal");
     let (size, log) = (fs::metadata(file(&folder)).unwrap().len(), fs::metadata(log).unwrap().len());
