@@ -23,3 +23,7 @@ pub mod admin;
 pub mod app;
 // The command line: one struct per verb. Nothing else prints.
 pub mod cli;
+// Fuzz targets from a plugin to a client. Only in tests and with the feature `fuzz`.
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;

@@ -1,7 +1,7 @@
-//! What plugins say of changes: kept until the call is over, then put where the supervisor finds it.
+//! Changes that plugins report: collected during a call, then put into the inbox that the supervisor reads.
 //!
-//! The inbox holds state, not a queue: however often a plugin says something before somebody looks, it is found there
-//! once, and nothing that was said is lost because others said too much.
+//! The inbox is state, not a queue: a change that is reported many times before it is read is there once, and a plugin
+//! that reports too many doesn't displace the changes of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,94 +9,94 @@ use std::sync::{Arc, Mutex, PoisonError};
 use moongate_core::names::{PluginId, ResourceUri};
 use tokio::sync::Notify;
 
-/// How many different changes one call may report; the rest is dropped.
-const MOST: usize = 256;
+/// The most changed resources that one call can report. Others are dropped.
+const MAX_RESOURCES_PER_CALL: usize = 256;
 
-/// How many resources of one plugin may wait to be looked at: more than a few calls can name.
-const WAITING: usize = 16 * MOST;
+/// The most unread changed resources of one plugin: more than a few calls can report.
+const MAX_UNREAD_RESOURCES: usize = 16 * MAX_RESOURCES_PER_CALL;
 
-/// What plugins said has changed, and nobody has looked at yet.
+/// Changes that plugins reported and that weren't read yet.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    found: Mutex<BTreeMap<PluginId, Reported>>,
-    news: Notify,
+    unread: Mutex<BTreeMap<PluginId, Reported>>,
+    added: Notify,
 }
 
-/// What one plugin said has changed.
+/// The changes that one plugin reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reported {
-    /// What it offers: a list of tools, resources, templates or prompts.
+    /// A list of tools, resources, templates or prompts changed.
     pub lists: bool,
-    /// What these resources hold.
+    /// The resources whose contents changed.
     pub resources: BTreeSet<ResourceUri>,
 }
 
 impl Inbox {
-    /// Waits until there is something, and takes all of it. Cancel-safe; for one reader.
+    /// Waits for changes and takes all of them. Cancel-safe; for one reader.
     pub async fn take(&self) -> BTreeMap<PluginId, Reported> {
         loop {
-            let news = self.news.notified();
-            let found = self.take_now();
-            if !found.is_empty() {
-                return found;
+            let added = self.added.notified();
+            let changes = self.take_now();
+            if !changes.is_empty() {
+                return changes;
             }
-            news.await;
+            added.await;
         }
     }
 
-    /// Takes what is there.
+    /// Takes all changes without waiting.
     pub(in crate::host) fn take_now(&self) -> BTreeMap<PluginId, Reported> {
-        std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.unread.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) {
         {
-            let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-            let its = found.entry(plugin.clone()).or_default();
-            its.lists |= lists;
-            if its.resources.len() + resources.len() > WAITING {
-                tracing::warn!(%plugin, "it reported too many changes of resources at once; some were dropped");
+            let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+            let reported = unread.entry(plugin.clone()).or_default();
+            reported.lists |= lists;
+            if reported.resources.len() + resources.len() > MAX_UNREAD_RESOURCES {
+                tracing::warn!(%plugin, "too many changed resources reported at once; some were dropped");
             } else {
-                its.resources.extend(resources);
+                reported.resources.extend(resources);
             }
         }
-        self.news.notify_one();
+        self.added.notify_one();
     }
 }
 
-/// The changes that one call reported, each once. They are passed on when the call ends, however it ends.
+/// The changes that one call reported. They go into the inbox when the call ends, for whatever reason.
 #[derive(Debug)]
 pub(in crate::host) struct Changes {
     plugin: PluginId,
-    to: Option<Arc<Inbox>>,
+    inbox: Option<Arc<Inbox>>,
     lists: bool,
     resources: BTreeSet<ResourceUri>,
-    /// It named something that is no resource, and the log says so.
-    misnamed: bool,
+    /// Set when an invalid URI was logged.
+    logged_invalid: bool,
 }
 
 impl Changes {
-    /// `to`: where they go; none: nowhere.
-    pub(in crate::host) fn new(plugin: PluginId, to: Option<Arc<Inbox>>) -> Self {
-        Self { plugin, to, lists: false, resources: BTreeSet::new(), misnamed: false }
+    /// `inbox`: `None` drops the changes.
+    pub(in crate::host) fn new(plugin: PluginId, inbox: Option<Arc<Inbox>>) -> Self {
+        Self { plugin, inbox, lists: false, resources: BTreeSet::new(), logged_invalid: false }
     }
 
-    /// Takes the change of a list. Which one it was doesn't matter: a plugin is asked for all of them in one go.
+    /// Adds a changed list. All lists are read again together, so it doesn't matter which one.
     pub(in crate::host) fn add_list(&mut self) {
         self.lists = true;
     }
 
-    /// Takes the change of a resource. What names none is logged, once: a guest can say it a million times.
+    /// Adds a changed resource. An invalid URI is logged once per call, because a guest can report a million.
     pub(in crate::host) fn add_resource(&mut self, uri: &str) {
-        if self.resources.len() >= MOST {
+        if self.resources.len() >= MAX_RESOURCES_PER_CALL {
             return;
         }
         match ResourceUri::new(uri) {
             Ok(uri) => drop(self.resources.insert(uri)),
-            Err(_) if self.misnamed => {}
+            Err(_) if self.logged_invalid => {}
             Err(error) => {
-                self.misnamed = true;
-                tracing::warn!(plugin = %self.plugin, "change of no resource: {error}");
+                self.logged_invalid = true;
+                tracing::warn!(plugin = %self.plugin, "changed resource ignored: {error}");
             }
         }
     }
@@ -104,10 +104,10 @@ impl Changes {
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        if let Some(to) = &self.to
+        if let Some(inbox) = &self.inbox
             && (self.lists || !self.resources.is_empty())
         {
-            to.put(&self.plugin, self.lists, std::mem::take(&mut self.resources));
+            inbox.put(&self.plugin, self.lists, std::mem::take(&mut self.resources));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Between the contract's types and the core's: the only place where both are known.
+//! Conversion between the contract's types and the core's. No other module knows both.
 //!
-//! What a plugin says of itself is cleaned, capped and checked; what it answers is checked. Each record is taken
-//! apart completely, so that a new field breaks the build here. Errors name the place: "tool `x`: `inputSchema`: …".
+//! Descriptions are cleaned, cut to size and checked; results are checked. Each record is destructured completely, so
+//! that a new field breaks the build here. Errors contain the path: "tool `x`: `input-schema`: …".
 
 use std::collections::HashSet;
 use std::fmt;
@@ -24,107 +24,110 @@ mod schema;
 pub(in crate::host) use answer::{completion, failure, prompt_outcome, read_outcome, target, tool_outcome};
 pub(in crate::host) use manifest::{info, prompts, resources, templates, tools};
 
-/// What a plugin said that can't be used, with its place.
+/// The reason why a value of a plugin is invalid, with the path to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::host) struct Bad {
+pub(in crate::host) struct ConvertError {
     reason: String,
-    /// The limit that it is more than, and how much it is.
-    over: Option<(LimitKey, u64)>,
+    /// The limit that the value exceeds, and the amount that it needs.
+    exceeded: Option<(LimitKey, u64)>,
 }
 
-impl Bad {
+impl ConvertError {
     pub(in crate::host) fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), over: None }
+        Self { reason: reason.into(), exceeded: None }
     }
 
-    /// There is more than a limit allows. `found` is how much, as it stands in the sentence.
-    fn over(key: LimitKey, amount: usize, found: &str, most: u64) -> Self {
-        let (name, most) = (key.as_str(), key.shown(most));
-        let reason = format!("{found}, more than `limits.{name}` allows ({most})");
-        Self { reason, over: Some((key, amount as u64)) }
+    /// An error for a value above a limit. `found` describes the amount in the message.
+    fn exceeded(key: LimitKey, amount: usize, found: &str, max: u64) -> Self {
+        let name = key.as_str();
+        let max = key.shown(max);
+        let reason = format!("{found}, more than `limits.{name}` allows ({max})");
+        Self { reason, exceeded: Some((key, amount as u64)) }
     }
 
-    /// The limit that it is more than, and how much it is.
+    /// The limit that the value exceeds, and the amount that it needs. `None` means that it isn't about a limit.
     pub(in crate::host) fn limit(&self) -> Option<(LimitKey, u64)> {
-        self.over
+        self.exceeded
     }
 
-    /// Puts a place before the reason.
+    /// Adds a step at the start of the path.
     fn at(self, place: impl fmt::Display) -> Self {
         Self { reason: format!("{place}: {}", self.reason), ..self }
     }
 }
 
-impl fmt::Display for Bad {
+impl fmt::Display for ConvertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::line(&self.reason, 2 * text::SENTENCE))
     }
 }
 
-/// Adds the place to an error.
+/// Adds a step at the start of an error's path.
 trait At<T> {
-    fn at(self, place: impl fmt::Display) -> Result<T, Bad>;
+    fn at(self, place: impl fmt::Display) -> Result<T, ConvertError>;
 }
 
-impl<T> At<T> for Result<T, Bad> {
-    fn at(self, place: impl fmt::Display) -> Result<T, Bad> {
-        self.map_err(|bad| bad.at(place))
+impl<T> At<T> for Result<T, ConvertError> {
+    fn at(self, place: impl fmt::Display) -> Result<T, ConvertError> {
+        self.map_err(|error| error.at(place))
     }
 }
 
-/// How deep values may nest: many readers, ours among them, go no further than 128 levels, and the message around a
-/// value has some of its own.
-const DEPTH: usize = text::DEPTH;
+/// The maximum nesting of values. Many readers, ours included, stop at 128 levels, and the message around a value adds
+/// some.
+const MAX_DEPTH: usize = text::DEPTH;
 
-/// One JSON value, not nested too deep for its readers.
-fn value(given: String) -> Result<Json, Bad> {
-    if text::depth(&given) > DEPTH {
-        return Err(Bad::new(format!("it nests deeper than {DEPTH} levels")));
+/// One JSON value that isn't nested too deep.
+fn value(given: String) -> Result<Json, ConvertError> {
+    if text::depth(&given) > MAX_DEPTH {
+        return Err(ConvertError::new(format!("nested deeper than {MAX_DEPTH} levels")));
     }
-    let no_json = |error: serde_json::Error| Bad::new(format!("it is no JSON: {error}"));
-    // Half of a pair of escapes is no character: some readers refuse the whole message for it.
+    let invalid_json = |error: serde_json::Error| ConvertError::new(format!("invalid JSON: {error}"));
+    // An unpaired surrogate escape makes some readers reject the whole message.
     if given.contains("\\ud") || given.contains("\\uD") {
-        serde_json::from_str::<serde_json::Value>(&given).map_err(no_json)?;
+        serde_json::from_str::<serde_json::Value>(&given).map_err(invalid_json)?;
     }
-    Json::parse(given).map_err(no_json)
+    Json::parse(given).map_err(invalid_json)
 }
 
-/// The same, where no object in it may name a key twice: what readers take for its value isn't up to them.
-fn strict(given: String) -> Result<Json, Bad> {
+/// One JSON value without duplicate keys, which readers would interpret differently.
+fn strict(given: String) -> Result<Json, ConvertError> {
     let json = value(given)?;
-    parse_strict(json.get()).map_err(|error| Bad::new(format!("it is no JSON: {error}")))?;
+    parse_strict(json.get()).map_err(|error| ConvertError::new(format!("invalid JSON: {error}")))?;
     Ok(json)
 }
 
-/// Members that have no field: a key that a field covers would contradict it.
-fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, Bad> {
+/// Members without a field of their own. A key that a field covers would contradict it.
+fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, ConvertError> {
     let entries = entries(given).at("extra")?;
     if let Some((key, _)) = entries.iter().find(|(key, _)| covered.contains(&key.as_str()) || key == "_meta")
     {
-        return Err(Bad::new(format!("extra: `{key}` has a field of its own, or is the gateway's to say")));
+        return Err(ConvertError::new(format!(
+            "extra: `{key}` is reserved: it has a field of its own, or the gateway sets it"
+        )));
     }
     Ok(entries)
 }
 
-/// MCP's `_meta`, without what MCP keeps for itself.
-fn meta(given: Option<types::Entries>) -> Result<Entries, Bad> {
+/// MCP's `_meta`, without the keys that MCP reserves.
+fn meta(given: Option<types::Entries>) -> Result<Entries, ConvertError> {
     let mut entries = entries(given).at("meta")?;
     entries.retain(|(key, _)| !is_reserved_key(key));
     Ok(entries)
 }
 
-fn entries(given: Option<types::Entries>) -> Result<Entries, Bad> {
+fn entries(given: Option<types::Entries>) -> Result<Entries, ConvertError> {
     let given = given.unwrap_or_default();
     let mut entries = Entries::with_capacity(given.len());
-    // Hundreds of thousands fit into one answer: comparing each with all others would take minutes.
+    // One result can contain hundreds of thousands: comparing each with all others would take minutes.
     let mut seen = HashSet::with_capacity(given.len());
-    for (key, its) in given {
+    for (key, json) in given {
         let key = text::block(key, text::MESSAGE);
         if !seen.insert(key.clone()) {
-            return Err(Bad::new(format!("`{key}` stands there twice")));
+            return Err(ConvertError::new(format!("duplicate key `{key}`")));
         }
-        let its = strict(text::json(its)).at(format_args!("`{key}`"))?;
-        entries.push((key, its));
+        let json = strict(text::json(json)).at(format_args!("`{key}`"))?;
+        entries.push((key, json));
     }
     Ok(entries)
 }
@@ -136,36 +139,39 @@ fn role(role: types::Role) -> Role {
     }
 }
 
-/// Icons that a host may fetch without harm. The others are left out: a plugin is no worse for its picture.
-fn icons(icons: Option<Vec<types::Icon>>) -> Result<Vec<Icon>, Bad> {
-    let safe = icons.unwrap_or_default().into_iter().filter(|icon| is_picture(&icon.src));
+/// The icons that a client can fetch safely. Others are dropped: a plugin works without them.
+fn icons(icons: Option<Vec<types::Icon>>) -> Result<Vec<Icon>, ConvertError> {
+    let safe = icons.unwrap_or_default().into_iter().filter(|icon| is_safe_icon(&icon.src));
     safe.map(icon).collect::<Result<_, _>>().at("icon")
 }
 
-/// Tells the operator of icons that are left out: once for all that a plugin offers, because it may name a million.
-pub(in crate::host) fn tell_of_icons<'a>(
+/// Logs dropped icons: one line for a whole description, because it can contain a million.
+pub(in crate::host) fn warn_of_dropped_icons<'a>(
     plugin: &PluginId,
     icons: impl Iterator<Item = &'a Option<Vec<types::Icon>>>,
 ) {
-    let mut left_out = icons.flatten().flatten().filter(|icon| !is_picture(&icon.src));
-    if let Some(first) = left_out.next() {
-        let (src, more) = (text::line(&first.src, 80), left_out.count());
-        let more = if more == 0 { String::new() } else { format!(", and so are {more} more") };
+    let mut dropped = icons.flatten().flatten().filter(|icon| !is_safe_icon(&icon.src));
+    if let Some(first) = dropped.next() {
+        let src = text::line(&first.src, 80);
+        let more = match dropped.count() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
         tracing::warn!(
             %plugin,
-            "an icon is left out: `{src}` is neither an `https:` nor a `data:` address{more}"
+            "icon `{src}` dropped{more}: not an `https:` or `data:` URL"
         );
     }
 }
 
-/// Is it an `https:` or `data:` address of characters that URIs are made of?
-fn is_picture(src: &str) -> bool {
+/// True for an `https:` or `data:` URL that consists of characters allowed in URIs.
+fn is_safe_icon(src: &str) -> bool {
     let scheme = src.split(':').next().unwrap_or_default().to_ascii_lowercase();
     matches!(scheme.as_str(), "https" | "data")
         && src.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte))
 }
 
-fn icon(icon: types::Icon) -> Result<Icon, Bad> {
+fn icon(icon: types::Icon) -> Result<Icon, ConvertError> {
     let types::Icon { src, mime_type, sizes, theme, extra: more } = icon;
     Ok(Icon {
         src,
@@ -179,11 +185,11 @@ fn icon(icon: types::Icon) -> Result<Icon, Bad> {
     })
 }
 
-fn annotations(given: Option<types::Annotations>) -> Result<Option<Annotations>, Bad> {
+fn annotations(given: Option<types::Annotations>) -> Result<Option<Annotations>, ConvertError> {
     let Some(given) = given else { return Ok(None) };
     let types::Annotations { audience, priority, last_modified, extra: more } = given;
     if priority.is_some_and(|priority| !(0.0..=1.0).contains(&priority)) {
-        return Err(Bad::new("annotations: `priority` must lie between 0 and 1".to_owned()));
+        return Err(ConvertError::new("annotations: `priority` must be between 0 and 1"));
     }
     Ok(Some(Annotations {
         audience: audience.map(|audience| audience.into_iter().map(role).collect()),
@@ -198,17 +204,17 @@ fn name(given: &str) -> String {
     text::line(given, text::NAME)
 }
 
-/// A name or title that may be left out; an empty one is left out.
+/// An optional name or title. An empty one becomes `None`.
 fn title(given: Option<String>) -> Option<String> {
     given.map(|title| name(&title)).filter(|title| !title.is_empty())
 }
 
-/// A description that may be left out; an empty one is left out.
+/// An optional description. A blank one becomes `None`.
 fn description(given: Option<String>) -> Option<String> {
     given.map(|text| text::block(text, text::DESCRIPTION)).filter(|text| !text.trim().is_empty())
 }
 
-/// A media type.
+/// An optional media type. An empty one becomes `None`.
 fn media_type(given: Option<String>) -> Option<String> {
     given.map(|word| text::line(&word, text::WORD)).filter(|word| !word.is_empty())
 }

@@ -1,9 +1,9 @@
-//! One question is asked of every owner and every mode, however much is allowed.
+//! Owners and modes that each policy accepts.
 
 use super::*;
 
 #[test]
-fn each_kind_of_place_lets_in_whom_it_may_and_nobody_else() {
+fn each_policy_accepts_its_owners_and_modes() {
     let me = rustix::process::geteuid().as_raw();
     let others = |mode| Err(Stranger::Others { mode });
     for (hands, mode, judged) in [
@@ -18,7 +18,7 @@ fn each_kind_of_place_lets_in_whom_it_may_and_nobody_else() {
         assert_eq!(hands.judge(me, mode), judged, "{hands:?} {mode:o}");
         assert_eq!(hands.judge(me + 1, mode), Err(Stranger::Owner), "{hands:?} {mode:o}");
     }
-    // What the system installed may be taken for sources, however unlikely that others wrote it.
+    // Source trees may belong to root, because packages install them.
     assert_eq!(Hands::Sources.judge(0, 0o755), Ok(()));
     assert_eq!(Hands::Own.judge(0, 0o755), if me == 0 { Ok(()) } else { Err(Stranger::Owner) });
 }

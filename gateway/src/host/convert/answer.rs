@@ -1,4 +1,4 @@
-//! What calls come to: results, questions to the client, failures.
+//! Results of calls: values, questions to the client, failures.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use moongate_core::call::{
 use moongate_core::json::Json;
 
 use super::content::{contents, messages, resource_contents};
-use super::{At as _, Bad, description, extra, meta, strict, value};
+use super::{At as _, ConvertError, description, extra, meta, strict, value};
 use crate::host::bindings::{completions, prompts, resources, tools, types};
 use crate::host::diagnostics::text;
 
-/// A tool's answer.
-pub(in crate::host) fn tool_outcome(given: tools::CallOutcome) -> Result<Outcome<ToolResult>, Bad> {
+/// The result of a tool.
+pub(in crate::host) fn tool_outcome(given: tools::CallOutcome) -> Result<Outcome<ToolResult>, ConvertError> {
     let given = match given {
         tools::CallOutcome::Done(given) => given,
         tools::CallOutcome::NeedInput(given) => return need_input(given).map(Outcome::NeedInput),
@@ -30,8 +30,10 @@ pub(in crate::host) fn tool_outcome(given: tools::CallOutcome) -> Result<Outcome
     }))
 }
 
-/// What a resource holds.
-pub(in crate::host) fn read_outcome(given: resources::ReadOutcome) -> Result<Outcome<ReadResult>, Bad> {
+/// The contents of a resource.
+pub(in crate::host) fn read_outcome(
+    given: resources::ReadOutcome,
+) -> Result<Outcome<ReadResult>, ConvertError> {
     let given = match given {
         resources::ReadOutcome::Done(given) => given,
         resources::ReadOutcome::NeedInput(given) => return need_input(given).map(Outcome::NeedInput),
@@ -50,22 +52,24 @@ pub(in crate::host) fn read_outcome(given: resources::ReadOutcome) -> Result<Out
 }
 
 /// A filled-in prompt.
-pub(in crate::host) fn prompt_outcome(given: prompts::PromptOutcome) -> Result<Outcome<PromptResult>, Bad> {
+pub(in crate::host) fn prompt_outcome(
+    given: prompts::PromptOutcome,
+) -> Result<Outcome<PromptResult>, ConvertError> {
     let given = match given {
         prompts::PromptOutcome::Done(given) => given,
         prompts::PromptOutcome::NeedInput(given) => return need_input(given).map(Outcome::NeedInput),
     };
-    let prompts::PromptResult { description: about, messages: said, meta: its_meta, extra: more } = given;
+    let prompts::PromptResult { description: about, messages: chat, meta: its_meta, extra: more } = given;
     Ok(Outcome::Done(PromptResult {
         description: description(about),
-        messages: messages(said)?,
+        messages: messages(chat)?,
         meta: meta(its_meta)?,
         extra: extra(more, &["description", "messages", "resultType", "inputRequests", "requestState"])?,
     }))
 }
 
-/// Suggestions.
-pub(in crate::host) fn completion(given: completions::Completion) -> Result<Completion, Bad> {
+/// Completion values.
+pub(in crate::host) fn completion(given: completions::Completion) -> Result<Completion, ConvertError> {
     let completions::Completion { values, total, has_more, meta: its_meta, extra: more } = given;
     Ok(Completion {
         values: values.iter().map(|value| text::line(value, text::MESSAGE)).collect(),
@@ -76,7 +80,7 @@ pub(in crate::host) fn completion(given: completions::Completion) -> Result<Comp
     })
 }
 
-/// Whose argument is being completed, in the contract's words.
+/// The prompt or template whose argument is completed.
 pub(in crate::host) fn target(target: &CompletionTarget) -> completions::CompletionTarget {
     match target {
         CompletionTarget::Prompt(name) => completions::CompletionTarget::Prompt(name.as_str().to_owned()),
@@ -84,8 +88,8 @@ pub(in crate::host) fn target(target: &CompletionTarget) -> completions::Complet
     }
 }
 
-/// Questions to the client. Whether the plugin may ask them is dispatch's to say.
-fn need_input(given: types::NeedInput) -> Result<NeedInput, Bad> {
+/// Questions to the client. The dispatcher checks whether the plugin may ask them.
+fn need_input(given: types::NeedInput) -> Result<NeedInput, ConvertError> {
     let types::NeedInput { requests, state, meta: its_meta, extra: more } = given;
     Ok(NeedInput {
         requests: requests
@@ -101,16 +105,16 @@ fn need_input(given: types::NeedInput) -> Result<NeedInput, Bad> {
     })
 }
 
-fn input_request(given: types::InputRequest) -> Result<InputRequest, Bad> {
+fn input_request(given: types::InputRequest) -> Result<InputRequest, ConvertError> {
     let types::InputRequest { key, method, params } = given;
     let params = params.map(value).transpose().at("`params`")?;
     if params.as_ref().is_some_and(|params| !params.is_object()) {
-        return Err(Bad::new("`params` must be an object"));
+        return Err(ConvertError::new("`params` must be an object"));
     }
     Ok(InputRequest { key, method, params })
 }
 
-/// The plugin's word that a request can't be served.
+/// A failure that the plugin reports itself.
 pub(in crate::host) fn failure(given: types::Failure) -> Failure {
     match given {
         types::Failure::InvalidParams(given) => Failure::InvalidParams(fault(given)),
@@ -120,8 +124,9 @@ pub(in crate::host) fn failure(given: types::Failure) -> Failure {
         }
         types::Failure::Internal(given) => Failure::Internal(fault(given)),
         types::Failure::Custom(types::CustomFault { code, message, data }) => {
-            let (message, data) = (sentence(message), data.as_deref().map(lenient));
-            // The codes that JSON-RPC and MCP give a meaning to would say something else to the client.
+            let message = sentence(message);
+            let data = data.as_deref().map(lenient);
+            // Codes that JSON-RPC and MCP define would mean something else to the client.
             if (-32768..=-32000).contains(&code) {
                 return Failure::Internal(Fault { message, at: None, data });
             }
@@ -144,8 +149,8 @@ fn sentence(message: String) -> String {
     if message.trim().is_empty() { "the plugin gave no reason".to_owned() } else { message }
 }
 
-/// Data of a failure: what isn't JSON, or nests too deep to be read, is passed on as a string, so that the failure
-/// itself isn't lost.
+/// The data of a failure. If it isn't JSON or is nested too deep, it becomes a string, so that the failure itself isn't
+/// lost.
 fn lenient(data: &str) -> Json {
     strict(text::json(data.to_owned()))
         .unwrap_or_else(|_| Json::string(&text::block(data.to_owned(), usize::MAX)))

@@ -5,12 +5,12 @@ use moongate_core::call::{
 };
 use moongate_core::names::ResourceUri;
 
-use super::{At as _, Bad, annotations, extra, manifest, media_type, meta, other, role};
+use super::{At as _, ConvertError, annotations, extra, manifest, media_type, meta, other, role};
 use crate::host::bindings::{prompts, types};
 use crate::host::diagnostics::text;
 
 /// The blocks of a result.
-pub(super) fn contents(given: Vec<types::Content>) -> Result<Vec<Content>, Bad> {
+pub(super) fn contents(given: Vec<types::Content>) -> Result<Vec<Content>, ConvertError> {
     given
         .into_iter()
         .enumerate()
@@ -18,8 +18,8 @@ pub(super) fn contents(given: Vec<types::Content>) -> Result<Vec<Content>, Bad> 
         .collect()
 }
 
-/// One block. What has the `type` of a case, but came as `other`, becomes that case first.
-pub(super) fn content(given: types::Content) -> Result<Content, Bad> {
+/// One block. An `other` block whose `type` has a case of its own becomes that case first.
+pub(super) fn content(given: types::Content) -> Result<Content, ConvertError> {
     Ok(match given {
         types::Content::Text(given) => Content::Text(plain(given)?),
         types::Content::Image(given) => Content::Image(media(given)?),
@@ -33,7 +33,7 @@ pub(super) fn content(given: types::Content) -> Result<Content, Bad> {
     })
 }
 
-fn plain(given: types::TextContent) -> Result<TextContent, Bad> {
+fn plain(given: types::TextContent) -> Result<TextContent, ConvertError> {
     let types::TextContent { text, annotations: hints, meta: its_meta, extra: more } = given;
     Ok(TextContent {
         text,
@@ -43,7 +43,7 @@ fn plain(given: types::TextContent) -> Result<TextContent, Bad> {
     })
 }
 
-fn media(given: types::MediaContent) -> Result<MediaContent, Bad> {
+fn media(given: types::MediaContent) -> Result<MediaContent, ConvertError> {
     let types::MediaContent { data, mime_type, annotations: hints, meta: its_meta, extra: more } = given;
     Ok(MediaContent {
         data,
@@ -54,7 +54,7 @@ fn media(given: types::MediaContent) -> Result<MediaContent, Bad> {
     })
 }
 
-fn embedded(given: types::EmbeddedResource) -> Result<EmbeddedResource, Bad> {
+fn embedded(given: types::EmbeddedResource) -> Result<EmbeddedResource, ConvertError> {
     let types::EmbeddedResource { contents, annotations: hints, meta: its_meta, extra: more } = given;
     Ok(EmbeddedResource {
         contents: resource_contents(contents)?,
@@ -64,11 +64,11 @@ fn embedded(given: types::EmbeddedResource) -> Result<EmbeddedResource, Bad> {
     })
 }
 
-/// What a resource holds.
-pub(super) fn resource_contents(given: types::ResourceContents) -> Result<ResourceContents, Bad> {
+/// The contents of a resource.
+pub(super) fn resource_contents(given: types::ResourceContents) -> Result<ResourceContents, ConvertError> {
     let types::ResourceContents { uri, mime_type, body, meta: its_meta, extra: more } = given;
     Ok(ResourceContents {
-        uri: ResourceUri::new(&uri).map_err(|error| Bad::new(error.to_string()))?,
+        uri: ResourceUri::new(&uri).map_err(|error| ConvertError::new(error.to_string()))?,
         mime_type: media_type(mime_type),
         body: match body {
             types::ResourceBody::Text(text) => ResourceBody::Text(text),
@@ -80,7 +80,7 @@ pub(super) fn resource_contents(given: types::ResourceContents) -> Result<Resour
 }
 
 /// The messages of a prompt.
-pub(super) fn messages(given: Vec<prompts::PromptMessage>) -> Result<Vec<PromptMessage>, Bad> {
+pub(super) fn messages(given: Vec<prompts::PromptMessage>) -> Result<Vec<PromptMessage>, ConvertError> {
     let message = |(index, given): (usize, prompts::PromptMessage)| {
         let prompts::PromptMessage { role: who, content: what, extra: more } = given;
         let message = |what| {

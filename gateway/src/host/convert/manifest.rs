@@ -1,4 +1,4 @@
-//! What a plugin says of itself: its introduction and its lists.
+//! The description of a plugin: its information and its lists.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,17 @@ use moongate_core::manifest::{
 };
 use moongate_core::names::{PromptName, ResourceUri, ToolName, is_hidden};
 
-use super::{At as _, Bad, annotations, description, extra, icons, media_type, meta, name, schema, title};
+use super::{
+    At as _, ConvertError, annotations, description, extra, icons, media_type, meta, name, schema, title,
+};
 use crate::host::bindings::{lifecycle, prompts, resources, tools, types};
 use crate::host::diagnostics::text;
 
-/// The introduction.
-pub(in crate::host) fn info(given: lifecycle::PluginInfo, limits: &Limits) -> Result<PluginInfo, Bad> {
+/// The information about the plugin.
+pub(in crate::host) fn info(
+    given: lifecycle::PluginInfo,
+    limits: &Limits,
+) -> Result<PluginInfo, ConvertError> {
     let lifecycle::PluginInfo {
         name: its_name,
         version,
@@ -47,21 +52,27 @@ pub(in crate::host) fn info(given: lifecycle::PluginInfo, limits: &Limits) -> Re
     })
 }
 
-/// Converts each item of a list and refuses a list that is too long, or that names something twice.
+/// Converts each item of a list. A list that is too long or contains a duplicate is refused.
 fn list<G, T>(
     kind: &str,
     given: Vec<G>,
     limits: &Limits,
     key: impl Fn(&G) -> &str,
-    convert: impl Fn(G) -> Result<T, Bad>,
-) -> Result<Vec<T>, Bad> {
+    convert: impl Fn(G) -> Result<T, ConvertError>,
+) -> Result<Vec<T>, ConvertError> {
     if given.len() > limits.items as usize {
         let found = given.len();
-        return Err(Bad::over(LimitKey::Items, found, &format!("{found} {kind}s"), limits.items.into()));
+        return Err(ConvertError::exceeded(
+            LimitKey::Items,
+            found,
+            &format!("{found} {kind}s"),
+            limits.items.into(),
+        ));
     }
     let mut seen = BTreeSet::new();
-    if let Some(twice) = given.iter().map(&key).find(|&its| !seen.insert(its)) {
-        return Err(Bad::new(format!("{kind} `{}` is listed twice", text::line(twice, text::WORD))));
+    if let Some(duplicate) = given.iter().map(&key).find(|&key| !seen.insert(key)) {
+        let duplicate = text::line(duplicate, text::WORD);
+        return Err(ConvertError::new(format!("{kind} `{duplicate}` is listed twice")));
     }
     given
         .into_iter()
@@ -73,11 +84,11 @@ fn list<G, T>(
 }
 
 /// The tools.
-pub(in crate::host) fn tools(given: Vec<tools::Tool>, limits: &Limits) -> Result<Vec<Tool>, Bad> {
+pub(in crate::host) fn tools(given: Vec<tools::Tool>, limits: &Limits) -> Result<Vec<Tool>, ConvertError> {
     list("tool", given, limits, |tool| &tool.name, |given| tool(given, limits))
 }
 
-fn tool(given: tools::Tool, limits: &Limits) -> Result<Tool, Bad> {
+fn tool(given: tools::Tool, limits: &Limits) -> Result<Tool, ConvertError> {
     let tools::Tool {
         name: its_name,
         title: its_title,
@@ -89,18 +100,18 @@ fn tool(given: tools::Tool, limits: &Limits) -> Result<Tool, Bad> {
         meta: its_meta,
         extra: more,
     } = given;
-    let its_name = ToolName::new(&its_name).map_err(|error| Bad::new(error.to_string()))?;
+    let its_name = ToolName::new(&its_name).map_err(|error| ConvertError::new(error.to_string()))?;
     let hints = tool_hints(hints).at("annotations")?;
     let its_title = title(its_title);
     let about = description(about)
         .or_else(|| its_title.clone())
         .or_else(|| hints.title.clone())
-        .unwrap_or_else(|| format!("The tool `{its_name}`; its author didn't describe it."));
+        .unwrap_or_else(|| format!("The tool `{its_name}` (no description)."));
     let covered = ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons"];
     Ok(Tool {
         title: its_title,
         description: about,
-        input_schema: schema::of_arguments(input_schema, limits).at("`input-schema`")?,
+        input_schema: schema::arguments(input_schema, limits).at("`input-schema`")?,
         output_schema: output_schema
             .map(|given| schema::any(given, limits))
             .transpose()
@@ -113,7 +124,7 @@ fn tool(given: tools::Tool, limits: &Limits) -> Result<Tool, Bad> {
     })
 }
 
-fn tool_hints(given: Option<tools::ToolAnnotations>) -> Result<ToolHints, Bad> {
+fn tool_hints(given: Option<tools::ToolAnnotations>) -> Result<ToolHints, ConvertError> {
     let Some(given) = given else { return Ok(ToolHints::default()) };
     let tools::ToolAnnotations {
         title: old_title,
@@ -138,12 +149,12 @@ fn tool_hints(given: Option<tools::ToolAnnotations>) -> Result<ToolHints, Bad> {
 pub(in crate::host) fn resources(
     given: Vec<types::ResourceInfo>,
     limits: &Limits,
-) -> Result<Vec<Resource>, Bad> {
+) -> Result<Vec<Resource>, ConvertError> {
     list("resource", given, limits, |resource| &resource.uri, resource)
 }
 
 /// A resource of a list, or a link to one.
-pub(super) fn resource(given: types::ResourceInfo) -> Result<Resource, Bad> {
+pub(super) fn resource(given: types::ResourceInfo) -> Result<Resource, ConvertError> {
     let types::ResourceInfo {
         uri,
         name: its_name,
@@ -157,7 +168,7 @@ pub(super) fn resource(given: types::ResourceInfo) -> Result<Resource, Bad> {
         extra: more,
     } = given;
     let covered = ["uri", "name", "title", "description", "mimeType", "size", "icons", "annotations", "type"];
-    let uri = ResourceUri::new(&uri).map_err(|error| Bad::new(error.to_string()))?;
+    let uri = ResourceUri::new(&uri).map_err(|error| ConvertError::new(error.to_string()))?;
     let its_name = name(&its_name);
     Ok(Resource {
         name: if its_name.is_empty() { name(uri.as_str()) } else { its_name },
@@ -177,11 +188,11 @@ pub(super) fn resource(given: types::ResourceInfo) -> Result<Resource, Bad> {
 pub(in crate::host) fn templates(
     given: Vec<resources::ResourceTemplate>,
     limits: &Limits,
-) -> Result<Vec<ResourceTemplate>, Bad> {
+) -> Result<Vec<ResourceTemplate>, ConvertError> {
     list("template", given, limits, |template| &template.uri_template, template)
 }
 
-fn template(given: resources::ResourceTemplate) -> Result<ResourceTemplate, Bad> {
+fn template(given: resources::ResourceTemplate) -> Result<ResourceTemplate, ConvertError> {
     let resources::ResourceTemplate {
         uri_template,
         name: its_name,
@@ -195,9 +206,10 @@ fn template(given: resources::ResourceTemplate) -> Result<ResourceTemplate, Bad>
     } = given;
     let covered = ["uriTemplate", "name", "title", "description", "mimeType", "icons", "annotations"];
     if uri_template.len() > ResourceUri::MAX {
-        return Err(Bad::new("it is longer than 4,096 bytes"));
+        return Err(ConvertError::new("longer than 4,096 bytes"));
     }
-    let uri_template = UriTemplate::new(&uri_template).map_err(|error| Bad::new(error.to_string()))?;
+    let uri_template =
+        UriTemplate::new(&uri_template).map_err(|error| ConvertError::new(error.to_string()))?;
     let its_name = name(&its_name);
     Ok(ResourceTemplate {
         name: if its_name.is_empty() { name(uri_template.as_str()) } else { its_name },
@@ -213,11 +225,14 @@ fn template(given: resources::ResourceTemplate) -> Result<ResourceTemplate, Bad>
 }
 
 /// The prompts.
-pub(in crate::host) fn prompts(given: Vec<prompts::Prompt>, limits: &Limits) -> Result<Vec<Prompt>, Bad> {
+pub(in crate::host) fn prompts(
+    given: Vec<prompts::Prompt>,
+    limits: &Limits,
+) -> Result<Vec<Prompt>, ConvertError> {
     list("prompt", given, limits, |prompt| &prompt.name, |given| prompt(given, limits))
 }
 
-fn prompt(given: prompts::Prompt, limits: &Limits) -> Result<Prompt, Bad> {
+fn prompt(given: prompts::Prompt, limits: &Limits) -> Result<Prompt, ConvertError> {
     let prompts::Prompt {
         name: its_name,
         title: its_title,
@@ -227,11 +242,11 @@ fn prompt(given: prompts::Prompt, limits: &Limits) -> Result<Prompt, Bad> {
         meta: its_meta,
         extra: more,
     } = given;
-    let its_name = PromptName::new(&its_name).map_err(|error| Bad::new(error.to_string()))?;
+    let its_name = PromptName::new(&its_name).map_err(|error| ConvertError::new(error.to_string()))?;
     let its_title = title(its_title);
     let about = description(about)
         .or_else(|| its_title.clone())
-        .unwrap_or_else(|| format!("The prompt `{its_name}`; its author didn't describe it."));
+        .unwrap_or_else(|| format!("The prompt `{its_name}` (no description)."));
     Ok(Prompt {
         title: its_title,
         description: about,
@@ -243,7 +258,7 @@ fn prompt(given: prompts::Prompt, limits: &Limits) -> Result<Prompt, Bad> {
     })
 }
 
-fn argument(given: prompts::PromptArgument) -> Result<PromptArgument, Bad> {
+fn argument(given: prompts::PromptArgument) -> Result<PromptArgument, ConvertError> {
     let prompts::PromptArgument {
         name: its_name,
         title: its_title,
@@ -251,9 +266,9 @@ fn argument(given: prompts::PromptArgument) -> Result<PromptArgument, Bad> {
         required,
         extra: more,
     } = given;
-    // The plugin looks its arguments up by this name, so it isn't cleaned but refused.
+    // The plugin looks up arguments by this name, so an unclean name is refused, not cleaned.
     if its_name.is_empty() || its_name.len() > text::NAME || its_name.contains(is_hidden) {
-        return Err(Bad::new("its name is empty, too long, or holds characters that nobody sees"));
+        return Err(ConvertError::new("its name is empty, too long or contains invisible characters"));
     }
     Ok(PromptArgument {
         name: its_name,

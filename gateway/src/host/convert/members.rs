@@ -1,4 +1,4 @@
-//! The members of a JSON object that a plugin handed over as text, in their order, each key once.
+//! The members of a JSON object that a plugin passed as text, in order and without duplicate keys.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,43 +6,47 @@ use std::fmt;
 use moongate_core::json::Json;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
-use super::Bad;
+use super::ConvertError;
 
-/// What is left of an object while its known members are taken out.
+/// The members of an object that weren't taken out yet.
 #[derive(Debug)]
 pub(super) struct Members(Vec<(String, Json)>);
 
 impl Members {
     /// Reads an object.
-    pub(super) fn read(json: &Json) -> Result<Self, Bad> {
-        serde_json::from_str(json.get()).map_err(|error| Bad::new(format!("it is no JSON object: {error}")))
+    pub(super) fn read(json: &Json) -> Result<Self, ConvertError> {
+        serde_json::from_str(json.get())
+            .map_err(|error| ConvertError::new(format!("not a JSON object: {error}")))
     }
 
-    /// Takes a member out.
+    /// Takes out a member.
     pub(super) fn take(&mut self, key: &str) -> Option<Json> {
-        let at = self.0.iter().position(|(its, _)| its == key)?;
+        let at = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Takes a member out and reads it.
-    pub(super) fn read_as<T: for<'de> Deserialize<'de>>(&mut self, key: &str) -> Result<Option<T>, Bad> {
+    /// Takes out a member and parses it.
+    pub(super) fn optional<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        key: &str,
+    ) -> Result<Option<T>, ConvertError> {
         let Some(json) = self.take(key) else { return Ok(None) };
-        serde_json::from_str(json.get()).map_err(|error| Bad::new(format!("`{key}`: {error}")))
+        serde_json::from_str(json.get()).map_err(|error| ConvertError::new(format!("`{key}`: {error}")))
     }
 
-    /// Takes a member out that must be there, and reads it.
-    pub(super) fn need<T: for<'de> Deserialize<'de>>(&mut self, key: &str) -> Result<T, Bad> {
-        self.read_as(key)?.ok_or_else(|| Bad::new(format!("`{key}` is missing")))
+    /// Takes out a required member and parses it.
+    pub(super) fn required<T: for<'de> Deserialize<'de>>(&mut self, key: &str) -> Result<T, ConvertError> {
+        self.optional(key)?.ok_or_else(|| ConvertError::new(format!("`{key}` is missing")))
     }
 
-    /// Takes an object out that may be missing.
-    pub(super) fn object(&mut self, key: &str) -> Result<Option<Self>, Bad> {
+    /// Takes out an optional object.
+    pub(super) fn object(&mut self, key: &str) -> Result<Option<Self>, ConvertError> {
         self.take(key)
-            .map(|json| Self::read(&json).map_err(|bad| bad.at(format_args!("`{key}`"))))
+            .map(|json| Self::read(&json).map_err(|error| error.at(format_args!("`{key}`"))))
             .transpose()
     }
 
-    /// Everything that wasn't taken.
+    /// The members that weren't taken out.
     pub(super) fn rest(self) -> Option<Vec<(String, String)>> {
         let all = self.0.into_iter().map(|(key, value)| (key, value.get().to_owned()));
         Some(all.collect())
@@ -65,7 +69,7 @@ impl<'de> Deserialize<'de> for Members {
                 let mut seen = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, Json>()? {
                     if !seen.insert(key.clone()) {
-                        return Err(A::Error::custom(format_args!("the key `{key}` stands here twice")));
+                        return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
                     }
                     members.push((key, value));
                 }

@@ -1,30 +1,30 @@
-//! Content blocks that came as JSON (`content.other`): one that has a case of its own is read as that case, so that
-//! nothing passes unchecked under another name.
+//! Content blocks passed as JSON (`content.other`). A block whose type has a case of its own is parsed as that case, so
+//! that it is checked like one.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use moongate_core::json::Json;
 
 use super::members::Members;
-use super::{At as _, Bad, strict};
+use super::{At as _, ConvertError, strict};
 use crate::host::bindings::types;
 
-/// What became of a block.
+/// A parsed block.
 pub(super) enum Retyped {
-    /// It has a case.
+    /// A type with a case of its own.
     Known(Box<types::Content>),
-    /// It is of a later revision: its `type`, and the object.
+    /// A type of a later revision: the `type`, and the object.
     Unknown(String, Json),
 }
 
-/// Reads a block.
-pub(super) fn retype(given: String) -> Result<Retyped, Bad> {
+/// Parses a block.
+pub(super) fn retype(given: String) -> Result<Retyped, ConvertError> {
     let json = strict(given)?;
     let mut members = Members::read(&json)?;
-    let kind: String = members.need("type")?;
+    let kind: String = members.required("type")?;
     let known = match kind.as_str() {
         "text" => types::Content::Text(types::TextContent {
-            text: members.need("text")?,
+            text: members.required("text")?,
             annotations: annotations(&mut members)?,
             meta: meta(&mut members)?,
             extra: members.rest(),
@@ -33,8 +33,10 @@ pub(super) fn retype(given: String) -> Result<Retyped, Bad> {
         "audio" => types::Content::Audio(media(members)?),
         "resource_link" => types::Content::Link(link(members)?),
         "resource" => types::Content::Embedded(types::EmbeddedResource {
-            contents: contents(members.object("resource")?.ok_or_else(|| Bad::new("`resource` is missing"))?)
-                .at("`resource`")?,
+            contents: contents(
+                members.object("resource")?.ok_or_else(|| ConvertError::new("`resource` is missing"))?,
+            )
+            .at("`resource`")?,
             annotations: annotations(&mut members)?,
             meta: meta(&mut members)?,
             extra: members.rest(),
@@ -44,24 +46,24 @@ pub(super) fn retype(given: String) -> Result<Retyped, Bad> {
     Ok(Retyped::Known(Box::new(known)))
 }
 
-fn media(mut members: Members) -> Result<types::MediaContent, Bad> {
+fn media(mut members: Members) -> Result<types::MediaContent, ConvertError> {
     Ok(types::MediaContent {
-        data: bytes(&members.need::<String>("data")?).at("`data`")?,
-        mime_type: members.need("mimeType")?,
+        data: bytes(&members.required::<String>("data")?).at("`data`")?,
+        mime_type: members.required("mimeType")?,
         annotations: annotations(&mut members)?,
         meta: meta(&mut members)?,
         extra: members.rest(),
     })
 }
 
-fn link(mut members: Members) -> Result<types::ResourceInfo, Bad> {
+fn link(mut members: Members) -> Result<types::ResourceInfo, ConvertError> {
     Ok(types::ResourceInfo {
-        uri: members.need("uri")?,
-        name: members.need("name")?,
-        title: members.read_as("title")?,
-        description: members.read_as("description")?,
-        mime_type: members.read_as("mimeType")?,
-        size: members.read_as("size")?,
+        uri: members.required("uri")?,
+        name: members.required("name")?,
+        title: members.optional("title")?,
+        description: members.optional("description")?,
+        mime_type: members.optional("mimeType")?,
+        size: members.optional("size")?,
         icons: icons(&mut members)?,
         annotations: annotations(&mut members)?,
         meta: meta(&mut members)?,
@@ -69,65 +71,67 @@ fn link(mut members: Members) -> Result<types::ResourceInfo, Bad> {
     })
 }
 
-fn contents(mut members: Members) -> Result<types::ResourceContents, Bad> {
-    let uri = members.need("uri")?;
-    let mime_type = members.read_as("mimeType")?;
-    let text: Option<String> = members.read_as("text")?;
-    let blob: Option<String> = members.read_as("blob")?;
+fn contents(mut members: Members) -> Result<types::ResourceContents, ConvertError> {
+    let uri = members.required("uri")?;
+    let mime_type = members.optional("mimeType")?;
+    let text: Option<String> = members.optional("text")?;
+    let blob: Option<String> = members.optional("blob")?;
     let body = match (text, blob) {
         (Some(text), None) => types::ResourceBody::Text(text),
         (None, Some(blob)) => types::ResourceBody::Blob(bytes(&blob).at("`blob`")?),
-        (Some(_), Some(_)) | (None, None) => return Err(Bad::new("it needs either `text` or `blob`")),
+        (Some(_), Some(_)) | (None, None) => {
+            return Err(ConvertError::new("exactly one of `text` and `blob` is required"));
+        }
     };
     let meta = meta(&mut members)?;
     Ok(types::ResourceContents { uri, mime_type, body, meta, extra: members.rest() })
 }
 
-fn annotations(members: &mut Members) -> Result<Option<types::Annotations>, Bad> {
+fn annotations(members: &mut Members) -> Result<Option<types::Annotations>, ConvertError> {
     let Some(mut members) = members.object("annotations")? else { return Ok(None) };
-    let audience: Option<Vec<String>> = members.read_as("audience")?;
+    let audience: Option<Vec<String>> = members.optional("audience")?;
     let audience = audience.map(|names| names.iter().map(|name| role(name)).collect()).transpose()?;
     Ok(Some(types::Annotations {
         audience,
-        priority: members.read_as("priority")?,
-        last_modified: members.read_as("lastModified")?,
+        priority: members.optional("priority")?,
+        last_modified: members.optional("lastModified")?,
         extra: members.rest(),
     }))
 }
 
-fn role(name: &str) -> Result<types::Role, Bad> {
+fn role(name: &str) -> Result<types::Role, ConvertError> {
     match name {
         "user" => Ok(types::Role::User),
         "assistant" => Ok(types::Role::Assistant),
-        _ => Err(Bad::new("`audience` knows `user` and `assistant` only")),
+        _ => Err(ConvertError::new("`audience` must contain only `user` and `assistant`")),
     }
 }
 
-fn icons(members: &mut Members) -> Result<Option<Vec<types::Icon>>, Bad> {
-    let Some(given) = members.read_as::<Vec<Members>>("icons")? else { return Ok(None) };
+fn icons(members: &mut Members) -> Result<Option<Vec<types::Icon>>, ConvertError> {
+    let Some(given) = members.optional::<Vec<Members>>("icons")? else { return Ok(None) };
     given.into_iter().map(icon).collect::<Result<_, _>>().map(Some)
 }
 
-fn icon(mut members: Members) -> Result<types::Icon, Bad> {
-    let theme: Option<String> = members.read_as("theme")?;
+fn icon(mut members: Members) -> Result<types::Icon, ConvertError> {
+    let theme: Option<String> = members.optional("theme")?;
     Ok(types::Icon {
-        src: members.need("src")?,
-        mime_type: members.read_as("mimeType")?,
-        sizes: members.read_as("sizes")?,
+        src: members.required("src")?,
+        mime_type: members.optional("mimeType")?,
+        sizes: members.optional("sizes")?,
         theme: match theme.as_deref() {
             None => None,
             Some("light") => Some(types::IconTheme::Light),
             Some("dark") => Some(types::IconTheme::Dark),
-            Some(_) => return Err(Bad::new("`theme` knows `light` and `dark` only")),
+            Some(_) => return Err(ConvertError::new("`theme` must be `light` or `dark`")),
         },
         extra: members.rest(),
     })
 }
 
-fn meta(members: &mut Members) -> Result<Option<types::Entries>, Bad> {
+fn meta(members: &mut Members) -> Result<Option<types::Entries>, ConvertError> {
     Ok(members.object("_meta")?.and_then(Members::rest))
 }
 
-fn bytes(text: &str) -> Result<Vec<u8>, Bad> {
-    STANDARD.decode(text).map_err(|error| Bad::new(format!("it is no Base64: {error}")))
+fn bytes(text: &str) -> Result<Vec<u8>, ConvertError> {
+    STANDARD.decode(text).map_err(|error| ConvertError::new(format!("invalid Base64: {error}")))
 }

@@ -1,4 +1,4 @@
-//! What is stripped, refused and re-typed.
+//! Stripped keys, refused values and re-typed blocks.
 
 use moongate_core::call::{Content, Failure};
 
@@ -11,7 +11,7 @@ fn entries_of(pairs: &[(&str, &str)]) -> Option<types::Entries> {
 }
 
 #[test]
-fn what_mcp_keeps_for_itself_is_stripped_from_meta() {
+fn strips_reserved_keys_from_meta() {
     let given = entries_of(&[
         ("io.modelcontextprotocol/serverInfo", "{}"),
         ("dev.mcp/x", "1"),
@@ -26,20 +26,23 @@ fn what_mcp_keeps_for_itself_is_stripped_from_meta() {
 }
 
 #[test]
-fn extra_may_not_contradict_a_field() {
+fn refuses_extra_keys_that_have_a_field() {
     assert!(extra(entries_of(&[("execution", "{}")]), &["name"]).is_ok());
     for (pairs, said) in [
-        (&[("name", "1")][..], "extra: `name` has a field of its own, or is the gateway's to say"),
-        (&[("_meta", "{}")], "extra: `_meta` has a field of its own, or is the gateway's to say"),
-        (&[("a", "1"), ("a", "2")], "extra: `a` stands there twice"),
-        (&[("a", "{")], "extra: `a`: it is no JSON: EOF while parsing an object at line 1 column 1"),
+        (
+            &[("name", "1")][..],
+            "extra: `name` is reserved: it has a field of its own, or the gateway sets it",
+        ),
+        (&[("_meta", "{}")], "extra: `_meta` is reserved: it has a field of its own, or the gateway sets it"),
+        (&[("a", "1"), ("a", "2")], "extra: duplicate key `a`"),
+        (&[("a", "{")], "extra: `a`: invalid JSON: EOF while parsing an object at line 1 column 1"),
     ] {
         assert_eq!(extra(entries_of(pairs), &["name"]).unwrap_err().to_string(), said);
     }
 }
 
 #[test]
-fn a_block_in_json_is_read_as_the_case_that_it_has() {
+fn parses_a_json_block_as_its_own_case() {
     let other = |json: &str| content(types::Content::Other(json.to_owned()));
     assert_eq!(other(r#"{"type":"text","text":"hi"}"#).unwrap(), Content::text("hi"));
     let Content::Image(image) =
@@ -60,21 +63,22 @@ fn a_block_in_json_is_read_as_the_case_that_it_has() {
         (r#"{"type":"text"}"#, "`text` is missing"),
         (
             r#"{"type":"image","data":"?","mimeType":"a/b"}"#,
-            "`data`: it is no Base64: Invalid symbol 63, offset 0.",
+            "`data`: invalid Base64: Invalid symbol 63, offset 0.",
         ),
-        (r#"{"type":"resource","resource":{"uri":"a:b"}}"#, "`resource`: it needs either `text` or `blob`"),
         (
-            r#"{"type":"text","text":"a","text":"b"}"#,
-            "it is no JSON: the key `text` stands here twice at line 1 column 37",
+            r#"{"type":"resource","resource":{"uri":"a:b"}}"#,
+            "`resource`: exactly one of `text` and `blob` is required",
         ),
-        ("[]", "it is no JSON object: invalid type: sequence, expected an object at line 1 column 0"),
+        ("[]", "not a JSON object: invalid type: sequence, expected an object at line 1 column 0"),
     ] {
         assert_eq!(other(json).unwrap_err().to_string(), said, "{json}");
     }
+    let duplicate = other(r#"{"type":"text","text":"a","text":"b"}"#).unwrap_err().to_string();
+    assert!(duplicate.starts_with("invalid JSON: ") && duplicate.contains("`text`"), "{duplicate}");
 }
 
 #[test]
-fn icons_come_from_safe_addresses() {
+fn drops_icons_with_unsafe_urls() {
     let with = |src: &str| {
         let icon =
             types::Icon { src: src.to_owned(), mime_type: None, sizes: None, theme: None, extra: None };
@@ -96,7 +100,7 @@ fn icons_come_from_safe_addresses() {
 }
 
 #[test]
-fn what_clients_need_is_filled_in_where_a_plugin_says_nothing() {
+fn fills_in_missing_descriptions_and_schema_types() {
     let limits = moongate_core::config::Limits::default();
     let tool = |description: Option<&str>, title: Option<&str>, schema: &str| {
         let given = tools::Tool {
@@ -115,7 +119,7 @@ fn what_clients_need_is_filled_in_where_a_plugin_says_nothing() {
     for (description, title, seen) in [
         (Some("Runs."), Some("Run"), "Runs."),
         (Some(" \n"), Some("Run"), "Run"),
-        (None, None, "The tool `run`; its author didn't describe it."),
+        (None, None, "The tool `run` (no description)."),
     ] {
         assert_eq!(tool(description, title, "{}").unwrap().description, seen);
     }
@@ -140,12 +144,12 @@ fn what_clients_need_is_filled_in_where_a_plugin_says_nothing() {
     };
     assert_eq!(
         manifest::prompts(vec![given], &limits).unwrap()[0].description,
-        "The prompt `ask`; its author didn't describe it."
+        "The prompt `ask` (no description)."
     );
 }
 
 #[test]
-fn a_failure_keeps_its_words_and_no_reserved_code() {
+fn a_failure_keeps_its_message_but_no_reserved_code() {
     let custom = |code| {
         failure(types::Failure::Custom(types::CustomFault {
             code,
@@ -159,8 +163,8 @@ fn a_failure_keeps_its_words_and_no_reserved_code() {
 }
 
 #[test]
-fn hundreds_of_thousands_of_members_are_read_in_time() {
-    // Each compared with all others would be eighty thousand million comparisons.
+fn reads_hundreds_of_thousands_of_members_in_time() {
+    // Comparing each with all others would take 80 billion comparisons.
     let many = || (0..400_000).map(|at: u32| (at.to_string(), "1".to_owned())).collect::<Vec<_>>();
     assert_eq!(meta(Some(many())).unwrap().len(), 400_000);
     let members = many().into_iter().map(|(key, value)| format!(",\"{key}\":{value}")).collect::<String>();
@@ -169,11 +173,11 @@ fn hundreds_of_thousands_of_members_are_read_in_time() {
 }
 
 #[test]
-fn nothing_is_passed_on_that_nests_deeper_than_its_readers_go() {
+fn refuses_values_nested_too_deep() {
     let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
     assert!(value(deep(100)).is_ok());
     assert!(value(r#""\ud83d\ude00""#.to_owned()).is_ok() && value(r#""\ud83d""#.to_owned()).is_err());
-    assert_eq!(value(deep(101)).unwrap_err().to_string(), "it nests deeper than 100 levels");
+    assert_eq!(value(deep(101)).unwrap_err().to_string(), "nested deeper than 100 levels");
     // The failure isn't lost with its data.
     for levels in [101, 1_000_000] {
         let fault = types::Fault { message: "no".to_owned(), at: None, data: Some(deep(levels)) };

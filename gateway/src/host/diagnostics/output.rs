@@ -1,8 +1,8 @@
-//! The standard streams. What a guest prints goes line by line into the log, with the plugin's name, never to the gateway's
-//! own stdout.
+//! The guest's standard streams. Each line that a guest prints is logged with the plugin's name; none reaches the
+//! gateway's own stdout.
 //!
-//! Beyond the limit it is counted and dropped, and the stream never reports an error, because a guest's `println!`
-//! would panic on one. The last lines of stderr are remembered: they say why a guest crashed.
+//! Output above the limit is counted and dropped. The streams never report an error, because a guest's `println!`
+//! would panic on it. The end of stderr is kept: it usually contains the reason for a crash.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +12,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-use super::crash_report::LastWords;
+use super::crash_report::StderrTail;
 use super::text;
 
-/// The longest line that is kept together, in bytes.
-const LINE: usize = 4 << 10;
-/// What a line costs at least, in bytes: the log adds time, name and place to each, however short it is.
-const LINE_AT_LEAST: u64 = 64;
-/// What a guest may write at once, in bytes.
-const CHUNK: usize = 64 << 10;
-/// How much of the end of stderr is remembered for the reason of a crash, in bytes: a stack of JavaScript stands behind it.
-const TAIL: usize = 16 << 10;
+/// The longest log line, in bytes. Longer lines are split.
+const MAX_LINE_BYTES: usize = 4 << 10;
+/// The minimum cost of a line, in bytes: the log adds time, plugin and target to each line.
+const MIN_LINE_COST: u64 = 64;
+/// The most bytes that a guest may write at once.
+const MAX_WRITE_BYTES: usize = 64 << 10;
+/// The number of bytes kept from the end of stderr for a crash report.
+const STDERR_TAIL_BYTES: usize = 8 << 10;
 
-/// Which stream it is.
+/// An output stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::host) enum Stream {
     Stdout,
@@ -40,225 +40,226 @@ impl Stream {
     }
 }
 
-/// Both streams of one call, and then of the next one if that comes to the same instance.
+/// Both output streams of one call. A reused instance keeps it for its next call.
 #[derive(Debug)]
 pub(in crate::host) struct Output {
     plugin: PluginId,
-    state: Mutex<State>,
-    /// How many standard streams the guest holds, input included.
-    held: AtomicUsize,
+    buffers: Mutex<Buffers>,
+    /// The number of standard streams that the guest holds, stdin included.
+    held_streams: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct State {
-    /// Bytes that may still be shown.
-    left: u64,
-    /// Lines that may still be shown.
-    lines: u64,
-    dropped: u64,
+struct Buffers {
+    /// Bytes that may still be logged.
+    bytes_left: u64,
+    /// Lines that may still be logged.
+    lines_left: u64,
+    dropped_bytes: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// The end of stderr, dropped or not; at most twice [`TAIL`].
-    tail: Vec<u8>,
+    /// The end of stderr, dropped or not; at most twice [`STDERR_TAIL_BYTES`].
+    stderr_tail: Vec<u8>,
 }
 
 impl Output {
-    /// `limit`: how many bytes of both streams together are shown.
+    /// `limit`: the most bytes of both streams together that are logged.
     pub(in crate::host) fn new(plugin: PluginId, limit: u64) -> Arc<Self> {
-        let state = Mutex::new(State::new(limit));
-        Arc::new(Self { plugin, state, held: AtomicUsize::new(0) })
+        let buffers = Mutex::new(Buffers::new(limit));
+        Arc::new(Self { plugin, buffers, held_streams: AtomicUsize::new(0) })
     }
 
-    /// Begins anew for another call. To be called after [`Self::finish`].
+    /// Resets the limit for the next call. Call [`Self::finish`] first.
     pub(in crate::host) fn renew(&self, limit: u64) {
-        self.with(|state| *state = State::new(limit));
+        self.with(|buffers| *buffers = Buffers::new(limit));
     }
 
-    /// How many standard streams the guest holds, input included.
+    /// The number of standard streams that the guest holds, stdin included.
     pub(in crate::host) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+        self.held_streams.load(Ordering::Relaxed)
     }
 
-    /// Shows what stands in an unfinished line, and says how much was dropped.
+    /// Logs unfinished lines and the number of dropped bytes.
     pub(in crate::host) fn finish(&self) {
-        self.with(|state| {
+        self.with(|buffers| {
             for stream in [Stream::Stdout, Stream::Stderr] {
-                let line = std::mem::take(state.buffer(stream));
+                let line = std::mem::take(buffers.line(stream));
                 if !line.is_empty() {
-                    self.show(state, stream, &line);
+                    self.log_line(buffers, stream, &line);
                 }
             }
-            let dropped = std::mem::take(&mut state.dropped);
+            let dropped = std::mem::take(&mut buffers.dropped_bytes);
             if dropped > 0 {
                 tracing::warn!(
                     target: "plugin",
                     plugin = %self.plugin,
-                    "{dropped} bytes of output dropped: it printed more than `limits.output`"
+                    "{dropped} bytes of output dropped: the call printed more than `limits.output`"
                 );
             }
         });
     }
 
-    /// Why the guest ended itself, as far as it said so on stderr.
-    pub(in crate::host) fn last_words(&self) -> Option<LastWords> {
-        self.with(|state| LastWords::in_output(&String::from_utf8_lossy(&state.tail)))
+    /// The last lines of stderr, for a crash report. `None` means that stderr is empty.
+    pub(in crate::host) fn stderr_tail(&self) -> Option<StderrTail> {
+        self.with(|buffers| StderrTail::of(&String::from_utf8_lossy(&buffers.stderr_tail)))
     }
 
     fn write(&self, stream: Stream, bytes: &[u8]) {
-        self.with(|state| {
+        self.with(|buffers| {
             if stream == Stream::Stderr {
-                state.remember(bytes);
+                buffers.keep_tail(bytes);
             }
-            let shown = usize::try_from(state.left).unwrap_or(usize::MAX).min(bytes.len());
-            state.left -= shown as u64;
-            state.dropped += (bytes.len() - shown) as u64;
+            let shown = usize::try_from(buffers.bytes_left).unwrap_or(usize::MAX).min(bytes.len());
+            buffers.bytes_left -= shown as u64;
+            buffers.dropped_bytes += (bytes.len() - shown) as u64;
             for piece in bytes[..shown].split_inclusive(|&byte| byte == b'\n') {
                 let content = piece.strip_suffix(b"\n");
                 let mut rest = content.unwrap_or(piece);
                 while !rest.is_empty() {
-                    let buffer = state.buffer(stream);
-                    let (now, later) = rest.split_at(rest.len().min(LINE - buffer.len()));
-                    buffer.extend_from_slice(now);
+                    let line = buffers.line(stream);
+                    let (now, later) = rest.split_at(rest.len().min(MAX_LINE_BYTES - line.len()));
+                    line.extend_from_slice(now);
                     rest = later;
-                    if buffer.len() == LINE {
-                        let line = std::mem::take(buffer);
-                        self.show(state, stream, &line);
+                    if line.len() == MAX_LINE_BYTES {
+                        let line = std::mem::take(line);
+                        self.log_line(buffers, stream, &line);
                     }
                 }
                 if content.is_some() {
-                    let line = std::mem::take(state.buffer(stream));
-                    self.show(state, stream, &line);
+                    let line = std::mem::take(buffers.line(stream));
+                    self.log_line(buffers, stream, &line);
                 }
             }
         });
     }
 
-    fn show(&self, state: &mut State, stream: Stream, line: &[u8]) {
-        let Some(lines) = state.lines.checked_sub(1) else {
-            state.dropped += line.len() as u64 + 1;
+    fn log_line(&self, buffers: &mut Buffers, stream: Stream, line: &[u8]) {
+        let Some(lines) = buffers.lines_left.checked_sub(1) else {
+            buffers.dropped_bytes += line.len() as u64 + 1;
             return;
         };
-        state.lines = lines;
-        let line = text::line(&String::from_utf8_lossy(line), LINE);
+        buffers.lines_left = lines;
+        let line = text::line(&String::from_utf8_lossy(line), MAX_LINE_BYTES);
         tracing::info!(target: "plugin", plugin = %self.plugin, stream = stream.as_str(), "{line}");
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
-        f(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, f: impl FnOnce(&mut Buffers) -> T) -> T {
+        f(&mut self.buffers.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl State {
+impl Buffers {
     fn new(limit: u64) -> Self {
         Self {
-            left: limit,
-            lines: limit.div_ceil(LINE_AT_LEAST),
-            dropped: 0,
+            bytes_left: limit,
+            lines_left: limit.div_ceil(MIN_LINE_COST),
+            dropped_bytes: 0,
             stdout: Vec::new(),
             stderr: Vec::new(),
-            tail: Vec::new(),
+            stderr_tail: Vec::new(),
         }
     }
 
-    fn buffer(&mut self, stream: Stream) -> &mut Vec<u8> {
+    /// The unfinished line of a stream.
+    fn line(&mut self, stream: Stream) -> &mut Vec<u8> {
         match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
         }
     }
 
-    fn remember(&mut self, bytes: &[u8]) {
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
-        if self.tail.len() > 2 * TAIL {
-            self.tail.drain(..self.tail.len() - TAIL);
+    fn keep_tail(&mut self, bytes: &[u8]) {
+        self.stderr_tail.extend_from_slice(&bytes[bytes.len().saturating_sub(STDERR_TAIL_BYTES)..]);
+        if self.stderr_tail.len() > 2 * STDERR_TAIL_BYTES {
+            self.stderr_tail.drain(..self.stderr_tail.len() - STDERR_TAIL_BYTES);
         }
     }
 }
 
-/// One of the two streams, for the guest to get.
+/// The captured stdout or stderr, as WASI hands it out.
 #[derive(Debug)]
-pub(in crate::host) struct Captured(pub(in crate::host) Arc<Output>, pub(in crate::host) Stream);
+pub(in crate::host) struct CapturedStream(pub(in crate::host) Arc<Output>, pub(in crate::host) Stream);
 
-impl IsTerminal for Captured {
+impl IsTerminal for CapturedStream {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Captured {
+impl StdoutStream for CapturedStream {
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(tokio::io::sink()) // only asked for by WASI 0.3, which isn't linked
+        Box::new(tokio::io::sink()) // used only by WASI 0.3, which isn't linked
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(Held::new(Arc::clone(&self.0), self.1))
+        Box::new(OpenOutputStream::new(Arc::clone(&self.0), self.1))
     }
 }
 
-/// Standard input, for the guest to get: there is nothing in it.
+/// An empty stdin, as WASI hands it out.
 #[derive(Debug)]
-pub(in crate::host) struct Nothing(pub(in crate::host) Arc<Output>);
+pub(in crate::host) struct EmptyStdin(pub(in crate::host) Arc<Output>);
 
-impl IsTerminal for Nothing {
+impl IsTerminal for EmptyStdin {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdinStream for Nothing {
+impl StdinStream for EmptyStdin {
     fn async_stream(&self) -> Box<dyn AsyncRead + Send + Sync> {
-        Box::new(tokio::io::empty()) // only asked for by WASI 0.3, which isn't linked
+        Box::new(tokio::io::empty()) // used only by WASI 0.3, which isn't linked
     }
 
     fn p2_stream(&self) -> Box<dyn InputStream> {
-        Box::new(Hold::new(Arc::clone(&self.0)))
+        Box::new(HeldStdStream::new(Arc::clone(&self.0)))
     }
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Hold {
+impl Pollable for HeldStdStream {
     async fn ready(&mut self) {}
 }
 
-impl InputStream for Hold {
+impl InputStream for HeldStdStream {
     fn read(&mut self, _: usize) -> StreamResult<bytes::Bytes> {
         Err(StreamError::Closed)
     }
 }
 
-/// A stream that the guest holds, as long as this lives.
+/// Counts a standard stream as held until it is dropped.
 #[derive(Debug)]
-struct Hold(Arc<Output>);
+struct HeldStdStream(Arc<Output>);
 
-impl Hold {
+impl HeldStdStream {
     fn new(output: Arc<Output>) -> Self {
-        output.held.fetch_add(1, Ordering::Relaxed);
+        output.held_streams.fetch_add(1, Ordering::Relaxed);
         Self(output)
     }
 }
 
-impl Drop for Hold {
+impl Drop for HeldStdStream {
     fn drop(&mut self) {
-        self.0.held.fetch_sub(1, Ordering::Relaxed);
+        self.0.held_streams.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// One of the two streams, as the guest holds it.
+/// An open stdout or stderr of the guest.
 #[derive(Debug)]
-struct Held(Hold, Stream);
+struct OpenOutputStream(HeldStdStream, Stream);
 
-impl Held {
+impl OpenOutputStream {
     fn new(output: Arc<Output>, stream: Stream) -> Self {
-        Self(Hold::new(output), stream)
+        Self(HeldStdStream::new(output), stream)
     }
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Held {
+impl Pollable for OpenOutputStream {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Held {
+impl OutputStream for OpenOutputStream {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
         self.0.0.write(self.1, &bytes);
         Ok(())
@@ -269,7 +270,7 @@ impl OutputStream for Held {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(CHUNK)
+        Ok(MAX_WRITE_BYTES)
     }
 }
 

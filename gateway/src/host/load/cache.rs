@@ -1,12 +1,12 @@
-//! Compiled code, kept in a private folder by the digest of the component it was made from.
+//! The cache of compiled code: a private directory, keyed by the digest of the component.
 //!
-//! A file of the cache is machine code that this process will run, so the folder must belong to us alone: mode 0700
-//! or at least not writable by others, no symbolic link. Several gateways share it; a file is written under another
-//! name, made durable and renamed, never changed afterwards, because it stays mapped while its component lives. Its name
-//! ends with the digest of its own content, so that a disk that forgot a bit is noticed before the code runs. What
-//! wasn't used for long goes, and so does the oldest where there is too much: a plugin that is built all day leaves
-//! an entry each time.
-//! Where the folder can't be used, code is compiled at each start; nothing else changes.
+//! A cache entry is machine code that this process runs, so the directory must be private: mode 0700 or at least not
+//! writable by others, and not a symlink. Several gateways can share it. An entry is written under another name, synced
+//! and renamed, and never changed afterwards, because it is mapped while its component is loaded. Its name ends with the
+//! digest of its own contents, so that a disk error is noticed before the code runs. Entries that weren't used for long
+//! are evicted, and the oldest ones if the cache is too large: a plugin that is rebuilt all day leaves an entry each
+//! time.
+//! If the directory can't be used, components are compiled at each start; nothing else changes.
 
 use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
@@ -22,23 +22,23 @@ use wasmtime::component::Component;
 
 use crate::private_dir::{self, FolderError, Hands};
 
-/// Entries that nobody used for so long are removed.
-const KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// So many bytes are kept, of those that were used last: hundreds of usual plugins, or some very large ones.
-const MOST: u64 = 1 << 30;
-/// An entry's time of use is noted at most this often.
-const NOTE: Duration = Duration::from_secs(60 * 60);
-/// A file that was being written so long ago will never be finished.
-const UNFINISHED: Duration = Duration::from_secs(60 * 60);
+/// Entries that weren't used for this long are evicted.
+const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The maximum size of the cache, in bytes: hundreds of usual plugins, or some very large ones.
+const MAX_BYTES: u64 = 1 << 30;
+/// The minimum time between updates of an entry's time of use.
+const TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// The age after which an unfinished file is abandoned.
+const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// The folder, checked.
+/// The cache, in a checked directory.
 #[derive(Debug)]
 pub(in crate::host) struct Cache {
     dir: PathBuf,
 }
 
 impl Cache {
-    /// Makes the folder if it isn't there, and checks that it is ours alone.
+    /// Creates the directory if it is missing, and checks that it is private.
     pub(in crate::host) fn open(dir: &Path) -> Result<Self, FolderError> {
         private_dir::private(dir)?;
         let cache = Self { dir: dir.to_owned() };
@@ -46,62 +46,62 @@ impl Cache {
         Ok(cache)
     }
 
-    /// The compiled code of the component with this digest, if it is there and can be used.
+    /// The compiled code of the component with this digest. `None` means that there is no usable entry.
     pub(in crate::host) fn get(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
-        let stem = stem(engine, digest);
+        let prefix = prefix(engine, digest);
         let entries = fs::read_dir(&self.dir).ok()?.flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        names.filter(|name| is_entry(name, &stem)).find_map(|name| self.load(engine, &name))
+        names.filter(|name| is_entry(name, &prefix)).find_map(|name| self.load(engine, &name))
     }
 
-    /// Is there compiled code of it? Whether it can be used is found out when it is loaded.
-    pub(in crate::host) fn holds(&self, engine: &Engine, digest: &Digest) -> bool {
-        let stem = stem(engine, digest);
+    /// True if there is an entry. Loading can still find that it isn't usable.
+    pub(in crate::host) fn contains(&self, engine: &Engine, digest: &Digest) -> bool {
+        let prefix = prefix(engine, digest);
         let Ok(entries) = fs::read_dir(&self.dir) else { return false };
-        entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(|name| is_entry(name, &stem)))
+        entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(|name| is_entry(name, &prefix)))
     }
 
-    /// The code in the file of that name, if it can be used.
+    /// The code in the entry of that name. `None` means that it isn't usable.
     fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);
-        let meta = fs::symlink_metadata(&path).ok()?; // another gateway may have removed it
+        let meta = fs::symlink_metadata(&path).ok()?; // another gateway can have removed it
         if !meta.is_file() || Hands::Own.check(&meta).is_err() {
-            tracing::warn!("`{}` isn't ours alone and isn't used", path.display());
+            tracing::warn!("ignoring `{}`: other users can write to it", path.display());
             return None;
         }
-        let seal = File::open(&path).and_then(seal_of_file);
-        let loaded = match seal {
-            Ok(seal) if name.ends_with(&ending(&seal)) => self::load(engine, &path),
+        let checksum = File::open(&path).and_then(file_checksum);
+        let loaded = match checksum {
+            Ok(checksum) if name.ends_with(&suffix(&checksum)) => self::load(engine, &path),
             Ok(_) => {
-                let _ = fs::remove_file(&path); // nobody will ever use it
-                Err(wasmtime::format_err!("it isn't what was written there"))
+                let _ = fs::remove_file(&path); // it will never be usable
+                Err(wasmtime::format_err!("its contents are corrupt"))
             }
             Err(error) => Err(error.into()),
         };
         match loaded {
             Ok(component) => {
-                note_use(&path, &meta);
+                touch(&path, &meta);
                 Some(component)
             }
             Err(error) => {
-                tracing::warn!("`{}` can't be used and is made anew: {error:#}", path.display());
+                tracing::warn!("rebuilding the unusable cache entry `{}`: {error:#}", path.display());
                 None
             }
         }
     }
 
-    /// Keeps compiled code and gives it back mapped from the file.
+    /// Adds compiled code and returns it mapped from the file.
     pub(in crate::host) fn put(
         &self,
         engine: &Engine,
         digest: &Digest,
         code: &[u8],
     ) -> wasmtime::Result<Component> {
-        let name = stem(engine, digest) + &ending(&Sha256::digest(code).into());
+        let name = prefix(engine, digest) + &suffix(&Sha256::digest(code).into());
         let path = self.dir.join(name);
-        // By chance, not by process: gateways in different containers may share the folder and the number.
-        let chance = RandomState::new().hash_one(digest);
-        let unfinished = path.with_extension(format!("{chance:016x}.tmp"));
+        // Not the process id: gateways in different containers can share the directory and the id.
+        let random = RandomState::new().hash_one(digest);
+        let unfinished = path.with_extension(format!("{random:016x}.tmp"));
         self.write(&unfinished, code)
             .map_err(|error| wasmtime::format_err!("`{}`: {error}", self.dir.display()))?;
         fs::rename(&unfinished, &path).inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
@@ -110,18 +110,18 @@ impl Cache {
         Ok(component)
     }
 
-    /// Writes a file. The folder is made again where somebody who cleans up has removed it.
+    /// Writes a file, and creates the directory again if it was removed.
     fn write(&self, path: &Path, code: &[u8]) -> io::Result<()> {
         match write(path, code) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 DirBuilder::new().mode(0o700).create(&self.dir)?;
                 write(path, code)
             }
-            written => written,
+            result => result,
         }
     }
 
-    /// Removes what nobody uses any more. Removing a file that a gateway has mapped does it no harm.
+    /// Evicts entries. Removing a file that a gateway has mapped doesn't affect that gateway.
     fn prune(&self) {
         let Ok(files) = fs::read_dir(&self.dir) else { return };
         let mut entries = Vec::new();
@@ -131,49 +131,52 @@ impl Cache {
             let idle = meta.modified().map(age).unwrap_or_default();
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("cwasm") => entries.push((idle, meta.len(), path)),
-                Some("tmp") if idle > UNFINISHED => drop(fs::remove_file(&path)),
+                Some("tmp") if idle > ABANDONED_AGE => drop(fs::remove_file(&path)),
                 _ => {}
             }
         }
         entries.sort();
-        let mut together = 0;
-        for (at, (idle, size, path)) in entries.iter().enumerate() {
-            together += size;
-            // The newest stays however large it is: it was written or used just now.
-            if *idle > KEEP || together > MOST && at > 0 {
+        let mut total = 0;
+        for (index, (idle, size, path)) in entries.iter().enumerate() {
+            total += size;
+            // The newest entry stays, however large it is: it was just written or used.
+            if *idle > MAX_IDLE || total > MAX_BYTES && index > 0 {
                 let _ = fs::remove_file(path);
             }
         }
     }
 }
 
-/// How the names begin under which code is kept: with the component's digest, and with that of everything that the
-/// compiler's result depends on.
-fn stem(engine: &Engine, digest: &Digest) -> String {
-    let mut settings = Settings(Sha256::new());
-    engine.precompile_compatibility_hash().hash(&mut settings);
-    format!("{digest}-{:016x}-", settings.finish())
+/// The prefix of an entry's name: the component's digest, and a hash of everything else that the compiled code depends
+/// on.
+fn prefix(engine: &Engine, digest: &Digest) -> String {
+    let mut hasher = StableHasher(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{digest}-{:016x}-", hasher.finish())
 }
 
-/// The digest of an entry's own content.
-type Seal = [u8; 32];
+/// The digest of an entry's own contents.
+type Checksum = [u8; 32];
 
-/// How the name of an entry with this content ends.
-fn ending(seal: &Seal) -> String {
-    let half = seal.iter().take(16).fold(0_u128, |sum, &byte| (sum << 8) | u128::from(byte));
+/// The suffix of an entry's name.
+fn suffix(checksum: &Checksum) -> String {
+    let half = checksum.iter().take(16).fold(0_u128, |sum, &byte| (sum << 8) | u128::from(byte));
     format!("{half:032x}.cwasm")
 }
 
-fn is_entry(name: &str, stem: &str) -> bool {
-    name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(".cwasm")).is_some_and(|seal| seal.len() == 32)
+fn is_entry(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix)
+        .and_then(|rest| rest.strip_suffix(".cwasm"))
+        .is_some_and(|checksum| checksum.len() == 32)
 }
 
-fn seal_of_file(mut file: File) -> io::Result<Seal> {
-    let (mut seal, mut piece) = (Sha256::new(), vec![0; 64 << 10]);
+fn file_checksum(mut file: File) -> io::Result<Checksum> {
+    let mut hasher = Sha256::new();
+    let mut chunk = vec![0; 64 << 10];
     loop {
-        match file.read(&mut piece) {
-            Ok(0) => return Ok(seal.finalize().into()),
-            Ok(length) => seal.update(&piece[..length]),
+        match file.read(&mut chunk) {
+            Ok(0) => return Ok(hasher.finalize().into()),
+            Ok(length) => hasher.update(&chunk[..length]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -184,9 +187,9 @@ fn age(time: SystemTime) -> Duration {
     SystemTime::now().duration_since(time).unwrap_or_default()
 }
 
-/// Lets the file's time say when it was last used.
-fn note_use(path: &Path, meta: &fs::Metadata) {
-    if meta.modified().is_ok_and(|time| age(time) > NOTE)
+/// Records the time of use as the file's modification time.
+fn touch(path: &Path, meta: &fs::Metadata) {
+    if meta.modified().is_ok_and(|time| age(time) > TOUCH_INTERVAL)
         && let Ok(file) = File::options().write(true).open(path)
     {
         let _ = file.set_modified(SystemTime::now());
@@ -196,7 +199,7 @@ fn note_use(path: &Path, meta: &fs::Metadata) {
 fn write(path: &Path, code: &[u8]) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
-    // Without the sync, a power cut could leave a file of the right name and the wrong content.
+    // Without the sync, a power failure could leave a file with the right name and the wrong contents.
     let written = file.write_all(code).and_then(|()| file.sync_all());
     if written.is_err() {
         let _ = fs::remove_file(path);
@@ -204,25 +207,25 @@ fn write(path: &Path, code: &[u8]) -> io::Result<()> {
     written
 }
 
-#[expect(unsafe_code, reason = "the engine runs what the file says")]
+#[expect(unsafe_code, reason = "the engine runs the machine code in the file")]
 fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file was written by a gateway of this user: its folder and the file itself are ours and not
-    // writable by others (checked when the folder was opened, and in `get`). It is never changed in place, only
-    // renamed into being and removed. The engine itself refuses code of another version or other settings.
+    // SAFETY: the file was written by a gateway of this user: its directory and the file itself belong to this user and
+    // aren't writable by others (checked in `open` and in `Cache::load`). It is never changed in place, only created by
+    // renaming and removed. The engine itself refuses code of another version or with other settings.
     unsafe { Component::deserialize_file(engine, path) }
 }
 
-/// Takes compiled code that couldn't be kept.
-#[expect(unsafe_code, reason = "the engine runs what the bytes say")]
-pub(in crate::host) fn unkept(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes come from the compiler of this very program, over a pipe that nobody else holds.
+/// Loads compiled code that couldn't be cached.
+#[expect(unsafe_code, reason = "the engine runs the machine code")]
+pub(in crate::host) fn load_uncached(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes come from the compiler of this very program, over a pipe of this process.
     unsafe { Component::deserialize(engine, code) }
 }
 
-/// A hash that is the same in every build of the gateway.
-struct Settings(Sha256);
+/// A hasher with the same results in every build of the gateway.
+struct StableHasher(Sha256);
 
-impl Hasher for Settings {
+impl Hasher for StableHasher {
     fn write(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -1,8 +1,8 @@
-//! Loaded code, and who holds it.
+//! Loaded code and its lifetime.
 //!
-//! Code is freed with the last that holds it: the catalogs in which a plugin stands, the calls that run in it, the
-//! conversations that will call it again. Each of them is counted as one generation of the plugin together. A
-//! [`Lease`] is one plugin's hold on code; it can be ended while somebody still has the plugin.
+//! Code is freed with its last reference: from catalogs that contain the plugin, from running calls, from multi-round
+//! calls that will call it again. Each loaded component counts as one generation of the plugin. A [`Lease`] is one
+//! plugin's reference to code; it can be released while the plugin itself is still referenced.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -23,11 +23,11 @@ use crate::host::wasi::linker;
 pub(in crate::host) struct Code {
     pub(in crate::host) pre: InstancePre<State>,
     pub(in crate::host) exports: Exports,
-    /// It asks whether its caller has lost interest, and so may end by itself.
+    /// True if it checks for cancellation, and so can end by itself.
     pub(in crate::host) watches_cancel: bool,
-    /// What it imports and exports.
+    /// Its imports and exports.
     pub(in crate::host) interfaces: Arc<Interfaces>,
-    /// The most memory that a call has had, in bytes.
+    /// The peak memory of a call, in bytes.
     pub(in crate::host) peak: Arc<AtomicU64>,
     _counted: Generation,
 }
@@ -41,11 +41,11 @@ impl Code {
     }
 }
 
-/// How many loaded components each plugin has. Usually one; more while calls end on an earlier one.
+/// The number of loaded components by plugin. Usually one; more while calls finish on an earlier one.
 #[derive(Debug, Clone, Default)]
 pub(in crate::host) struct Generations(Arc<Mutex<BTreeMap<PluginId, u32>>>);
 
-/// One loaded component of a plugin, as long as this lives.
+/// Counts a loaded component of a plugin until it is dropped.
 #[derive(Debug)]
 pub(in crate::host) struct Generation {
     plugin: PluginId,
@@ -53,18 +53,18 @@ pub(in crate::host) struct Generation {
 }
 
 impl Generations {
-    /// Counts one more.
-    pub(in crate::host) fn one_more(&self, plugin: PluginId) -> Generation {
+    /// Counts another component.
+    pub(in crate::host) fn add(&self, plugin: PluginId) -> Generation {
         *self.lock().entry(plugin.clone()).or_default() += 1;
         Generation { plugin, all: self.clone() }
     }
 
-    /// How many each plugin has; plugins that have none aren't there.
+    /// The number of components by plugin. Plugins without any aren't included.
     pub(in crate::host) fn counts(&self) -> BTreeMap<PluginId, u32> {
         self.lock().clone()
     }
 
-    /// How many there are.
+    /// The number of components of all plugins.
     pub(in crate::host) fn total(&self) -> u32 {
         self.lock().values().sum()
     }
@@ -86,59 +86,60 @@ impl Drop for Generation {
     }
 }
 
-/// One plugin's hold on its code.
+/// One plugin's reference to its code.
 pub(in crate::host) struct Lease<T = Code> {
-    /// None: it was given back.
-    held: RwLock<Option<Arc<T>>>,
-    /// Set when calls that still run are to end; and when nobody has the plugin any more.
-    over: CancellationToken,
+    /// `None` after the release.
+    code: RwLock<Option<Arc<T>>>,
+    /// Cancelled when running calls must end, and when the lease is dropped.
+    aborted: CancellationToken,
 }
 
 impl<T> Lease<T> {
     pub(in crate::host) fn new(code: Arc<T>) -> Arc<Self> {
-        Arc::new(Self { held: RwLock::new(Some(code)), over: CancellationToken::new() })
+        Arc::new(Self { code: RwLock::new(Some(code)), aborted: CancellationToken::new() })
     }
 
-    /// Another hold on the same code, with an end of its own.
-    pub(in crate::host) fn another(&self) -> Arc<Self> {
-        Arc::new(Self { held: RwLock::new(self.code()), over: CancellationToken::new() })
+    /// Another lease on the same code, which is released separately.
+    pub(in crate::host) fn renew(&self) -> Arc<Self> {
+        Arc::new(Self { code: RwLock::new(self.code()), aborted: CancellationToken::new() })
     }
 
-    /// The code, for one call; none: the lease has ended.
+    /// The code, for one call. `None` after the release.
     pub(in crate::host) fn code(&self) -> Option<Arc<T>> {
-        self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.code.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Set when calls that still run are to end.
-    pub(in crate::host) fn over(&self) -> &CancellationToken {
-        &self.over
+    /// Cancelled when running calls must end.
+    pub(in crate::host) fn aborted(&self) -> &CancellationToken {
+        &self.aborted
     }
 
-    fn give_back(&self) {
-        // Freed after the lock.
-        let _code = self.held.write().unwrap_or_else(PoisonError::into_inner).take();
+    fn release(&self) {
+        // Freed after the lock is released.
+        let _code = self.code.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
 impl<T: Send + Sync + 'static> Lease<T> {
-    /// Gives the code back after a while; calls that run then have `rest` left. Nothing of this stays behind where
-    /// everybody lets go of the plugin earlier.
-    pub(in crate::host) fn end(self: &Arc<Self>, after: Duration, rest: Duration) {
-        let (lease, over) = (Arc::downgrade(self), self.over.clone());
-        let end = async move {
-            tokio::time::sleep(after).await;
+    /// Releases the code after `delay`, and aborts calls that are still running `grace` later. If the lease is dropped
+    /// earlier, no task remains.
+    pub(in crate::host) fn release_after(self: &Arc<Self>, delay: Duration, grace: Duration) {
+        let lease = Arc::downgrade(self);
+        let aborted = self.aborted.clone();
+        let release = async move {
+            tokio::time::sleep(delay).await;
             if let Some(lease) = lease.upgrade() {
-                lease.give_back();
+                lease.release();
             }
-            tokio::time::sleep(rest).await;
+            tokio::time::sleep(grace).await;
             if let Some(lease) = lease.upgrade() {
-                lease.over.cancel();
+                lease.aborted.cancel();
             }
         };
         tokio::spawn(async move {
             tokio::select! {
-                () = over.cancelled() => {}
-                () = end => {}
+                () = aborted.cancelled() => {}
+                () = release => {}
             }
         });
     }
@@ -146,7 +147,7 @@ impl<T: Send + Sync + 'static> Lease<T> {
 
 impl<T> Drop for Lease<T> {
     fn drop(&mut self) {
-        self.over.cancel();
+        self.aborted.cancel();
     }
 }
 

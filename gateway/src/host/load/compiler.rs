@@ -1,9 +1,9 @@
-//! Compiling apart: in a process of its own that may use so much memory and so much time, and then is ended.
+//! Compiling in a separate process, with limits on its memory and processor time.
 //!
-//! A component of some kilobytes can make the compiler take gigabytes, minutes, or its whole stack, and it can't be
-//! interrupted. The program therefore starts itself once more for each component that isn't in the cache: it goes in
-//! over stdin, the machine code comes back over stdout. A program that doesn't answer to this (a test, somebody
-//! else's that uses the library) compiles in its own process. Used by `load`; `main` calls [`compile_if_asked`] first of all.
+//! A component of some kilobytes can make the compiler use gigabytes, minutes, or its whole stack, and compiling can't be
+//! interrupted. The program therefore starts itself again for each component that isn't cached: the component is sent
+//! over stdin, and the machine code is received over stdout. A program that doesn't support this (a test, another user
+//! of the library) compiles in its own process. `main` calls [`compile_if_asked`] first of all.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -23,84 +23,85 @@ use super::error::{LoadError, TooLow};
 use crate::host::diagnostics::text;
 use crate::host::engine;
 
-/// The argument that asks for this.
-const ASKED: &str = "compile-component-from-stdin";
+/// The argument that starts a compiling process.
+const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
 
-/// How much of what the process says on stderr is read: an error may quote names of the component at length.
-const SAID: u64 = 64 << 10;
+/// The most bytes read from the process's stderr. An error can contain long names of the component.
+const MAX_STDERR_BYTES: u64 = 64 << 10;
 
-/// Does this program answer to it?
-static ANSWERS: AtomicBool = AtomicBool::new(false);
+/// True if this program calls [`compile_if_asked`].
+static SUPPORTS_COMPILE_ARGUMENT: AtomicBool = AtomicBool::new(false);
 
-/// What compiling may use. What isn't set is enough for the largest components of interpreters several times over, even
-/// unoptimised.
+/// The limits of the compiling process. The defaults are several times what the largest components of interpreters
+/// need, even unoptimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::host) struct Allowance {
-    /// Addresses, in bytes.
+pub(in crate::host) struct CompileLimits {
+    /// Address space, in bytes.
     memory: u64,
     /// Processor time, in seconds.
     seconds: u64,
 }
 
-impl Allowance {
-    /// What the table says, or else as much as a component of so many bytes may need.
+impl CompileLimits {
+    /// The configured limits, or defaults for a component of this length.
     pub(in crate::host) fn of(length: usize, limits: &Limits) -> Self {
         let length = length as u64;
-        let whole = |time: Duration| time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
+        let whole_seconds =
+            |time: Duration| time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
         Self {
             memory: limits.compile_memory.map_or((1 << 30) + 64 * length, |most| most.as_u64()),
-            seconds: limits.compile_time.map_or(30 + (length >> 20) * 6, whole),
+            seconds: limits.compile_time.map_or(30 + (length >> 20) * 6, whole_seconds),
         }
     }
 
-    /// As arguments for the process, which reads them with [`Self::read`].
+    /// Arguments for the process, which parses them with [`Self::parse`].
     fn arguments(self) -> [String; 2] {
         [self.memory.to_string(), self.seconds.to_string()]
     }
 
-    fn read(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut number = || arguments.next()?.to_str()?.parse().ok();
         Some(Self { memory: number()?, seconds: number()? })
     }
 
-    /// Keeps this process to it.
-    fn keep(self) -> io::Result<()> {
+    /// Applies the limits to this process.
+    fn apply(self) -> io::Result<()> {
         let limit = |resource, most| {
             rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
         };
         limit(Resource::As, self.memory)?;
         limit(Resource::Core, 0)?;
-        // The soft end is told apart from being killed for another reason.
+        // The soft limit ends the process with a signal of its own, unlike being killed for another reason.
         let cpu = Rlimit { current: Some(self.seconds), maximum: Some(self.seconds + 1) };
         rustix::process::setrlimit(Resource::Cpu, cpu)?;
         #[cfg(target_os = "linux")]
         {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             let _ = rustix::process::nice(10);
-            // Where memory runs out all the same, this is the process to do without.
+            // If the machine runs out of memory all the same, this process should be killed first.
             let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
         }
         Ok(())
     }
 }
 
-/// Compiles, if this process was started for that; otherwise only notes that this program can be.
+/// Compiles if this process was started for it. Otherwise only records that this program supports it.
 ///
-/// To be called before anything else: no thread runs yet, and nothing was written to stdout.
+/// Call it before anything else, while no thread runs and nothing was written to stdout.
 #[must_use]
 pub fn compile_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().as_deref() != Some(OsStr::new(ASKED)) {
-        ANSWERS.store(true, Ordering::Relaxed);
+    if arguments.next().as_deref() != Some(OsStr::new(COMPILE_ARGUMENT)) {
+        SUPPORTS_COMPILE_ARGUMENT.store(true, Ordering::Relaxed);
         return None;
     }
-    let compiled = component(Allowance::read(arguments))
-        .and_then(|component| compile_here(&engine::compiling()?, &component));
-    let said = match compiled {
+    let compiled = read_component(CompileLimits::parse(arguments))
+        .and_then(|component| compile_in_process(&engine::compile_only()?, &component));
+    let result = match compiled {
         Ok(code) => io::stdout().lock().write_all(&code).map_err(|error| error.to_string()),
         Err(error) => Err(format!("{error:#}")),
     };
-    Some(match said {
+    Some(match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             let _ = io::stderr().lock().write_all(reason.as_bytes());
@@ -109,69 +110,67 @@ pub fn compile_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// What comes over stdin; then no more is used than it allows.
-fn component(allowance: Option<Allowance>) -> wasmtime::Result<Vec<u8>> {
-    let allowance =
-        allowance.ok_or_else(|| wasmtime::format_err!("nobody said how much compiling may use"))?;
+/// Reads the component from stdin, and then applies the limits.
+fn read_component(limits: Option<CompileLimits>) -> wasmtime::Result<Vec<u8>> {
+    let limits = limits.ok_or_else(|| wasmtime::format_err!("the limits of the compiler are missing"))?;
     let mut component = Vec::new();
     io::stdin().lock().read_to_end(&mut component)?;
-    allowance.keep()?;
+    limits.apply()?;
     Ok(component)
 }
 
-fn compile_here(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
+fn compile_in_process(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
     engine.precompile_component(component)
 }
 
-/// Ends the compiling of a component.
+/// Cancels the compilation of a component.
 #[derive(Debug, Clone, Default)]
-pub(in crate::host) struct Abort(Arc<Mutex<Compiling>>);
+pub(in crate::host) struct Abort(Arc<Mutex<Compilation>>);
 
-/// How far it is.
 #[derive(Debug, Default)]
-struct Compiling {
+struct Compilation {
     aborted: bool,
     process: Option<Child>,
 }
 
 impl Abort {
-    /// Ends it when the guard is dropped.
+    /// Cancels it when the guard is dropped.
     pub(in crate::host) fn when_dropped(&self) -> AbortWhenDropped {
         AbortWhenDropped(self.clone())
     }
 
-    fn now(&self) {
-        let mut compiling = self.lock();
-        compiling.aborted = true;
-        if let Some(process) = &mut compiling.process {
-            let _ = process.kill(); // does nothing once it was waited for
+    fn cancel(&self) {
+        let mut compilation = self.lock();
+        compilation.aborted = true;
+        if let Some(process) = &mut compilation.process {
+            let _ = process.kill(); // no effect once it was waited for
         }
     }
 
-    /// Starts the process, unless nobody wants its result any more.
+    /// Starts the process, unless compilation was cancelled.
     fn start(&self, command: &mut Command) -> io::Result<Pipes> {
-        let mut compiling = self.lock();
-        if compiling.aborted {
-            return Err(io::Error::other("nobody waits for it any more"));
+        let mut compilation = self.lock();
+        if compilation.aborted {
+            return Err(io::Error::other("compilation was cancelled"));
         }
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let process = compiling.process.insert(command.spawn()?);
+        let process = compilation.process.insert(command.spawn()?);
         let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(io::Error::other("it has no pipes"));
+            return Err(io::Error::other("the process has no pipes"));
         };
         Ok(Pipes { stdin, stdout, stderr })
     }
 
-    /// Waits for its end, which is near: it has closed its outputs.
+    /// Waits for the process to exit. It has closed its outputs already.
     fn wait(&self) -> io::Result<ExitStatus> {
         match &mut self.lock().process {
             Some(process) => process.wait(),
-            None => Err(io::Error::other("it wasn't started")),
+            None => Err(io::Error::other("the process wasn't started")),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Compiling> {
+    fn lock(&self) -> MutexGuard<'_, Compilation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -181,11 +180,11 @@ pub(in crate::host) struct AbortWhenDropped(Abort);
 
 impl Drop for AbortWhenDropped {
     fn drop(&mut self) {
-        self.0.now();
+        self.0.cancel();
     }
 }
 
-/// The compiling process's ends.
+/// The pipes of the compiling process.
 struct Pipes {
     stdin: ChildStdin,
     stdout: ChildStdout,
@@ -195,97 +194,98 @@ struct Pipes {
 /// Machine code for `engine`.
 ///
 /// # Errors
-/// The component is broken, or takes more than compiling may use; or it was aborted.
+/// The component is broken or exceeds a limit, or compilation was cancelled.
 pub(in crate::host) fn compile(
     engine: &Engine,
     component: &[u8],
-    allowance: Allowance,
+    limits: CompileLimits,
     abort: &Abort,
 ) -> Result<Vec<u8>, LoadError> {
-    if !ANSWERS.load(Ordering::Relaxed) {
-        return compile_here(engine, component).map_err(|error| broken(&format!("{error:#}")));
+    if !SUPPORTS_COMPILE_ARGUMENT.load(Ordering::Relaxed) {
+        return compile_in_process(engine, component).map_err(|error| broken(&format!("{error:#}")));
     }
-    let failed = |error: io::Error| LoadError::Internal(format!("no process for compiling: {error}"));
+    let failed = |error: io::Error| LoadError::Internal(format!("no process for the compiler: {error}"));
     let Pipes { mut stdin, stdout, stderr } =
-        program(allowance).and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
-    // It reads all before it answers, so neither waits for the other. If it ends earlier, its status says why.
+        program(limits).and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
+    // The process reads everything before it writes, so neither blocks the other. If it exits earlier, its status
+    // contains the reason.
     let _ = stdin.write_all(component);
     drop(stdin);
-    // Both outputs at once: it ends only when both can be written.
-    let (code, said) = std::thread::scope(|scope| {
-        let said = scope.spawn(|| some(stderr, SAID));
-        (some(stdout, allowance.memory), said.join())
+    // Both outputs concurrently, because the process exits only when it could write both.
+    let (code, errors) = std::thread::scope(|scope| {
+        let errors = scope.spawn(|| read_at_most(stderr, MAX_STDERR_BYTES));
+        (read_at_most(stdout, limits.memory), errors.join())
     });
     let status = abort.wait().map_err(failed)?;
-    let said = said.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
+    let errors = errors.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
     let code = code.map_err(failed)?;
     if status.success() {
         return Ok(code);
     }
-    let usual = Allowance::of(component.len(), &Limits::default());
-    Err(reason(status, &String::from_utf8_lossy(&said), allowance, usual))
+    let default = CompileLimits::of(component.len(), &Limits::default());
+    Err(exit_error(status, &String::from_utf8_lossy(&errors), limits, default))
 }
 
-/// Reads to the end, but keeps only so much.
-fn some(mut output: impl io::Read, most: u64) -> io::Result<Vec<u8>> {
+/// Reads to the end, but keeps only the first `max` bytes.
+fn read_at_most(mut output: impl io::Read, max: u64) -> io::Result<Vec<u8>> {
     let mut kept = Vec::new();
-    output.by_ref().take(most).read_to_end(&mut kept)?;
+    output.by_ref().take(max).read_to_end(&mut kept)?;
     io::copy(&mut output, &mut io::sink())?;
     Ok(kept)
 }
 
-/// This program once more, even if its file was replaced since.
-fn program(allowance: Allowance) -> io::Result<Command> {
+/// This program again, even if its file was replaced meanwhile.
+fn program(limits: CompileLimits) -> io::Result<Command> {
     let running = PathBuf::from("/proc/self/exe");
     let program = if running.exists() { running } else { std::env::current_exe()? };
     let mut command = Command::new(program);
     command
-        .arg(ASKED)
-        .args(allowance.arguments())
-        .env_clear() // it needs none, and some are secrets
-        .process_group(0); // what a terminal sends to the gateway isn't meant for it
+        .arg(COMPILE_ARGUMENT)
+        .args(limits.arguments())
+        .env_clear() // it needs none, and some contain secrets
+        .process_group(0); // so that signals from the terminal don't reach it
     Ok(command)
 }
 
-/// Why there is no code. `usual`: what it may use where its table says nothing.
-fn reason(status: ExitStatus, said: &str, allowed: Allowance, usual: Allowance) -> LoadError {
-    let Allowance { memory, seconds } = allowed;
+/// The reason why the process failed. `default`: the limits without configuration.
+fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: CompileLimits) -> LoadError {
+    let CompileLimits { memory, seconds } = limits;
     let needs = |what: String, low| LoadError::Compile { needs: what, low };
-    let more_than = |key, allowed: u64, usual: u64| {
-        let low = TooLow::wanting(key, allowed.saturating_add(1).max(usual));
+    let too_low = |key, limit: u64, default: u64| {
+        let low = TooLow::wanting(key, limit.saturating_add(1).max(default));
         Some(Box::new(TooLow { wanted: None, ..low }))
     };
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
-        let low = more_than(
+        let low = too_low(
             LimitKey::CompileTime,
             seconds.saturating_mul(1000),
-            usual.seconds.saturating_mul(1000),
+            default.seconds.saturating_mul(1000),
         );
         return needs(format!("more than {seconds} seconds"), low);
     }
-    // By the system that is out of memory, or by somebody: that says nothing of the component.
+    // By the system when it is out of memory, or by a user: that isn't the component's fault.
     if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
         return LoadError::Killed;
     }
-    if said.contains("memory allocation of") || said.contains("Cannot allocate memory") {
-        let low = more_than(LimitKey::CompileMemory, memory, usual.memory);
+    if errors.contains("memory allocation of") || errors.contains("Cannot allocate memory") {
+        let low = too_low(LimitKey::CompileMemory, memory, default.memory);
         let memory = ByteSize::b(memory).display().iec();
         return needs(format!("more than {memory} of memory"), low);
     }
-    if status.signal().is_some() || said.contains("panicked at") {
-        tracing::warn!("compiling ended by {status}: {}", text::line(said, 4 * text::SENTENCE));
+    if status.signal().is_some() || errors.contains("panicked at") {
+        tracing::warn!("the compiler ended with {status}: {}", text::line(errors, 4 * text::SENTENCE));
         return needs("more than the compiler can do".to_owned(), None);
     }
-    broken(said)
+    broken(errors)
 }
 
-fn broken(said: &str) -> LoadError {
-    // The engine has it switched off, and says of each part of it that it needs it.
-    if said.contains("component model async") {
+fn broken(errors: &str) -> LoadError {
+    // It is disabled in the engine, whose errors name it for each function that needs it.
+    if errors.contains("component model async") {
         return LoadError::Async;
     }
-    LoadError::Broken { reason: text::line(said, text::SENTENCE) }
+    LoadError::Broken { reason: text::line(errors, text::SENTENCE) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! Asking a plugin what it offers: when it is loaded, and when it says that this has changed.
+//! Describing a plugin: its information and its lists, read when it is loaded and when it reports a change.
+
+use std::sync::{Mutex, PoisonError};
 
 use moongate_core::call::CallError;
 use moongate_core::config::{LimitKey, Limits, PluginConfig};
@@ -9,13 +11,13 @@ use wasmtime::component::Instance;
 use super::error::{LoadError, TooLow};
 use super::exports::Exports;
 use crate::host::bindings::{lifecycle, prompts, resources, tools, types};
-use crate::host::convert;
+use crate::host::convert::{self, ConvertError};
 use crate::host::diagnostics::failure_text::FailureText;
-use crate::host::sandbox::call::{Ask, Sandbox, Unanswered};
+use crate::host::sandbox::call::{GuestCall, Sandbox, SandboxError};
 use crate::host::sandbox::store::{State, StoreError};
 
-/// All that a plugin says of itself, in the contract's types.
-struct Said {
+/// The description of a plugin in the contract's types.
+struct Description {
     info: lifecycle::PluginInfo,
     tools: Vec<tools::Tool>,
     resources: Vec<types::ResourceInfo>,
@@ -24,20 +26,23 @@ struct Said {
     completes: bool,
 }
 
-/// Asks for everything in one instance. The function that was asked last is kept, so that a trap names it.
+/// Reads the whole description in one instance. The name of the running function is kept, so that a trap can name it.
 struct Describe<'a> {
-    asked: &'a std::sync::Mutex<Option<&'static str>>,
+    current_function: &'a Mutex<Option<&'static str>>,
 }
 
 impl Describe<'_> {
-    fn now(&self, function: &'static str) -> &'static str {
-        *self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(function);
+    fn enter(&self, function: &'static str) -> &'static str {
+        *self.current_function.lock().unwrap_or_else(PoisonError::into_inner) = Some(function);
         function
     }
 }
 
-/// What a list function answered.
-fn listed<T>(function: &'static str, given: Result<Vec<T>, types::Failure>) -> Result<Vec<T>, LoadError> {
+/// The result of a list function.
+fn list_result<T>(
+    function: &'static str,
+    given: Result<Vec<T>, types::Failure>,
+) -> Result<Vec<T>, LoadError> {
     given.map_err(|failure| LoadError::Describe {
         function: Some(function),
         error: CallError::Refused(convert::failure(failure)),
@@ -45,23 +50,23 @@ fn listed<T>(function: &'static str, given: Result<Vec<T>, types::Failure>) -> R
     })
 }
 
-impl FailureText for Result<Said, LoadError> {}
+impl FailureText for Result<Description, LoadError> {}
 
-impl Ask for Describe<'_> {
-    type Answer = Result<Said, LoadError>;
+impl GuestCall for Describe<'_> {
+    type Output = Result<Description, LoadError>;
 
-    async fn ask(
+    async fn invoke(
         self,
         exports: &Exports,
         store: &mut Store<State>,
         instance: &Instance,
-    ) -> wasmtime::Result<Result<Said, LoadError>> {
+    ) -> wasmtime::Result<Result<Description, LoadError>> {
         if let Err(error) = exports.check(store, instance) {
             return Ok(Err(error));
         }
-        self.now("lifecycle.describe");
+        self.enter("lifecycle.describe");
         let info = exports.lifecycle.load(&mut *store, instance)?.call_describe(&mut *store).await?;
-        let mut said = Said {
+        let mut description = Description {
             info,
             tools: Vec::new(),
             resources: Vec::new(),
@@ -72,10 +77,10 @@ impl Ask for Describe<'_> {
         macro_rules! list {
             ($interface:ident, $field:ident, $call:ident, $function:literal) => {
                 if let Some(interface) = &exports.$interface {
-                    let function = self.now($function);
+                    let function = self.enter($function);
                     let given = interface.load(&mut *store, instance)?.$call(&mut *store).await?;
-                    match listed(function, given) {
-                        Ok(list) => said.$field = list,
+                    match list_result(function, given) {
+                        Ok(list) => description.$field = list,
                         Err(error) => return Ok(Err(error)),
                     }
                 }
@@ -85,45 +90,45 @@ impl Ask for Describe<'_> {
         list!(resources, resources, call_list_resources, "resources.list-resources");
         list!(resources, templates, call_list_templates, "resources.list-templates");
         list!(prompts, prompts, call_list_prompts, "prompts.list-prompts");
-        Ok(Ok(said))
+        Ok(Ok(description))
     }
 }
 
-/// Checks the exports' types, and asks for everything that the catalog needs.
+/// Checks the types of the exports, and reads the description.
 pub(in crate::host) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     let PluginConfig { id, limits, .. } = &*sandbox.config;
-    let asked = std::sync::Mutex::new(None);
-    let said = sandbox.ask_itself(Describe { asked: &asked }).await;
-    let function = asked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let said = match said {
-        Ok(said) => said?,
-        Err(Unanswered::Store(StoreError::Grant(error))) => {
+    let current_function = Mutex::new(None);
+    let result = sandbox.call_for_gateway(Describe { current_function: &current_function }).await;
+    let function = current_function.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let description = match result {
+        Ok(description) => description?,
+        Err(SandboxError::Store(StoreError::Grant(error))) => {
             let hint = sandbox.shared.openings.hint(&sandbox.config, &error).await;
             let guest = error.guest().map(str::to_owned);
             return Err(LoadError::Grant { reason: error.to_string(), hint, guest });
         }
-        Err(Unanswered::Store(StoreError::Engine(error))) => {
+        Err(SandboxError::Store(StoreError::Engine(error))) => {
             return Err(LoadError::Internal(format!("{error:#}")));
         }
-        Err(Unanswered::Call { error, wanted }) => {
+        Err(SandboxError::Call { error, wanted }) => {
             let low = too_low(&error, wanted, limits).map(Box::new);
             return Err(LoadError::Describe { function, error, low });
         }
     };
-    let pictures = std::iter::once(&said.info.icons)
-        .chain(said.tools.iter().map(|tool| &tool.icons))
-        .chain(said.resources.iter().map(|resource| &resource.icons))
-        .chain(said.templates.iter().map(|template| &template.icons))
-        .chain(said.prompts.iter().map(|prompt| &prompt.icons));
-    convert::tell_of_icons(id, pictures);
-    manifest(said, limits).map_err(|bad| LoadError::Manifest {
-        reason: bad.to_string(),
-        low: bad.limit().map(|(key, found)| Box::new(TooLow::wanting(key, found))),
+    let icons = std::iter::once(&description.info.icons)
+        .chain(description.tools.iter().map(|tool| &tool.icons))
+        .chain(description.resources.iter().map(|resource| &resource.icons))
+        .chain(description.templates.iter().map(|template| &template.icons))
+        .chain(description.prompts.iter().map(|prompt| &prompt.icons));
+    convert::warn_of_dropped_icons(id, icons);
+    manifest(description, limits).map_err(|error| LoadError::Manifest {
+        reason: error.to_string(),
+        low: error.limit().map(|(key, found)| Box::new(TooLow::wanting(key, found))),
     })
 }
 
-/// The limit that kept a plugin from describing itself. `wanted`: how much memory, or how many elements of tables, it
-/// would have had.
+/// The limit that ended describing, if it was one. `wanted`: the amount of memory (bytes) or of table elements that the
+/// plugin needed.
 fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<TooLow> {
     let key = match error {
         CallError::Timeout(_) => LimitKey::DescribeTimeout,
@@ -148,8 +153,8 @@ fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<To
     })
 }
 
-fn manifest(said: Said, limits: &Limits) -> Result<Manifest, convert::Bad> {
-    let Said { info, tools, resources, templates, prompts, completes } = said;
+fn manifest(description: Description, limits: &Limits) -> Result<Manifest, ConvertError> {
+    let Description { info, tools, resources, templates, prompts, completes } = description;
     Ok(Manifest {
         info: convert::info(info, limits)?,
         tools: convert::tools(tools, limits)?,

@@ -1,4 +1,4 @@
-//! Why a plugin can't be loaded, in words for the operator or the author who has to mend it.
+//! Errors of loading a plugin, for the operator or the author who has to fix it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,50 +14,50 @@ mod hint;
 
 pub use hint::Named;
 
-/// Why there is no host.
+/// An error of starting the host.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The engine or its linker can't be set up.
     #[error("the Wasm engine can't be started: {0}")]
     Engine(String),
-    /// The thread that advances the engine's clock can't be started.
-    #[error("the thread of the Wasm engine's clock can't be started")]
+    /// The thread that advances the engine's epoch can't be started.
+    #[error("the epoch thread of the Wasm engine can't be started")]
     Ticker(#[source] std::io::Error),
-    /// The file of authorities that plugins' requests trust can't be used.
+    /// The CA file for plugins' requests is invalid.
     #[error(transparent)]
     Authorities(#[from] CaError),
 }
 
-/// Why a file can't be read. Reads on after its path.
+/// The reason why a file can't be read. Its message follows the path.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// There is no such file.
-    #[error("isn't there{}", absence(link.as_deref(), folder.as_deref()))]
+    /// The file doesn't exist.
+    #[error("doesn't exist{}", absence(link.as_deref(), folder.as_deref()))]
     Absent {
-        /// What stands at the path is a link to this.
+        /// The target, if the path is a symlink.
         link: Option<PathBuf>,
-        /// The first directory on the way to it that isn't there either.
+        /// The topmost missing directory of the path.
         folder: Option<PathBuf>,
-        /// A file that is there and whose path is nearly the same.
+        /// An existing file with a similar path.
         near: Option<PathBuf>,
     },
-    /// The gateway's user may not read it.
-    #[error("may not be read")]
+    /// The gateway's user isn't permitted to read it.
+    #[error("can't be read: permission denied")]
     Denied,
-    /// Anything else.
+    /// Any other error.
     #[error("can't be read: {0}")]
     Other(std::io::Error),
 }
 
 fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
     match (link, folder) {
-        (Some(to), _) => format!(": it is a link to `{}`, which isn't there", shown(to)),
+        (Some(to), _) => format!(": it is a symlink to `{}`, which doesn't exist", shown(to)),
         (None, Some(folder)) => format!(": there is no directory `{}`", shown(folder)),
         (None, None) => String::new(),
     }
 }
 
-/// A path without what can't be seen or moves a cursor.
+/// A path with control and invisible characters escaped.
 pub(in crate::host) fn shown(path: &Path) -> String {
     let mut shown = String::new();
     for c in path.to_string_lossy().chars() {
@@ -66,43 +66,44 @@ pub(in crate::host) fn shown(path: &Path) -> String {
     shown
 }
 
-/// A limit of the plugin's table that is too low.
+/// A limit of the plugin that is too low.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooLow {
-    /// Which.
+    /// The key of the limit.
     pub key: LimitKey,
-    /// How much was asked for, at least; none: nobody knows.
+    /// The amount that the plugin needed, at least. `None` means that it isn't known.
     pub wanted: Option<u64>,
-    /// A value that is likely to do, as TOML; none: no value does that may stand there.
+    /// A value that is probably sufficient, as TOML. `None` means that no permitted value is.
     pub enough: Option<String>,
 }
 
 impl TooLow {
-    /// It is known how much is wanted.
+    /// A limit with a known needed amount.
     pub(in crate::host) fn wanting(key: LimitKey, wanted: u64) -> Self {
         Self { key, wanted: Some(wanted), enough: key.with_room(wanted) }
     }
 
-    /// It isn't.
+    /// A limit with an unknown needed amount.
     pub(in crate::host) fn in_these(limits: &Limits, key: LimitKey) -> Self {
         Self { key, wanted: None, enough: limits.more_than_now(key) }
     }
 }
 
-/// What was being done.
-fn asked(function: Option<&str>) -> String {
+/// The step of describing that failed.
+fn failed_step(function: Option<&str>) -> String {
     function.map_or_else(|| "it can't be started".to_owned(), |function| format!("`{function}` failed"))
 }
 
-/// How much more it would have had.
-fn wish(low: Option<&TooLow>) -> String {
+/// The amount that the plugin needed, if it is known.
+fn needed_amount(low: Option<&TooLow>) -> String {
     match low {
-        Some(TooLow { key, wanted: Some(wanted), .. }) => format!(", it asked for {}", key.shown(*wanted)),
+        Some(TooLow { key, wanted: Some(wanted), .. }) => format!(" (it requested {})", key.shown(*wanted)),
         Some(TooLow { wanted: None, .. }) | None => String::new(),
     }
 }
 
-/// Why a plugin can't be loaded. The message doesn't name the plugin, [`LoadError::hint`] says what to do.
+/// The reason why a plugin can't be loaded. The message doesn't contain the plugin's name; see [`LoadError::hint`] for
+/// the fix.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file can't be read.
@@ -110,157 +111,155 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: Unreadable,
     },
-    /// There is something else than a file.
-    #[error("`{}` is {}", shown(path), if *directory { "a directory" } else { "no regular file" })]
+    /// The path isn't a file.
+    #[error("`{}` is {}", shown(path), if *directory { "a directory" } else { "not a regular file" })]
     NoFile {
-        /// Its path.
+        /// The path.
         path: PathBuf,
-        /// Whether it is a directory.
+        /// True for a directory.
         directory: bool,
     },
-    /// The file changes all the time.
+    /// The file keeps changing.
     #[error("`{}` is still being written", shown(path))]
     Unsettled {
         /// The file.
         path: PathBuf,
     },
-    /// The file is larger than it may be.
-    #[error("the file has {}, but at most {} are allowed", size.display().iec(), most.display().iec())]
+    /// The file is too large.
+    #[error("the file is larger than `limits.component` allows: {} instead of {}", size.display().iec(), most.display().iec())]
     TooBig {
-        /// How large it is.
+        /// The size of the file.
         size: ByteSize,
-        /// How large it may be.
+        /// The limit.
         most: ByteSize,
     },
-    /// The file isn't the one that was pinned.
-    #[error("the file's SHA-256 digest is {found}, not the one that is pinned")]
+    /// The file doesn't have the pinned digest.
+    #[error("the file's SHA-256 digest is {found}, not the pinned one")]
     Digest {
         /// The digest of the file.
         found: Digest,
         /// The digest in the configuration.
         pinned: Digest,
     },
-    /// The file holds machine code.
-    #[error("the file holds compiled machine code, which is never taken from a plugin")]
+    /// The file contains machine code.
+    #[error("the file contains compiled machine code, which is never accepted from a plugin")]
     Precompiled,
     /// The file is a core module.
     #[error("the file is a core WebAssembly module, not a component")]
     CoreModule,
-    /// The file is empty, or something else than WebAssembly.
-    #[error("the file is no WebAssembly component: {found}")]
+    /// The file is empty or isn't WebAssembly.
+    #[error("the file isn't a WebAssembly component: {found}")]
     NotWasm {
-        /// What it is instead.
+        /// What the file is instead.
         found: &'static str,
     },
-    /// The file begins like a component but can't be compiled.
+    /// The file starts like a component but can't be compiled.
     #[error("the component is broken: {reason}")]
     Broken {
-        /// What the compiler said.
+        /// The compiler's message.
         reason: String,
     },
-    /// It uses functions that the component model has for calls that wait for each other.
-    #[error(
-        "the component is built with the component model's async functions, which this gateway doesn't offer"
-    )]
+    /// The component uses async functions of the component model.
+    #[error("the component uses the component model's async functions, which this gateway doesn't support")]
     Async,
-    /// Compiling it was given up.
+    /// Compiling exceeded a limit.
     #[error("compiling the component takes {needs}")]
     Compile {
-        /// What it takes.
+        /// The amount of memory or time.
         needs: String,
-        /// The limit that lets it have more; none: no limit does.
+        /// The limit to raise. `None` means that raising a limit doesn't help.
         low: Option<Box<TooLow>>,
     },
-    /// Compiling it was ended from outside.
+    /// The compiling process was killed.
     #[error("the process that compiled the component was killed")]
     Killed,
-    /// An instance of it would be larger than instances are.
-    #[error("it needs more than an instance gets: {what}")]
+    /// An instance of the component would be too large.
+    #[error("the component needs more than an instance gets: {what}")]
     Demands {
-        /// What it needs, and how much there is.
+        /// The engine's message: the amount needed, and the maximum.
         what: String,
     },
-    /// It was made for another version of the contract.
-    #[error("it was made for moongate:plugin@{version}; this gateway speaks {spoken}")]
+    /// The component was built for another version of the contract.
+    #[error("it was built for moongate:plugin@{version}; this gateway supports {spoken}")]
     Contract {
-        /// The version it was made for.
+        /// The version that it was built for.
         version: String,
-        /// The import or export that says so.
+        /// The import or export with that version.
         name: String,
-        /// The version that is spoken here.
+        /// The supported version.
         spoken: &'static str,
     },
-    /// It calls functions of a later version of the contract.
+    /// The component imports functions of a later version of the contract.
     #[error("it needs {}, which this gateway doesn't offer", list(functions))]
     NewerFunctions {
         /// Interfaces, and functions as `interface.function`.
         functions: Vec<String>,
     },
-    /// It imports what nobody here offers.
+    /// The component has unknown imports.
     #[error("it imports {}, which this gateway doesn't offer", list(imports))]
     UnknownImports {
         /// The imports.
         imports: Vec<String>,
     },
-    /// It imports something in another shape than it has here.
-    #[error("its imports don't fit: {reason}")]
+    /// The component imports something with another type.
+    #[error("its imports don't match: {reason}")]
     Import {
-        /// What the linker said.
+        /// The linker's message.
         reason: String,
     },
-    /// It isn't a plugin.
-    #[error("{}", if *other { "it exports no `lifecycle`, which every plugin needs" } else { "it exports nothing of moongate:plugin" })]
+    /// The component isn't a plugin.
+    #[error("{}", if *other { "it doesn't export `lifecycle`, which is required" } else { "it exports no interface of moongate:plugin" })]
     NoExports {
-        /// Whether it exports other interfaces of the contract.
+        /// True if it exports other interfaces of the contract.
         other: bool,
     },
-    /// It exports an interface in another shape than the contract's.
-    #[error("its export `{interface}` doesn't fit: {found}")]
+    /// The component exports an interface with another type than the contract's.
+    #[error("its export `{interface}` doesn't match the contract: {found}")]
     Export {
         /// The interface.
         interface: String,
-        /// The functions that don't fit, and why.
+        /// The functions that don't match, with the reason.
         found: String,
     },
     /// A granted directory can't be opened.
     #[error("{reason}")]
     Grant {
-        /// Its path inside the sandbox, where it is known.
+        /// Its path inside the sandbox, if it is known.
         guest: Option<String>,
-        /// Which, and why.
+        /// The directory and the reason.
         reason: String,
-        /// What to do about it.
+        /// The fix.
         hint: String,
     },
-    /// It failed to describe itself.
-    #[error("{}: {error}{}", asked(*function), wish(low.as_deref()))]
+    /// Describing the plugin failed.
+    #[error("{}: {error}{}", failed_step(*function), needed_amount(low.as_deref()))]
     Describe {
-        /// The function that was asked; none: it didn't come to that.
+        /// The function that was called. `None` means that no function was called yet.
         function: Option<&'static str>,
-        /// How it failed.
+        /// The failure.
         error: CallError,
-        /// The limit that it came up against; none: it was no limit.
+        /// The limit that was exceeded. `None` means that it isn't about a limit.
         low: Option<Box<TooLow>>,
     },
-    /// What it says of itself can't be used.
-    #[error("what it says of itself can't be used: {reason}")]
+    /// The description is invalid.
+    #[error("invalid plugin description: {reason}")]
     Manifest {
-        /// Where, and why.
+        /// The path to the invalid value, and the reason.
         reason: String,
-        /// The limit that it came up against; none: it was no limit.
+        /// The limit that was exceeded. `None` means that it isn't about a limit.
         low: Option<Box<TooLow>>,
     },
-    /// The gateway itself failed.
-    #[error("the gateway failed: {0}")]
+    /// An internal error of the gateway.
+    #[error("internal error: {0}")]
     Internal(String),
 }
 
 impl LoadError {
-    /// The part of the plugin's table that it is about; none: it is about none but
-    /// `source`, or isn't about the table.
+    /// The configuration value that the error is about. `None` means that it is about `source`, or not about the
+    /// configuration.
     #[must_use]
     pub fn spot(&self) -> Option<Spot> {
         let limit = match self {
@@ -291,8 +290,8 @@ impl LoadError {
         Some(Spot::Limit(limit))
     }
 
-    /// Whether the same bytes under the same table can only fail again. Everything else may pass by itself, and is
-    /// worth another try: a file that comes, memory that becomes free, a plugin that depends on the time of day.
+    /// True if loading the same bytes with the same configuration always fails. Other errors can disappear by
+    /// themselves, so loading is retried: a file appears, memory becomes free, a plugin depends on the time of day.
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
@@ -311,7 +310,7 @@ impl LoadError {
             | Self::Import { .. }
             | Self::NoExports { .. }
             | Self::Export { .. } => true,
-            // What it says of itself may depend on anything that it can reach.
+            // A description can depend on anything that the plugin can reach.
             Self::Describe { .. }
             | Self::Manifest { .. }
             | Self::Read { .. }
@@ -324,7 +323,7 @@ impl LoadError {
     }
 }
 
-/// Names in backticks, separated by commas: the first ones, each cut, because a component can have a million.
+/// The first names in backticks, each cut, because a component can have a million.
 pub(in crate::host) fn list(names: &[String]) -> String {
     const FIRST: usize = 8;
     let first = names.iter().take(FIRST).map(|name| format!("`{}`", text::line(name, text::WORD)));

@@ -1,8 +1,8 @@
-//! Reading a component's file as it is when nobody writes to it.
+//! Reading a component's file while nothing writes to it.
 //!
-//! A build or a copy may be at work when the file is looked at. What is taken is therefore what two looks in a row
-//! agree on: the same file, length and times, and the same content. Where the file came to rest some time ago one look
-//! is enough, provided that it was the same before and after.
+//! A build or a copy may be writing the file. Its contents are therefore accepted only if two consecutive reads agree:
+//! the same file, length and times, and the same contents. If the file hasn't changed for some time, one read is enough,
+//! provided that the file is the same before and after it.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
@@ -19,15 +19,15 @@ use tokio::time::{Instant, sleep};
 use super::error::{LoadError, Unreadable};
 use crate::blocking::Lane;
 
-/// A file that wasn't touched for so long is looked at once. Every write notes its time, to some milliseconds; what is
-/// copied with the times of its original shows in the time of its last change, which nobody can set.
-const RESTED: Duration = Duration::from_secs(2);
-/// How long the second look waits for after the first.
-const PAUSE: Duration = Duration::from_millis(50);
-/// The pauses after it grow, up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// After so long it is said that the file is still being written.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A file that hasn't changed for this long is read once. Every write updates its times, to some milliseconds. A copy
+/// that keeps the times of its original still shows in the change time, which programs can't set.
+const SETTLED_AGE: Duration = Duration::from_secs(2);
+/// The time between the first and the second read.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The maximum of the growing pauses after that.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// The time after which reading fails because the file keeps changing.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The bytes of a component's file, and their digest.
 pub struct Candidate {
@@ -49,15 +49,16 @@ impl Candidate {
         &self.digest
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     #[must_use]
     pub fn size(&self) -> ByteSize {
         ByteSize::b(self.bytes.len() as u64)
     }
 
-    /// Refuses what the plugin's table doesn't accept: the size, and another digest than the pinned one.
+    /// Refuses a file that is too large or doesn't have the pinned digest.
     pub(in crate::host) fn check(&self, config: &PluginConfig) -> Result<(), LoadError> {
-        let (size, most) = (self.size(), config.limits.component);
+        let size = self.size();
+        let most = config.limits.component;
         if size > most {
             return Err(LoadError::TooBig { size, most });
         }
@@ -68,39 +69,39 @@ impl Candidate {
     }
 }
 
-/// Reads the plugin's file when it has come to rest, in the plugin's lane.
+/// Reads the plugin's file once it has settled.
 pub(in crate::host) async fn read(config: &PluginConfig, lane: &Lane) -> Result<Candidate, LoadError> {
     let most = config.limits.component;
-    let look = || async {
+    let attempt = || async {
         let path = config.source.clone();
-        let looked = lane.run(move || look(&path, most)).await;
-        looked.unwrap_or_else(|error| Err(LoadError::Internal(format!("reading broke off: {error}"))))
+        let attempt = lane.run(move || read_once(&path, most)).await;
+        attempt.unwrap_or_else(|error| Err(LoadError::Internal(format!("reading panicked: {error}"))))
     };
-    let candidate = match settled(&config.source, look).await {
+    let candidate = match read_settled(&config.source, attempt).await {
         Err(LoadError::Read { path, why: Unreadable::Absent { link: None, folder, near: _ } }) => {
             let at = path.clone();
             let near = lane.run(move || nearest_path(&at, Entry::File)).await.ok().flatten();
             return Err(LoadError::Read { path, why: Unreadable::Absent { link: None, folder, near } });
         }
-        settled => settled?,
+        result => result?,
     };
     candidate.check(config)?;
     Ok(candidate)
 }
 
-/// What tells a file from another, and from itself before it was written to.
+/// The properties that identify a file and its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     device: u64,
     inode: u64,
     length: u64,
-    /// When its content was written last: seconds and nanoseconds since 1970.
+    /// The last change of its contents: seconds and nanoseconds since 1970.
     modified: (i64, i64),
-    /// The same for anything about it; no program can set this.
+    /// The last change of contents or metadata. Programs can't set it.
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
@@ -111,71 +112,71 @@ impl Stamp {
         }
     }
 
-    /// Nobody touched it for a while before `now`. Times that lie ahead of the clock tell nothing.
-    fn is_old(&self, now: SystemTime) -> bool {
+    /// True if the file hasn't changed for a while before `now`. Times in the future count as recent.
+    fn is_settled(&self, now: SystemTime) -> bool {
         let Ok(now) = now.duration_since(SystemTime::UNIX_EPOCH) else { return false };
-        let Some(latest) = now.checked_sub(RESTED) else { return false };
+        let Some(latest) = now.checked_sub(SETTLED_AGE) else { return false };
         let latest = (i64::try_from(latest.as_secs()).unwrap_or(i64::MAX), i64::from(latest.subsec_nanos()));
         self.modified < latest && self.changed < latest
     }
 }
 
-/// What one look at the file came to.
-struct Look {
+/// One read of the file.
+struct ReadAttempt {
     candidate: Candidate,
-    /// The file before it was read.
-    before: Stamp,
-    /// What stood at the path when it had been read.
-    after: Stamp,
-    /// When it began.
-    at: SystemTime,
+    /// The open file before it was read.
+    before: FileStamp,
+    /// The file at the path after it was read.
+    after: FileStamp,
+    /// The start of the read.
+    started: SystemTime,
 }
 
-impl Look {
-    /// Is there no need for another? Then the file was the same all the time, and for a while before.
-    fn is_enough(&self) -> bool {
-        self.before == self.after && self.after.is_old(self.at)
+impl ReadAttempt {
+    /// True if no second read is needed: the file didn't change during the read and for a while before.
+    fn is_settled(&self) -> bool {
+        self.before == self.after && self.after.is_settled(self.started)
     }
 
-    /// Does it agree with how the look before it ended?
-    fn agrees(&self, (stamp, digest): (Stamp, Digest)) -> bool {
+    /// True if the file is the same as after the previous read.
+    fn agrees(&self, (stamp, digest): (FileStamp, Digest)) -> bool {
         self.before == stamp && self.after == stamp && self.candidate.digest == digest
     }
 }
 
-/// Looks until two looks in a row agree. The bytes of one look are held at a time.
-async fn settled<F>(path: &Path, mut look: impl FnMut() -> F) -> Result<Candidate, LoadError>
+/// Reads until two consecutive reads agree. The bytes of only one read are in memory at a time.
+async fn read_settled<F>(path: &Path, mut read_once: impl FnMut() -> F) -> Result<Candidate, LoadError>
 where
-    F: Future<Output = Result<Look, LoadError>>,
+    F: Future<Output = Result<ReadAttempt, LoadError>>,
 {
-    let until = Instant::now() + PATIENCE;
-    let first = look().await?;
-    if first.is_enough() {
+    let deadline = Instant::now() + SETTLE_TIMEOUT;
+    let first = read_once().await?;
+    if first.is_settled() {
         return Ok(first.candidate);
     }
-    let mut seen = Some((first.after, first.candidate.digest));
+    let mut previous = Some((first.after, first.candidate.digest));
     drop(first);
-    let mut pause = PAUSE;
+    let mut pause = FIRST_PAUSE;
     loop {
         sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
-        let is_last = Instant::now() >= until;
-        match look().await {
-            Ok(look) if seen.is_some_and(|seen| look.agrees(seen)) => return Ok(look.candidate),
+        pause = (pause * 2).min(MAX_PAUSE);
+        let is_last = Instant::now() >= deadline;
+        match read_once().await {
+            Ok(read) if previous.is_some_and(|previous| read.agrees(previous)) => return Ok(read.candidate),
             Ok(_) if is_last => return Err(LoadError::Unsettled { path: path.to_owned() }),
-            Ok(look) => seen = Some((look.after, look.candidate.digest)),
-            // It was there a moment ago: somebody puts another in its place.
-            Err(LoadError::Read { why: Unreadable::Absent { .. }, .. }) if !is_last => seen = None,
+            Ok(read) => previous = Some((read.after, read.candidate.digest)),
+            // It existed a moment ago, so it is being replaced.
+            Err(LoadError::Read { why: Unreadable::Absent { .. }, .. }) if !is_last => previous = None,
             Err(error) => return Err(error),
         }
     }
 }
 
 /// Reads the file once.
-fn look(path: &Path, most: ByteSize) -> Result<Look, LoadError> {
-    let at = SystemTime::now();
+fn read_once(path: &Path, most: ByteSize) -> Result<ReadAttempt, LoadError> {
+    let started = SystemTime::now();
     let unread = |error: io::Error| LoadError::Read { path: path.to_owned(), why: unreadable(path, error) };
-    // Without waiting: a pipe has no end, and perhaps no beginning.
+    // Non-blocking, because opening a pipe can wait for ever.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(unread)?;
     let meta = file.metadata().map_err(unread)?;
@@ -187,18 +188,18 @@ fn look(path: &Path, most: ByteSize) -> Result<Look, LoadError> {
         return Err(too_big(meta.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
-    // It may grow while it is being read.
+    // The file can grow while it is read.
     file.take(most.as_u64().saturating_add(1)).read_to_end(&mut bytes).map_err(unread)?;
     if bytes.len() as u64 > most.as_u64() {
         return Err(too_big(bytes.len() as u64));
     }
     let digest = Digest::of(&bytes);
-    let after = Stamp::of(&fs::metadata(path).map_err(unread)?);
-    Ok(Look { candidate: Candidate { bytes, digest }, before: Stamp::of(&meta), after, at })
+    let after = FileStamp::of(&fs::metadata(path).map_err(unread)?);
+    Ok(ReadAttempt { candidate: Candidate { bytes, digest }, before: FileStamp::of(&meta), after, started })
 }
 
-/// Why the file can't be read: the system's word, and what the way to it adds. What may have been meant instead is looked
-/// for once, when no look has found a file.
+/// The reason why the file can't be read, with details about its path. A similar path is searched for only once, after
+/// the last attempt.
 fn unreadable(path: &Path, error: io::Error) -> Unreadable {
     match error.kind() {
         io::ErrorKind::NotFound => {

@@ -1,8 +1,8 @@
-//! One call: an instance, the question, its limits, and what became of it.
+//! One call of a guest: an instance, the call, its limits and its outcome.
 //!
-//! The instance is a fresh one, and nothing of a call outlives it: instance and store are dropped with the future,
-//! whenever that is. Only where the plugin's table has it so an instance that has answered waits for another call, see
-//! [`reuse`]. What the guest does wrong comes back as a [`CallError`].
+//! The instance is new, and nothing of a call outlives it: instance and store are dropped with the future, whenever
+//! that is. Only if the plugin's configuration says so is an instance kept idle for the next call, see
+//! [`instance_pool`]. Failures of the guest are returned as [`CallError`].
 
 use std::cell::LazyCell;
 use std::panic::AssertUnwindSafe;
@@ -19,140 +19,139 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use super::store::{self, StoreDeps, State, StoreError};
+use super::cpu_meter::{Meter, Metered};
+use super::instance_pool::{self, IdlePolicy, InstancePool, PluginPool};
+use super::store::{self, State, StoreDeps, StoreError};
+use super::trap::classify;
 use crate::host::change_inbox::{Changes, Inbox};
-use crate::host::diagnostics::crash_report::How;
+use crate::host::diagnostics::crash_report::StderrTail;
 use crate::host::diagnostics::failure_text::FailureText;
 use crate::host::engine::Ticker;
 use crate::host::load::code::{Code, Lease};
 use crate::host::load::exports::Exports;
-use crate::host::sandbox::cpu_meter::{Meter, Metered};
-use crate::host::sandbox::instance_pool::{self, Own, Stay, Waiting};
-use crate::host::sandbox::trap::classify;
 use crate::host::wasi::files::LookupOutcome;
 use crate::host::wasi::grant_audit::LoggedWarnings;
 use crate::host::wasi::http::{OutboundHttp, RequestSender};
-use crate::host::wasi::keyvalue::{StoreAccess, KeyValueStores};
+use crate::host::wasi::keyvalue::{KeyValueStores, StoreAccess};
 use crate::host::wasi::preopens::{GrantError, Openings};
 
-/// Something to ask an instance.
-pub(in crate::host) trait Ask: Send {
-    /// The answer in the contract's types.
-    type Answer: Send + FailureText;
+/// A call of one of the guest's exported functions.
+pub(in crate::host) trait GuestCall: Send {
+    /// The result in the contract's types.
+    type Output: Send + FailureText;
 
-    /// Asks. An interface that isn't exported is an error of the caller: the catalog knows what there is.
-    fn ask(
+    /// Calls the function. The caller must know from the catalog that the interface is exported.
+    fn invoke(
         self,
         exports: &Exports,
         store: &mut Store<State>,
         instance: &Instance,
-    ) -> impl Future<Output = wasmtime::Result<Self::Answer>> + Send;
+    ) -> impl Future<Output = wasmtime::Result<Self::Output>> + Send;
 }
 
-/// What all plugins share.
-pub(in crate::host) struct Shared {
+/// The parts of the host that all plugins share.
+pub(in crate::host) struct HostResources {
     pub(in crate::host) ticker: Ticker,
-    /// Where plugins say what has changed.
+    /// Receives the changes that plugins report.
     pub(in crate::host) inbox: Option<Arc<Inbox>>,
     pub(in crate::host) stores: KeyValueStores,
     pub(in crate::host) outlet: Arc<OutboundHttp>,
     pub(in crate::host) openings: Arc<Openings>,
-    /// Instances that wait for their next call.
-    pub(in crate::host) waiting: Arc<Waiting<Warm>>,
-    /// How many files a call may have open.
+    /// Idle instances.
+    pub(in crate::host) instance_pool: Arc<InstancePool<PooledInstance>>,
+    /// The most files that a call may have open.
     pub(in crate::host) open_files: u32,
 }
 
-/// An instance in its store.
-pub(in crate::host) struct Warm {
+/// An idle instance in its store.
+pub(in crate::host) struct PooledInstance {
     store: Store<State>,
     instance: Instance,
-    reuse: Reuse,
+    reuse: ReuseState,
 }
 
-/// What decides whether a call may come to an instance that has served others.
-struct Reuse {
-    /// Whom it serves.
+/// The properties of an instance that decide whether it can serve another call.
+struct ReuseState {
+    /// The only principal whose calls it serves.
     principal: Principal,
-    /// How many calls it has served.
-    served: u32,
-    /// The granted directories that it knows.
-    places: Vec<(u64, u64)>,
+    calls_served: u32,
+    /// Device and inode of the granted directories that it has open.
+    directories: Vec<(u64, u64)>,
 }
 
-/// Who asks, and what follows from that.
+/// The origin of a call.
 #[derive(Debug)]
-enum Asker {
-    /// A caller. `sharer`: who may have the instance afterwards; none: nobody.
-    Caller { sharer: Option<Principal> },
-    /// The gateway itself, which wants to know what the plugin offers: that this has changed is no news then.
+enum CallOrigin {
+    /// A client. The instance may be reused for this principal; `None` means for none.
+    Client { reuse_for: Option<Principal> },
+    /// The gateway itself, describing the plugin. Changes that it reports then aren't news.
     Gateway,
 }
 
-/// Where a call is served.
-struct Seat {
+/// The instance of a running call.
+struct InstanceLease {
     store: Store<State>,
-    /// None: it is still to be made.
+    /// `None` until the component is instantiated.
     instance: Option<Instance>,
-    /// None: it is for this call only.
-    reuse: Option<Reuse>,
+    /// `None` if the instance serves this call only.
+    reuse: Option<ReuseState>,
 }
 
-/// A component, ready to be instantiated, with what its instances may do.
+/// A component that is ready to be instantiated, with the permissions of its instances.
 pub(in crate::host) struct Sandbox {
     pub(in crate::host) config: Arc<PluginConfig>,
     pub(in crate::host) code: Arc<Lease>,
-    /// What it may keep from one call to the next.
+    /// The key-value stores that it may use.
     pub(in crate::host) access: StoreAccess,
-    /// What the operator was told that it wants and isn't granted.
-    pub(in crate::host) told: Arc<LoggedWarnings>,
+    /// The missing grants and exceeded limits that were logged already.
+    pub(in crate::host) warned: Arc<LoggedWarnings>,
     pub(in crate::host) sender: Arc<RequestSender>,
-    /// Its instances that wait for their next call.
-    pub(in crate::host) own: Own<Warm>,
-    pub(in crate::host) shared: Arc<Shared>,
+    /// Its idle instances.
+    pub(in crate::host) pool: PluginPool<PooledInstance>,
+    pub(in crate::host) shared: Arc<HostResources>,
 }
 
-/// Why there is no answer.
+/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::host) enum Unanswered {
-    /// Nobody was asked.
+pub(in crate::host) enum SandboxError {
+    /// The guest wasn't called.
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{error}")]
     Call {
         error: CallError,
-        /// Where it is memory or tables that it needed more of: how much there would have been then.
+        /// The amount of memory (bytes) or of table elements that the guest needed and was refused.
         wanted: Option<u64>,
     },
 }
 
-impl From<CallError> for Unanswered {
+impl From<CallError> for SandboxError {
     fn from(error: CallError) -> Self {
         Self::Call { error, wanted: None }
     }
 }
 
-/// The same, while it isn't known yet what it means.
-enum Failed {
+/// An error of a running call, before it is classified.
+enum RunError {
     Store(StoreError),
     Guest(wasmtime::Error),
 }
 
-impl From<StoreError> for Failed {
+impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<wasmtime::Error> for Failed {
+impl From<wasmtime::Error> for RunError {
     fn from(error: wasmtime::Error) -> Self {
         Self::Guest(error)
     }
 }
 
 /// How a call ended.
-enum End<T> {
-    Answered(Result<T, Failed>),
+enum CallEnd<T> {
+    Returned(Result<T, RunError>),
     Panicked,
     TimedOut,
     Cancelled,
@@ -160,63 +159,76 @@ enum End<T> {
 }
 
 impl Sandbox {
-    pub(in crate::host) fn new(config: Arc<PluginConfig>, code: Arc<Code>, shared: Arc<Shared>) -> Self {
-        let (access, own) = (shared.stores.of(&config), shared.waiting.own(config.id.clone()));
+    pub(in crate::host) fn new(
+        config: Arc<PluginConfig>,
+        code: Arc<Code>,
+        shared: Arc<HostResources>,
+    ) -> Self {
+        let access = shared.stores.of(&config);
+        let pool = shared.instance_pool.for_plugin(config.id.clone());
         let sender = RequestSender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
-        Self { config, code: Lease::new(code), access, told: Arc::default(), sender, own, shared }
+        Self { config, code: Lease::new(code), access, warned: Arc::default(), sender, pool, shared }
     }
 
-    /// The same code under another table.
-    pub(in crate::host) fn under(&self, config: Arc<PluginConfig>) -> Self {
-        let Self { config: before, code, access: _, told, sender, own: _, shared } = self;
-        let (told, sender) = if Arc::ptr_eq(before, &config) {
-            (Arc::clone(told), Arc::clone(sender))
+    /// The same code with another configuration.
+    pub(in crate::host) fn with_config(&self, config: Arc<PluginConfig>) -> Self {
+        let Self { config: before, code, access: _, warned, sender, pool: _, shared } = self;
+        let (warned, sender) = if Arc::ptr_eq(before, &config) {
+            (Arc::clone(warned), Arc::clone(sender))
         } else {
             (Arc::default(), sender.with_config(Arc::clone(&config)))
         };
-        let (access, own) = (shared.stores.of(&config), shared.waiting.own(config.id.clone()));
-        Self { access, config, code: code.another(), told, sender, own, shared: Arc::clone(shared) }
+        let access = shared.stores.of(&config);
+        let pool = shared.instance_pool.for_plugin(config.id.clone());
+        Self { access, config, code: code.renew(), warned, sender, pool, shared: Arc::clone(shared) }
     }
 
-    /// Asks an instance for somebody.
+    /// Calls an instance for a client.
     ///
     /// # Errors
-    /// A limit was hit, the guest trapped, or the caller lost interest.
-    pub(in crate::host) async fn ask<A: Ask>(
+    /// A limit was exceeded, the guest trapped, or the call was cancelled.
+    pub(in crate::host) async fn call<C: GuestCall>(
         &self,
         context: Arc<CallContext>,
-        question: A,
-    ) -> Result<A::Answer, CallError> {
-        let sharer = match self.config.instances {
-            Instances::Reused if instance_pool::shares(&context.principal) => Some(context.principal.clone()),
+        call: C,
+    ) -> Result<C::Output, CallError> {
+        let reuse_for = match self.config.instances {
+            Instances::Reused if instance_pool::can_reuse(&context.principal) => {
+                Some(context.principal.clone())
+            }
             Instances::Reused | Instances::Fresh => None,
         };
-        let answer = self.run(context, Asker::Caller { sharer }, question).await;
-        answer.map_err(|error| match error {
-            Unanswered::Store(error) => self.no_store(&error),
-            Unanswered::Call { error, wanted: _ } => error,
+        let result = self.run(context, CallOrigin::Client { reuse_for }, call).await;
+        result.map_err(|error| match error {
+            SandboxError::Store(error) => self.report_store_error(&error),
+            SandboxError::Call { error, wanted: _ } => error,
         })
     }
 
-    /// Asks a fresh instance for the gateway itself.
+    /// Calls a new instance for the gateway itself.
     ///
     /// # Errors
-    /// A limit was hit, the guest trapped, or a granted directory can't be opened.
-    pub(in crate::host) async fn ask_itself<A: Ask>(&self, question: A) -> Result<A::Answer, Unanswered> {
+    /// A limit was exceeded, the guest trapped, or a granted directory can't be opened.
+    pub(in crate::host) async fn call_for_gateway<C: GuestCall>(
+        &self,
+        call: C,
+    ) -> Result<C::Output, SandboxError> {
         let context = Arc::new(CallContext::internal(Principal::Local));
-        self.run(context, Asker::Gateway, question).await
+        self.run(context, CallOrigin::Gateway, call).await
     }
 
-    async fn run<A: Ask>(
+    async fn run<C: GuestCall>(
         &self,
         context: Arc<CallContext>,
-        asker: Asker,
-        question: A,
-    ) -> Result<A::Answer, Unanswered> {
+        origin: CallOrigin,
+        call: C,
+    ) -> Result<C::Output, SandboxError> {
         let limits = &self.config.limits;
-        let (time, inbox, sharer) = match &asker {
-            Asker::Caller { sharer } => (limits.timeout, self.shared.inbox.clone(), sharer.clone()),
-            Asker::Gateway => (limits.describe_timeout, None, None),
+        let (timeout, inbox, reuse_for) = match &origin {
+            CallOrigin::Client { reuse_for } => {
+                (limits.timeout, self.shared.inbox.clone(), reuse_for.clone())
+            }
+            CallOrigin::Gateway => (limits.describe_timeout, None, None),
         };
         let cancel = context.cancel.clone();
         if cancel.is_cancelled() {
@@ -225,155 +237,170 @@ impl Sandbox {
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();
         let meter = Meter::new(limits.cpu_time);
-        let until = std::time::Instant::now() + time;
-        let reached = self.reached(Changes::new(self.config.id.clone(), inbox), &code);
-        let mut seat = None;
+        let deadline = std::time::Instant::now() + timeout;
+        let deps = self.store_deps(Changes::new(self.config.id.clone(), inbox), &code);
+        let mut lease = None;
         let end = {
             let work = pin!(async {
-                let seat = seat.insert(self.seat(&code, sharer, context, until, &meter, reached).await?);
-                let Seat { store, instance, reuse: _ } = seat;
+                let lease =
+                    lease.insert(self.lease(&code, reuse_for, context, deadline, &meter, deps).await?);
+                let InstanceLease { store, instance, reuse: _ } = lease;
                 let instance = match instance {
-                    Some(warm) => warm,
+                    Some(pooled) => pooled,
                     none => {
-                        let fresh = code.pre.instantiate_async(&mut *store).await?;
+                        let new = code.pre.instantiate_async(&mut *store).await?;
                         store.data_mut().instantiated();
-                        none.insert(fresh)
+                        none.insert(new)
                     }
                 };
-                Ok(question.ask(&code.exports, store, instance).await?)
+                Ok(call.invoke(&code.exports, store, instance).await?)
             });
-            // A panic can only come from the host's own functions; it ends this call and no other.
+            // Only the host's own functions can panic. A panic ends this call and no other.
             let work =
                 pin!(AssertUnwindSafe(Metered { meter: Arc::clone(&meter), inner: work }).catch_unwind());
-            // One that doesn't watch for it would only go on as before.
+            // A guest that doesn't check for cancellation would only continue as before.
             let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
-            supervise(work, time, &cancel, grace, self.code.over()).await
+            supervise(work, timeout, &cancel, grace, self.code.aborted()).await
         };
-        self.came_of(end, seat, time, &asker, &cancel)
+        self.finish(end, lease, timeout, &origin, &cancel)
     }
 
-    /// What came of a call.
-    fn came_of<T: FailureText>(
+    /// Turns the end of a call into its result, and keeps the instance if it can be reused.
+    fn finish<T: FailureText>(
         &self,
-        end: End<T>,
-        seat: Option<Seat>,
-        time: Duration,
-        asker: &Asker,
+        end: CallEnd<T>,
+        lease: Option<InstanceLease>,
+        timeout: Duration,
+        origin: &CallOrigin,
         cancel: &CancellationToken,
-    ) -> Result<T, Unanswered> {
-        Err(match (end, seat) {
-            (End::Answered(Ok(mut answer)), seat) => {
-                if let Some(seat) = &seat {
-                    let state = seat.store.data();
-                    report_to_caller(state, &mut answer);
+    ) -> Result<T, SandboxError> {
+        let error = match (end, lease) {
+            (CallEnd::Returned(Ok(mut answer)), lease) => {
+                if let Some(lease) = &lease {
+                    report_missing_grants(lease.store.data(), &mut answer);
                 }
-                if let Some(seat) = seat.filter(|_| !cancel.is_cancelled()) {
-                    self.park(seat);
+                if let Some(lease) = lease.filter(|_| !cancel.is_cancelled()) {
+                    self.keep_idle(lease);
                 }
                 return Ok(answer);
             }
-            (End::Answered(Err(Failed::Store(error))), _) => return Err(error.into()),
-            (End::Answered(Err(Failed::Guest(error))), Some(seat)) => {
-                return Err(self.failed(&error, seat, asker));
+            (CallEnd::Returned(Err(RunError::Store(error))), _) => return Err(error.into()),
+            (CallEnd::Returned(Err(RunError::Guest(error))), Some(lease)) => {
+                return Err(self.guest_error(&error, lease, origin));
             }
-            (End::Answered(Err(Failed::Guest(error))), None) => CallError::Internal(format!("{error:#}")),
-            (End::Panicked, _) => CallError::Internal("a function of the host panicked".to_owned()),
-            (End::TimedOut, Some(_)) => CallError::Timeout(time),
-            // Until there is a store, only directories are waited for.
-            (End::TimedOut, None) => match self.shared.openings.silent(&self.config) {
+            (CallEnd::Returned(Err(RunError::Guest(error))), None) => {
+                CallError::Internal(format!("{error:#}"))
+            }
+            (CallEnd::Panicked, _) => CallError::Internal("a host function panicked".to_owned()),
+            (CallEnd::TimedOut, Some(_)) => CallError::Timeout(timeout),
+            // Before there is a store, a call waits for nothing but granted directories.
+            (CallEnd::TimedOut, None) => match self.shared.openings.silent(&self.config) {
                 Some(error) => return Err(StoreError::Grant(error).into()),
-                None => CallError::Timeout(time),
+                None => CallError::Timeout(timeout),
             },
-            (End::Cancelled, _) => CallError::Cancelled,
-            (End::Replaced, _) => CallError::Replaced,
-        }
-        .into())
+            (CallEnd::Cancelled, _) => CallError::Cancelled,
+            (CallEnd::Replaced, _) => CallError::Replaced,
+        };
+        Err(error.into())
     }
 
-    /// Why the guest failed.
-    fn failed(&self, error: &wasmtime::Error, mut seat: Seat, asker: &Asker) -> Unanswered {
-        let state = seat.store.data();
-        let last_words = LazyCell::new(|| state.output().last_words());
-        let error = classify(error, state, &self.config.limits, || last_words.as_ref());
+    /// The reason why the guest failed.
+    fn guest_error(
+        &self,
+        error: &wasmtime::Error,
+        mut lease: InstanceLease,
+        origin: &CallOrigin,
+    ) -> SandboxError {
+        let state = lease.store.data();
+        let stderr_tail = LazyCell::new(|| state.output().stderr_tail());
+        let error = classify(error, state, &self.config.limits, || stderr_tail.as_ref());
         if matches!(error, CallError::Trap(_)) {
-            // Python reads source files to show a traceback, which looks like a lookup of the call.
-            if !last_words.as_ref().is_some_and(|words| words.how == How::Raised) {
+            // Python reads source files to print a traceback, which isn't a lookup of the call's own.
+            if !stderr_tail.as_ref().is_some_and(StderrTail::is_python_traceback) {
                 state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
             }
         }
         if !matches!(error, CallError::Memory(_) | CallError::Tables(_)) {
-            return Unanswered::Call { error, wanted: None };
+            return SandboxError::Call { error, wanted: None };
         }
         let wanted = state.memory_limiter().wanted();
-        match asker {
-            // The operator reads it with the limit and a value that is likely to do, at every attempt to load it.
-            Asker::Gateway => seat.store.data_mut().memory_limiter_mut().forget_refusals(),
-            Asker::Caller { .. } => {}
+        match origin {
+            // The load error names the limit and a sufficient value, so it isn't logged here as well.
+            CallOrigin::Gateway => lease.store.data_mut().memory_limiter_mut().forget_refusals(),
+            CallOrigin::Client { .. } => {}
         }
-        Unanswered::Call { error, wanted }
+        SandboxError::Call { error, wanted }
     }
 
-    /// What a call has to do with what goes on after it.
-    fn reached(&self, changes: Changes, code: &Code) -> StoreDeps {
+    /// The shared parts that a call uses.
+    fn store_deps(&self, changes: Changes, code: &Code) -> StoreDeps {
         StoreDeps {
             changes,
             store_access: self.access.clone(),
-            logged_warnings: Arc::clone(&self.told),
+            logged_warnings: Arc::clone(&self.warned),
             sender: Arc::clone(&self.sender),
             peak_memory: Arc::clone(&code.peak),
             open_files: self.shared.open_files,
         }
     }
 
-    /// Where to serve a call of `sharer`: an instance that waits for that, or else a store for a fresh one. `sharer`:
-    /// who may have it afterwards; none: nobody.
-    async fn seat(
+    /// An idle instance that the call can reuse, or else a store for a new one. `reuse_for`: the principal that the
+    /// instance may be reused for afterwards; `None` means for none.
+    async fn lease(
         &self,
         code: &Code,
-        sharer: Option<Principal>,
+        reuse_for: Option<Principal>,
         context: Arc<CallContext>,
-        until: std::time::Instant,
+        deadline: std::time::Instant,
         meter: &Arc<Meter>,
-        reached: StoreDeps,
-    ) -> Result<Seat, StoreError> {
+        deps: StoreDeps,
+    ) -> Result<InstanceLease, StoreError> {
         let opened = self.shared.openings.open(&self.config).await?;
-        let warm = sharer.as_ref().and_then(|principal| self.own.take(principal));
-        if let Some(Warm { mut store, instance, reuse }) =
-            warm.filter(|warm| warm.reuse.places == opened.places)
+        let pooled = reuse_for.as_ref().and_then(|principal| self.pool.take(principal));
+        if let Some(PooledInstance { mut store, instance, reuse }) =
+            pooled.filter(|pooled| pooled.reuse.directories == opened.places)
         {
-            store.data_mut().attach(opened, context, until, meter, reached);
+            store.data_mut().attach(opened, context, deadline, meter, deps);
             store.set_epoch_deadline(1);
-            return Ok(Seat { store, instance: Some(instance), reuse: Some(reuse) });
+            return Ok(InstanceLease { store, instance: Some(instance), reuse: Some(reuse) });
         }
-        self.shared.waiting.make_room(|| self.shared.ticker.count());
-        let places = opened.places.clone();
-        let store = store::store(code.pre.engine(), &self.config, opened, context, until, meter, reached)?;
-        let reuse = sharer.map(|principal| Reuse { principal, served: 0, places });
-        Ok(Seat { store, instance: None, reuse })
+        self.shared.instance_pool.make_room(|| self.shared.ticker.count());
+        let directories = opened.places.clone();
+        let store = store::store(code.pre.engine(), &self.config, opened, context, deadline, meter, deps)?;
+        let reuse = reuse_for.map(|principal| ReuseState { principal, calls_served: 0, directories });
+        Ok(InstanceLease { store, instance: None, reuse })
     }
 
-    /// Lets the instance of a call that was answered wait for the next one, if it may.
-    fn park(&self, seat: Seat) {
-        let Seat { mut store, instance: Some(instance), reuse: Some(mut reuse) } = seat else { return };
+    /// Keeps the instance of a successful call idle for the next one, if it can be reused.
+    fn keep_idle(&self, lease: InstanceLease) {
+        let InstanceLease { mut store, instance: Some(instance), reuse: Some(mut reuse) } = lease else {
+            return;
+        };
         let limits = &self.config.limits;
-        reuse.served += 1;
-        if reuse.served >= limits.reuse_calls || !store.data_mut().is_reusable() {
+        reuse.calls_served += 1;
+        if reuse.calls_served >= limits.reuse_calls || !store.data_mut().is_reusable() {
             return;
         }
         store.data_mut().detach();
-        let stay = Stay { until: Instant::now() + limits.reuse_idle, most: limits.concurrency };
+        let policy =
+            IdlePolicy { expires_at: Instant::now() + limits.reuse_idle, max_idle: limits.concurrency };
         let principal = reuse.principal.clone();
-        self.own.park(principal, Warm { store, instance, reuse }, stay, || self.shared.ticker.count());
+        let pooled = PooledInstance { store, instance, reuse };
+        self.pool.put(principal, pooled, policy, || self.shared.ticker.count());
     }
 
-    /// The paths of this machine are for the log, not for the caller.
-    fn no_store(&self, error: &StoreError) -> CallError {
+    /// Logs why there is no store. The caller's error doesn't contain paths of this machine.
+    fn report_store_error(&self, error: &StoreError) -> CallError {
         let id = &self.config.id;
         let StoreError::Grant(grant) = error else {
             tracing::error!(plugin = %id, "{error}");
             return CallError::Internal("there is no room for an instance".to_owned());
         };
-        tracing::error!(plugin = %id, "{grant}; calls of `{id}` fail until it can be opened (hint: {})", grant.hint(None));
+        tracing::error!(
+            plugin = %id,
+            "{grant}; calls of `{id}` fail until it can be opened (hint: {})",
+            grant.hint(None)
+        );
         CallError::Directory(match grant {
             GrantError::Failed { guest, .. } => format!("the granted directory `{guest}` can't be opened"),
             GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't answer"),
@@ -384,7 +411,7 @@ impl Sandbox {
 
 /// Reports lookups without a grant, and appends the note about a missing grant to a failed answer, unless the answer shows
 /// the same line already.
-fn report_to_caller<T: FailureText>(state: &State, answer: &mut T) {
+fn report_missing_grants<T: FailureText>(state: &State, answer: &mut T) {
     if !answer.is_failure() {
         state.files_state().report_ungranted_lookup(LookupOutcome::Succeeded);
         return;
@@ -397,26 +424,25 @@ fn report_to_caller<T: FailureText>(state: &State, answer: &mut T) {
     }
 }
 
-/// Waits for the call, for its time to be up, for its caller to lose interest, or for the code to be given back.
+/// Runs the call until it returns, times out, is cancelled, or is aborted with its code.
 async fn supervise<T>(
-    mut work: Pin<&mut (impl Future<Output = std::thread::Result<Result<T, Failed>>> + Send)>,
-    time: Duration,
+    mut work: Pin<&mut (impl Future<Output = std::thread::Result<Result<T, RunError>>> + Send)>,
+    timeout: Duration,
     cancel: &CancellationToken,
     grace: Duration,
-    over: &CancellationToken,
-) -> End<T> {
-    let end = |result: std::thread::Result<_>| result.map_or(End::Panicked, End::Answered);
-    let until = Instant::now() + time;
+    aborted: &CancellationToken,
+) -> CallEnd<T> {
+    let deadline = Instant::now() + timeout;
     tokio::select! {
         biased;
-        result = &mut work => return end(result),
-        () = tokio::time::sleep_until(until) => return End::TimedOut,
+        result = &mut work => return result.map_or(CallEnd::Panicked, CallEnd::Returned),
+        () = tokio::time::sleep_until(deadline) => return CallEnd::TimedOut,
         () = cancel.cancelled() => {}
-        () = over.cancelled() => return End::Replaced,
+        () = aborted.cancelled() => return CallEnd::Replaced,
     }
     if !grace.is_zero() {
-        // Whatever it answers now, nobody reads it; what it cleans up counts.
-        let _ = tokio::time::timeout_at(until.min(Instant::now() + grace), work).await;
+        // Its answer isn't read any more, but it can clean up.
+        let _ = tokio::time::timeout_at(deadline.min(Instant::now() + grace), work).await;
     }
-    End::Cancelled
+    CallEnd::Cancelled
 }

@@ -1,8 +1,8 @@
-//! Instances that wait for their next call, where a plugin's table asks for that.
+//! Idle instances of plugins that reuse theirs (`instances = "reused"`).
 //!
-//! An instance waits for calls of the same caller only, because whatever it has in its memory may show in its next
-//! answer. Those that wait take places in the pool: all of them and the calls that run are never more than the gate
-//! lets in, so that nobody is turned away for their sake; whoever needs a place takes that of the one that has waited
+//! An instance serves calls of one principal only, because anything in its memory can show in its next answer. Idle
+//! instances use slots of the engine's pool: they and the running calls together never exceed the limit on concurrent
+//! calls, so no call is rejected because of them. A call that needs a slot evicts the instance that has been idle the
 //! longest.
 
 use std::collections::BTreeMap;
@@ -14,232 +14,240 @@ use moongate_core::names::{PluginId, Principal};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// All that wait, of all plugins; `W` is an instance with its store.
-pub(in crate::host) struct Waiting<W> {
-    /// How many calls the gate lets in at once.
+/// The idle instances of all plugins. `T` is an instance with its store.
+pub(in crate::host) struct InstancePool<T> {
+    /// The limit on concurrent calls of all plugins.
     capacity: u32,
-    room: Mutex<Room<W>>,
-    /// How many there are, to be read without the lock.
+    idle: Mutex<IdleInstances<T>>,
+    /// The number of idle instances, for reading without the lock.
     count: AtomicU32,
-    /// Somebody came whose time is up before that of all others.
-    sooner: Arc<Notify>,
+    /// Notified when an instance is added that expires before all others.
+    earlier_expiry: Arc<Notify>,
 }
 
-struct Room<W> {
-    /// The one that has waited longest stands first.
-    seats: Vec<Seat<W>>,
-    /// When the task that ends those whose time is up looks next; none: there is no such task.
-    next: Option<Instant>,
+struct IdleInstances<T> {
+    /// In the order in which they became idle.
+    instances: Vec<IdleInstance<T>>,
+    /// When the expiry task runs next. `None` means that there is no such task.
+    next_expiry: Option<Instant>,
 }
 
-struct Seat<W> {
-    owner: u64,
+struct IdleInstance<T> {
+    pool_id: u64,
     plugin: PluginId,
     principal: Principal,
-    until: Instant,
-    instance: W,
+    expires_at: Instant,
+    instance: T,
 }
 
-/// Those of one plugin under one table.
-pub(in crate::host) struct Own<W> {
+/// The idle instances of one plugin with one configuration.
+pub(in crate::host) struct PluginPool<T> {
     id: u64,
     plugin: PluginId,
-    /// Nobody waits here any more. Set and read under the lock.
-    ended: AtomicBool,
-    all: Arc<Waiting<W>>,
+    /// Set when no more instances are accepted. Read and written under the lock.
+    closed: AtomicBool,
+    all: Arc<InstancePool<T>>,
 }
 
-/// How long it may wait, and with how many others of its plugin.
+/// The limits on an idle instance.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::host) struct Stay {
-    pub(in crate::host) until: Instant,
-    pub(in crate::host) most: u32,
+pub(in crate::host) struct IdlePolicy {
+    pub(in crate::host) expires_at: Instant,
+    /// The most idle instances of the plugin.
+    pub(in crate::host) max_idle: u32,
 }
 
-/// Whose calls may share instances: callers that can be told from all others. Without a token anybody may have sent
-/// the request before.
-pub(in crate::host) fn shares(principal: &Principal) -> bool {
+/// True for principals that can be told apart. Without a token, anyone may have sent the earlier request.
+pub(in crate::host) fn can_reuse(principal: &Principal) -> bool {
     match principal {
         Principal::Local | Principal::Named(_) => true,
         Principal::Anonymous => false,
     }
 }
 
-impl<W> fmt::Debug for Waiting<W> {
+impl<T> fmt::Debug for InstancePool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting").field("count", &self.total()).finish_non_exhaustive()
+        f.debug_struct("InstancePool").field("count", &self.total()).finish_non_exhaustive()
     }
 }
 
-impl<W> Waiting<W> {
+impl<T> InstancePool<T> {
     pub(in crate::host) fn new(capacity: u32) -> Arc<Self> {
-        let room = Mutex::new(Room { seats: Vec::new(), next: None });
-        Arc::new(Self { capacity, room, count: AtomicU32::new(0), sooner: Arc::default() })
+        let idle = Mutex::new(IdleInstances { instances: Vec::new(), next_expiry: None });
+        Arc::new(Self { capacity, idle, count: AtomicU32::new(0), earlier_expiry: Arc::default() })
     }
 
-    /// How many wait.
+    /// The number of idle instances.
     pub(in crate::host) fn total(&self) -> u32 {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// How many of each plugin wait; plugins that have none aren't there.
+    /// The number of idle instances by plugin. Plugins without any aren't included.
     pub(in crate::host) fn counts(&self) -> BTreeMap<PluginId, u32> {
         let mut counts = BTreeMap::new();
-        for seat in &self.lock().seats {
-            *counts.entry(seat.plugin.clone()).or_default() += 1;
+        for idle in &self.lock().instances {
+            *counts.entry(idle.plugin.clone()).or_default() += 1;
         }
         counts
     }
 
-    /// Makes room for a call that is about to make an instance: `running` counts it already. Read anew after each
-    /// one that goes, because others come and go meanwhile.
+    /// Evicts instances until there is a slot for a call that is about to create one. `running` includes that call; it
+    /// is read again after each eviction, because calls start and end meanwhile.
     pub(in crate::host) fn make_room(&self, running: impl Fn() -> u32) {
         while self.total() > 0 && running().saturating_add(self.total()) > self.capacity {
-            let longest = {
-                let mut room = self.lock();
-                (!room.seats.is_empty()).then(|| self.leave(&mut room, 0))
+            let oldest = {
+                let mut idle = self.lock();
+                (!idle.instances.is_empty()).then(|| self.remove(&mut idle, 0))
             };
-            drop(longest); // takes a while; the lock is free
+            drop(oldest); // slow, so after the lock is released
         }
     }
 
-    /// Ends all.
+    /// Drops all idle instances.
     pub(in crate::host) fn clear(&self) {
-        let gone = self.leave_all(&mut self.lock(), |_| true);
-        drop(gone);
+        let removed = self.remove_if(&mut self.lock(), |_| true);
+        drop(removed);
     }
 
-    /// Takes one out.
-    fn leave(&self, room: &mut Room<W>, at: usize) -> W {
-        let seat = room.seats.remove(at);
+    fn remove(&self, idle: &mut IdleInstances<T>, index: usize) -> T {
+        let removed = idle.instances.remove(index);
         self.count.fetch_sub(1, Ordering::SeqCst);
-        seat.instance
+        removed.instance
     }
 
-    /// Takes out all for which `goes` holds.
-    fn leave_all(&self, room: &mut Room<W>, goes: impl Fn(&Seat<W>) -> bool) -> Vec<W> {
-        let mut gone = Vec::new();
-        while let Some(at) = room.seats.iter().position(&goes) {
-            gone.push(self.leave(room, at));
+    fn remove_if(&self, idle: &mut IdleInstances<T>, remove: impl Fn(&IdleInstance<T>) -> bool) -> Vec<T> {
+        let mut removed = Vec::new();
+        while let Some(index) = idle.instances.iter().position(&remove) {
+            removed.push(self.remove(idle, index));
         }
-        gone
+        removed
     }
 
-    fn lock(&self) -> MutexGuard<'_, Room<W>> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, IdleInstances<T>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<W: Send + 'static> Waiting<W> {
-    pub(in crate::host) fn own(self: &Arc<Self>, plugin: PluginId) -> Own<W> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Own { id, plugin, ended: AtomicBool::new(false), all: Arc::clone(self) }
+impl<T: Send + 'static> InstancePool<T> {
+    /// A pool for one plugin with one configuration.
+    pub(in crate::host) fn for_plugin(self: &Arc<Self>, plugin: PluginId) -> PluginPool<T> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        PluginPool { id, plugin, closed: AtomicBool::new(false), all: Arc::clone(self) }
     }
 
-    /// Ends those whose time is up, as long as there are any.
-    async fn sweep(this: Weak<Self>) {
+    /// Drops expired instances, until there are no idle ones.
+    async fn expire(this: Weak<Self>) {
         loop {
-            let (gone, next, sooner) = {
+            let (expired, next, earlier_expiry) = {
                 let Some(this) = this.upgrade() else { return };
-                let mut room = this.lock();
+                let mut idle = this.lock();
                 let now = Instant::now();
-                let gone = this.leave_all(&mut room, |seat| seat.until <= now);
-                room.next = room.seats.iter().map(|seat| seat.until).min();
-                let next = room.next;
-                drop(room);
-                (gone, next, Arc::clone(&this.sooner))
+                let expired = this.remove_if(&mut idle, |idle| idle.expires_at <= now);
+                idle.next_expiry = idle.instances.iter().map(|idle| idle.expires_at).min();
+                let next = idle.next_expiry;
+                drop(idle);
+                (expired, next, Arc::clone(&this.earlier_expiry))
             };
-            drop(gone);
+            drop(expired);
             let Some(next) = next else { return };
             tokio::select! {
                 () = tokio::time::sleep_until(next) => {}
-                () = sooner.notified() => {}
+                () = earlier_expiry.notified() => {}
             }
         }
     }
 }
 
-impl<W: Send + 'static> Own<W> {
-    /// The instance that served this caller last, if one waits.
-    pub(in crate::host) fn take(&self, principal: &Principal) -> Option<W> {
+impl<T: Send + 'static> PluginPool<T> {
+    /// Takes the instance that served this principal last, if one is idle.
+    pub(in crate::host) fn take(&self, principal: &Principal) -> Option<T> {
         if self.all.total() == 0 {
             return None;
         }
-        let mut room = self.all.lock();
-        let is_its = |seat: &Seat<W>| seat.owner == self.id && seat.principal == *principal;
-        let at = room.seats.iter().rposition(is_its)?;
-        Some(self.all.leave(&mut room, at))
+        let mut idle = self.all.lock();
+        let matches = |idle: &IdleInstance<T>| idle.pool_id == self.id && idle.principal == *principal;
+        let index = idle.instances.iter().rposition(matches)?;
+        Some(self.all.remove(&mut idle, index))
     }
 
-    /// Lets an instance wait, unless it is in somebody's way. `running` counts the call that it served.
-    pub(in crate::host) fn park(
+    /// Adds an idle instance, unless there is no room for it. `running` includes the call that it served.
+    pub(in crate::host) fn put(
         &self,
         principal: Principal,
-        instance: W,
-        stay: Stay,
+        instance: T,
+        policy: IdlePolicy,
         running: impl Fn() -> u32,
     ) {
-        let Stay { until, most } = stay;
-        let mut gone = Vec::new();
+        let IdlePolicy { expires_at, max_idle } = policy;
+        let mut removed = Vec::new();
         {
-            let mut room = self.all.lock();
-            if self.ended.load(Ordering::Relaxed) || most == 0 {
-                gone.push(instance);
+            let mut idle = self.all.lock();
+            if self.closed.load(Ordering::Relaxed) || max_idle == 0 {
+                removed.push(instance);
             } else {
-                let (owner, plugin) = (self.id, self.plugin.clone());
-                room.seats.push(Seat { owner, plugin, principal, until, instance });
+                let plugin = self.plugin.clone();
+                idle.instances.push(IdleInstance {
+                    pool_id: self.id,
+                    plugin,
+                    principal,
+                    expires_at,
+                    instance,
+                });
                 self.all.count.fetch_add(1, Ordering::SeqCst);
             }
-            let own = |room: &Room<W>| room.seats.iter().filter(|seat| seat.owner == self.id).count();
-            while own(&room) > most as usize
-                && let Some(at) = room.seats.iter().position(|seat| seat.owner == self.id)
+            let is_own = |idle: &IdleInstance<T>| idle.pool_id == self.id;
+            let own_count =
+                |idle: &IdleInstances<T>| idle.instances.iter().filter(|idle| is_own(idle)).count();
+            while own_count(&idle) > max_idle as usize
+                && let Some(index) = idle.instances.iter().position(is_own)
             {
-                gone.push(self.all.leave(&mut room, at));
+                removed.push(self.all.remove(&mut idle, index));
             }
-            // Its own call gives its place to it.
+            // The instance takes over the slot of the call that it served.
             let others = || running().saturating_sub(1);
-            while others().saturating_add(self.all.total()) > self.all.capacity && !room.seats.is_empty() {
-                gone.push(self.all.leave(&mut room, 0));
+            while others().saturating_add(self.all.total()) > self.all.capacity && !idle.instances.is_empty()
+            {
+                removed.push(self.all.remove(&mut idle, 0));
             }
-            if !room.seats.is_empty() {
-                self.watch(&mut room, until);
+            if !idle.instances.is_empty() {
+                self.schedule_expiry(&mut idle, expires_at);
             }
         }
-        drop(gone); // takes a while; the lock is free
+        drop(removed); // slow, so after the lock is released
     }
 
-    /// Sees to it that somebody looks when this one's time is up.
-    fn watch(&self, room: &mut Room<W>, until: Instant) {
-        match room.next {
-            Some(next) if next <= until => {}
+    /// Makes sure that the expiry task runs at this time at the latest.
+    fn schedule_expiry(&self, idle: &mut IdleInstances<T>, expires_at: Instant) {
+        match idle.next_expiry {
+            Some(next) if next <= expires_at => {}
             Some(_) => {
-                room.next = Some(until);
-                self.all.sooner.notify_one();
+                idle.next_expiry = Some(expires_at);
+                self.all.earlier_expiry.notify_one();
             }
             None => {
-                room.next = Some(until);
-                tokio::spawn(Waiting::sweep(Arc::downgrade(&self.all)));
+                idle.next_expiry = Some(expires_at);
+                tokio::spawn(InstancePool::expire(Arc::downgrade(&self.all)));
             }
         }
     }
 }
 
-impl<W> Own<W> {
-    /// Lets none wait any more, and ends those that do.
-    pub(in crate::host) fn end(&self) {
-        let gone = {
-            let mut room = self.all.lock();
-            self.ended.store(true, Ordering::Relaxed);
-            self.all.leave_all(&mut room, |seat| seat.owner == self.id)
+impl<T> PluginPool<T> {
+    /// Drops the plugin's idle instances and accepts no more.
+    pub(in crate::host) fn close(&self) {
+        let removed = {
+            let mut idle = self.all.lock();
+            self.closed.store(true, Ordering::Relaxed);
+            self.all.remove_if(&mut idle, |idle| idle.pool_id == self.id)
         };
-        drop(gone);
+        drop(removed);
     }
 }
 
-impl<W> Drop for Own<W> {
+impl<T> Drop for PluginPool<T> {
     fn drop(&mut self) {
-        self.end();
+        self.close();
     }
 }
 

@@ -1,7 +1,7 @@
-//! From what the engine reports to what went wrong with a call.
+//! From the engine's error to the reason why a call failed.
 //!
-//! Some causes are only told in text, because their types are private to the engine; a test makes each of them
-//! happen, so that an update which changes the words is noticed.
+//! Some causes can only be recognised by their text, because their types are private to the engine. A test triggers
+//! each of them, so that an engine update that changes the text is noticed.
 
 use moongate_core::call::{Busy, CallError};
 use moongate_core::config::Limits;
@@ -9,25 +9,25 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::{I32Exit, ResourceTableError};
 
 use super::store::{Refused, State};
-use crate::host::diagnostics::crash_report::{How, LastWords};
+use crate::host::diagnostics::crash_report::StderrTail;
 use crate::host::diagnostics::text;
 
-/// Why the call failed. `last_words`: how the guest ended itself, asked for only where that is so.
-pub(in crate::host) fn classify<'w>(
+/// The reason why a call failed. `stderr_tail` is read only if the guest aborted.
+pub(in crate::host) fn classify<'t>(
     error: &wasmtime::Error,
     state: &State,
     limits: &Limits,
-    last_words: impl FnOnce() -> Option<&'w LastWords>,
+    stderr_tail: impl FnOnce() -> Option<&'t StderrTail>,
 ) -> CallError {
     if let Some(trap) = error.downcast_ref::<Trap>() {
-        return trapped(*trap, state, limits, last_words);
+        return classify_trap(*trap, state, limits, stderr_tail);
     }
     if error.is::<PoolConcurrencyLimitError>() {
         return CallError::Busy(Busy::Gateway);
     }
-    // Its code isn't told: WASI's `exit` knows two, and whatever a plugin gives other than 0 is 1.
+    // Without the exit code: WASI's `exit` has two, and any code other than 0 becomes 1.
     if error.is::<I32Exit>() {
-        return CallError::Trap("it ended itself instead of answering".to_owned());
+        return CallError::Trap("it exited instead of returning a result".to_owned());
     }
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return CallError::Handles(limits.handles);
@@ -39,61 +39,52 @@ pub(in crate::host) fn classify<'w>(
     if cause.contains("store handle limit exceeded") || cause.contains("too many active lends") {
         return CallError::Handles(limits.handles);
     }
-    // An instance whose smallest memory or table is already too large isn't made at all.
+    // An instance whose initial memory or table is already too large isn't created at all.
     if let Some(refused) = state.memory_limiter().refused() {
-        return too_much(refused, limits);
+        return limit_error(refused, limits);
     }
     CallError::Trap(text::line(&cause, text::SENTENCE))
 }
 
-/// What a trap means.
-fn trapped<'w>(
+fn classify_trap<'t>(
     trap: Trap,
     state: &State,
     limits: &Limits,
-    last_words: impl FnOnce() -> Option<&'w LastWords>,
+    stderr_tail: impl FnOnce() -> Option<&'t StderrTail>,
 ) -> CallError {
     if let Some(refused) = state.memory_limiter().refused() {
-        // How allocators give up when they were refused memory.
-        let gave_up = [
-            Trap::UnreachableCodeReached,
-            Trap::MemoryOutOfBounds,
-            Trap::TableOutOfBounds,
-            Trap::AllocationTooLarge,
-        ];
-        if gave_up.contains(&trap) {
-            return too_much(refused, limits);
+        // Allocators abort in these ways after they were refused memory.
+        let is_failed_allocation = matches!(
+            trap,
+            Trap::UnreachableCodeReached
+                | Trap::MemoryOutOfBounds
+                | Trap::TableOutOfBounds
+                | Trap::AllocationTooLarge
+        );
+        if is_failed_allocation {
+            return limit_error(refused, limits);
         }
     }
-    let sentence = match trap {
+    let reason = match trap {
         Trap::Interrupt => return CallError::CpuTime(limits.cpu_time),
-        Trap::StackOverflow => "it used up its stack (endless recursion?)".to_owned(),
-        // Compilers put a program's own stack at the start of its memory, where it runs out of it.
-        Trap::MemoryOutOfBounds => {
-            "it reached outside of its memory (endless recursion does that too)".to_owned()
-        }
-        Trap::IntegerDivisionByZero => "it divided by zero".to_owned(),
-        Trap::UnreachableCodeReached => match last_words() {
-            Some(words) => {
-                // Paths and values of the plugin's inside are for its author, who reads the log.
-                let line = text::line(&words.to_string(), text::SENTENCE);
-                tracing::warn!(plugin = %state.config().id, "the plugin {line}");
-                let did = match words.how {
-                    How::Panicked => "it panicked",
-                    How::Raised => "it raised an exception that it didn't catch",
-                    How::Threw => "it threw an exception that it didn't catch",
-                    How::Gave => "it gave back or threw something that the contract has no place for",
-                };
-                format!("{did}; a logged warning says where and why")
+        Trap::StackOverflow => "stack overflow (infinite recursion?)".to_owned(),
+        // Compilers put a program's own stack at the start of its memory, so an overflow leaves the memory.
+        Trap::MemoryOutOfBounds => "out-of-bounds memory access (infinite recursion?)".to_owned(),
+        Trap::IntegerDivisionByZero => "division by zero".to_owned(),
+        Trap::UnreachableCodeReached => match stderr_tail() {
+            Some(tail) => {
+                // Paths and values inside the plugin are for its author, who reads the log.
+                tracing::warn!(plugin = %state.config().id, "the plugin crashed; last lines on stderr: {tail}");
+                "it aborted (`unreachable`); the log has the last lines of its stderr".to_owned()
             }
-            None => "it stopped itself (`unreachable`) and didn't say why".to_owned(),
+            None => "it aborted (`unreachable`) and printed nothing on stderr".to_owned(),
         },
         other => other.to_string().trim_start_matches("wasm trap: ").to_owned(),
     };
-    CallError::Trap(text::line(&sentence, text::SENTENCE))
+    CallError::Trap(text::line(&reason, text::SENTENCE))
 }
 
-fn too_much(refused: Refused, limits: &Limits) -> CallError {
+fn limit_error(refused: Refused, limits: &Limits) -> CallError {
     match refused {
         Refused::Memory => CallError::Memory(limits.memory.as_u64()),
         Refused::Tables => CallError::Tables(limits.table_elements),

@@ -164,8 +164,7 @@ impl fmt::Debug for KeyValueStore {
 }
 
 impl KeyValueStores {
-    /// KeyValueStores in a folder, or in memory where there is none. The folder is looked at when the first plugin is granted a
-    /// store.
+    /// Stores in a directory, or in memory without one. The directory is opened when the first plugin is granted a store.
     pub(in crate::host) fn new(dir: Option<PathBuf>) -> Self {
         Self { disk: dir.map(|dir| Arc::new(StateDatabase::new(dir))), open: Mutex::default() }
     }

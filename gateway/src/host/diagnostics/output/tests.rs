@@ -1,4 +1,4 @@
-//! What becomes of what a guest prints.
+//! Limits on captured output, and the end of stderr.
 
 use super::*;
 
@@ -7,54 +7,57 @@ fn output(limit: u64) -> Arc<Output> {
 }
 
 #[test]
-fn beyond_the_limit_everything_is_counted_and_nothing_is_an_error() {
+fn counts_output_above_the_limit_without_an_error() {
     let output = output(10);
-    let mut stdout = Held::new(Arc::clone(&output), Stream::Stdout);
+    let mut stdout = OpenOutputStream::new(Arc::clone(&output), Stream::Stdout);
     for _ in 0..3 {
-        assert_eq!(stdout.check_write().unwrap(), CHUNK);
+        assert_eq!(stdout.check_write().unwrap(), MAX_WRITE_BYTES);
         stdout.write(bytes::Bytes::from_static(b"12345678")).unwrap();
         stdout.flush().unwrap();
     }
-    output.with(|state| assert_eq!((state.left, state.dropped, state.stdout.len()), (0, 14, 10)));
+    output.with(|buffers| {
+        assert_eq!((buffers.bytes_left, buffers.dropped_bytes, buffers.stdout.len()), (0, 14, 10));
+    });
 }
 
 #[test]
-fn what_is_held_is_counted_and_another_call_begins_anew() {
+fn counts_held_streams_and_resets_for_the_next_call() {
     let output = output(10);
-    let captured = Captured(Arc::clone(&output), Stream::Stderr);
+    let captured = CapturedStream(Arc::clone(&output), Stream::Stderr);
     let mut held = (captured.p2_stream(), captured.p2_stream());
     assert_eq!(output.held(), 2);
     drop(held.1);
     held.0.write(bytes::Bytes::from_static(b"panicked at here:\nno")).unwrap();
     output.finish();
     output.renew(20);
-    assert_eq!((output.held(), output.last_words()), (1, None));
-    output.with(|state| assert_eq!((state.left, state.dropped), (20, 0)));
+    assert_eq!((output.held(), output.stderr_tail()), (1, None));
+    output.with(|buffers| assert_eq!((buffers.bytes_left, buffers.dropped_bytes), (20, 0)));
 }
 
 #[test]
-fn a_line_without_an_end_takes_no_more_room_than_a_line() {
+fn bounds_the_buffer_of_an_endless_line() {
     let output = output(1 << 20);
     for _ in 0..100 {
         output.write(Stream::Stdout, &[b'x'; 1000]);
     }
-    output.with(|state| assert!(state.stdout.len() < LINE && state.dropped == 0));
+    output.with(|buffers| assert!(buffers.stdout.len() < MAX_LINE_BYTES && buffers.dropped_bytes == 0));
 }
 
 #[test]
-fn the_reason_of_a_panic_is_the_last_that_stderr_says_even_beyond_the_limit() {
+fn keeps_the_end_of_stderr_above_the_limit() {
     let output = output(0);
-    assert_eq!(output.last_words(), None);
+    assert_eq!(output.stderr_tail(), None);
     output.write(Stream::Stderr, &[b'x'; 100_000]);
     output.write(Stream::Stderr, b"\nthread 'main' (1) panicked at src/lib.rs:3:9:\nno such ");
     output.write(Stream::Stderr, b"city\nnote: run with `RUST_BACKTRACE=1`\n");
-    assert_eq!(output.last_words().unwrap().to_string(), "panicked at src/lib.rs:3:9: no such city");
-    output.with(|state| assert!(state.tail.len() <= 2 * TAIL));
+    let tail = output.stderr_tail().unwrap().to_string();
+    assert!(tail.contains("panicked at src/lib.rs:3:9: | no such city | note: run"), "{tail}");
+    output.with(|buffers| assert!(buffers.stderr_tail.len() <= 2 * STDERR_TAIL_BYTES));
 }
 
 #[test]
-fn a_flood_of_short_lines_ends_like_one_of_long_lines() {
+fn limits_short_lines_by_their_number() {
     let output = output(64 << 10);
     output.write(Stream::Stdout, &[b'\n'; 60_000]);
-    output.with(|state| assert_eq!((state.lines, state.dropped), (0, 60_000 - 1024)));
+    output.with(|buffers| assert_eq!((buffers.lines_left, buffers.dropped_bytes), (0, 60_000 - 1024)));
 }

@@ -1,4 +1,4 @@
-//! The folder of compiled code: found again, made anew, refused.
+//! The cache of compiled code: reused, rebuilt and refused entries.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::sync::Arc;
@@ -9,17 +9,18 @@ use tempfile::TempDir;
 use super::*;
 use crate::host::tests::{Guest, config, host, load_file};
 
-/// The files of the cache, with what tells whether they were written anew.
+/// The files of the cache, with their inodes, which change when a file is rewritten.
 fn entries(dir: &Path) -> Vec<(PathBuf, u64)> {
     let entries = fs::read_dir(dir.join("cache")).unwrap();
     entries.map(|entry| entry.unwrap()).map(|entry| (entry.path(), entry.metadata().unwrap().ino())).collect()
 }
 
 #[tokio::test]
-async fn the_second_load_takes_what_the_first_one_compiled() {
+async fn a_second_load_uses_the_cached_code() {
     let dir = TempDir::new().unwrap();
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
-    let (one, two) = (host(dir.path()), host(dir.path()));
+    let one = host(dir.path());
+    let two = host(dir.path());
     load_file(&one, &config).await.unwrap();
     let first = entries(dir.path());
     assert_eq!(first.len(), 1);
@@ -27,13 +28,13 @@ async fn the_second_load_takes_what_the_first_one_compiled() {
     load_file(&one, &config).await.unwrap();
     load_file(&two, &config).await.unwrap();
     assert_eq!(entries(dir.path()), first);
-    // A host that starts later finds it too.
+    // A host that starts later uses it as well.
     assert!(load_file(&host(dir.path()), &config).await.is_ok());
     assert_eq!(entries(dir.path()), first);
 }
 
 #[tokio::test]
-async fn hosts_that_compile_the_same_at_once_dont_disturb_each_other() {
+async fn hosts_can_compile_the_same_component_concurrently() {
     let dir = TempDir::new().unwrap();
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     let hosts: Vec<_> = (0..4).map(|_| host(dir.path())).collect();
@@ -45,7 +46,7 @@ async fn hosts_that_compile_the_same_at_once_dont_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn an_entry_that_cant_be_used_is_made_anew() {
+async fn rebuilds_corrupt_entries() {
     let dir = TempDir::new().unwrap();
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     load_file(&host(dir.path()), &config).await.unwrap();
@@ -57,7 +58,7 @@ async fn an_entry_that_cant_be_used_is_made_anew() {
         load_file(&host(dir.path()), &config).await.unwrap();
         assert_eq!(fs::read(&entry).unwrap().len(), whole.len());
     }
-    // A single bit, anywhere: the engine itself wouldn't notice in most places.
+    // A single flipped bit. In most places, the engine itself wouldn't notice.
     for at in [whole.len() / 3, whole.len() - 1] {
         let mut flipped = whole.clone();
         flipped[at] ^= 4;
@@ -68,16 +69,16 @@ async fn an_entry_that_cant_be_used_is_made_anew() {
 }
 
 #[tokio::test]
-async fn an_entry_that_isnt_ours_alone_isnt_trusted() {
+async fn ignores_entries_that_others_can_write() {
     let dir = TempDir::new().unwrap();
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     load_file(&host(dir.path()), &config).await.unwrap();
     let (entry, _) = entries(dir.path()).remove(0);
-    // One that others may write.
+    // Writable by others.
     fs::set_permissions(&entry, fs::Permissions::from_mode(0o666)).unwrap();
     load_file(&host(dir.path()), &config).await.unwrap();
     assert_eq!(fs::metadata(&entry).unwrap().mode() & 0o777, 0o600);
-    // A link, even to what would be right.
+    // A symlink, even to a valid entry.
     let elsewhere = dir.path().join("elsewhere.cwasm");
     fs::rename(&entry, &elsewhere).unwrap();
     symlink(&elsewhere, &entry).unwrap();
@@ -86,13 +87,13 @@ async fn an_entry_that_isnt_ours_alone_isnt_trusted() {
 }
 
 #[tokio::test]
-async fn a_folder_that_isnt_ours_alone_isnt_used() {
+async fn refuses_a_directory_that_others_can_write() {
     let dir = TempDir::new().unwrap();
     let cache = dir.path().join("cache");
     fs::create_dir(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     assert!(matches!(Cache::open(&cache), Err(FolderError::Writable { mode: 0o777, .. })));
-    // The plugin is compiled in memory, and the host says why.
+    // The plugin is compiled in memory, and the host reports why.
     let host = host(dir.path());
     assert!(matches!(host.cache_problem(), Some(FolderError::Writable { .. })));
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
@@ -108,7 +109,7 @@ async fn a_folder_that_isnt_ours_alone_isnt_used() {
 }
 
 #[test]
-fn a_new_folder_is_ours_alone_and_old_entries_go() {
+fn creates_a_private_directory_and_evicts_old_entries() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("a/b");
     let cache = Cache::open(&path).unwrap();
@@ -120,13 +121,13 @@ fn a_new_folder_is_ours_alone_and_old_entries_go() {
         cache.prune();
         assert_eq!(path.join(name).exists(), stays, "{name}");
     }
-    // One that is being written.
+    // A file that is being written.
     File::create(path.join("y.tmp")).unwrap();
     cache.prune();
     assert!(path.join("y.tmp").exists());
 }
 
-/// A file that was used so many days ago, and has so many bytes without taking room.
+/// A sparse file that was used `days` ago.
 fn file(path: &Path, days: u64, size: u64) {
     let file = File::create(path).unwrap();
     file.set_len(size).unwrap();
@@ -134,11 +135,13 @@ fn file(path: &Path, days: u64, size: u64) {
 }
 
 #[test]
-fn where_there_is_too_much_what_was_used_last_stays() {
+fn evicts_the_oldest_entries_above_the_maximum_size() {
     let dir = TempDir::new().unwrap();
     let cache = Cache::open(&dir.path().join("cache")).unwrap();
     let at = |name: &str| dir.path().join("cache").join(name);
-    for (name, days, size) in [("a.cwasm", 3, MOST / 2), ("b.cwasm", 2, MOST / 4), ("c.cwasm", 1, MOST / 4)] {
+    for (name, days, size) in
+        [("a.cwasm", 3, MAX_BYTES / 2), ("b.cwasm", 2, MAX_BYTES / 4), ("c.cwasm", 1, MAX_BYTES / 4)]
+    {
         file(&at(name), days, size);
     }
     cache.prune();
@@ -147,15 +150,15 @@ fn where_there_is_too_much_what_was_used_last_stays() {
     cache.prune();
     let left = ["a.cwasm", "b.cwasm", "c.cwasm", "d.cwasm"].map(|name| at(name).exists());
     assert_eq!(left, [false, true, true, true]);
-    // One that is larger than all that is kept is kept alone.
-    file(&at("e.cwasm"), 0, 2 * MOST);
+    // An entry above the maximum is kept alone.
+    file(&at("e.cwasm"), 0, 2 * MAX_BYTES);
     fs::remove_file(at("d.cwasm")).unwrap();
     cache.prune();
     assert_eq!(["b.cwasm", "c.cwasm", "e.cwasm"].map(|name| at(name).exists()), [false, false, true]);
 }
 
 #[tokio::test]
-async fn keeping_one_more_makes_room() {
+async fn adding_an_entry_evicts_old_ones() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let old = dir.path().join("cache/old.cwasm");
@@ -165,7 +168,7 @@ async fn keeping_one_more_makes_room() {
 }
 
 #[tokio::test]
-async fn an_entry_that_is_used_stays() {
+async fn using_an_entry_updates_its_time() {
     let dir = TempDir::new().unwrap();
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     load_file(&host(dir.path()), &config).await.unwrap();
@@ -178,11 +181,11 @@ async fn an_entry_that_is_used_stays() {
         .unwrap();
     load_file(&host(dir.path()), &config).await.unwrap();
     assert_eq!(entries(dir.path()), [(entry.clone(), inode)]);
-    assert!(fs::metadata(&entry).unwrap().modified().map(age).unwrap() < NOTE);
+    assert!(fs::metadata(&entry).unwrap().modified().map(age).unwrap() < TOUCH_INTERVAL);
 }
 
 #[tokio::test]
-async fn a_folder_that_is_removed_while_the_gateway_serves_is_made_again() {
+async fn creates_a_removed_directory_again() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let config = Arc::new(config(dir.path(), &Guest::default().build()));

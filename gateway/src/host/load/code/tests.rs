@@ -1,9 +1,9 @@
-//! How long code is held.
+//! When code is released.
 
 use super::*;
 
-const AFTER: Duration = Duration::from_secs(30);
-const REST: Duration = Duration::from_secs(10);
+const DELAY: Duration = Duration::from_secs(30);
+const GRACE: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(1);
 
 fn tasks() -> usize {
@@ -11,54 +11,56 @@ fn tasks() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_ended_gives_its_code_back_while_the_plugin_is_still_held() {
+async fn releases_code_while_the_plugin_is_still_referenced() {
     let code = Arc::new(());
     let lease = Lease::new(Arc::clone(&code));
-    lease.end(AFTER, REST);
-    tokio::time::sleep(AFTER - MOMENT).await;
+    lease.release_after(DELAY, GRACE);
+    tokio::time::sleep(DELAY - MOMENT).await;
     let running = lease.code().unwrap();
     tokio::time::sleep(2 * MOMENT).await;
-    assert!(lease.code().is_none() && lease.another().code().is_none());
-    // The call that runs has some time left.
-    assert!(!lease.over().is_cancelled());
-    tokio::time::sleep(REST).await;
-    assert!(lease.over().is_cancelled());
+    assert!(lease.code().is_none() && lease.renew().code().is_none());
+    // The running call has its grace period.
+    assert!(!lease.aborted().is_cancelled());
+    tokio::time::sleep(GRACE).await;
+    assert!(lease.aborted().is_cancelled());
     drop(running);
     assert_eq!(Arc::strong_count(&code), 1);
     assert_eq!(tasks(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_lease_on_the_same_code_goes_on() {
+async fn another_lease_on_the_same_code_is_not_affected() {
     let lease = Lease::new(Arc::new(()));
-    let another = lease.another();
-    lease.end(Duration::ZERO, Duration::ZERO);
+    let another = lease.renew();
+    lease.release_after(Duration::ZERO, Duration::ZERO);
     tokio::time::sleep(MOMENT).await;
-    assert!(lease.code().is_none() && lease.over().is_cancelled());
-    assert!(another.code().is_some() && !another.over().is_cancelled());
+    assert!(lease.code().is_none() && lease.aborted().is_cancelled());
+    assert!(another.code().is_some() && !another.aborted().is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_waits_for_the_end_of_a_lease_that_nobody_has() {
+async fn no_task_outlives_a_dropped_lease() {
     for _ in 0..100 {
         let code = Arc::new(());
         let lease = Lease::new(Arc::clone(&code));
-        lease.end(AFTER, REST);
+        lease.release_after(DELAY, GRACE);
         drop(lease);
         assert_eq!(Arc::strong_count(&code), 1);
     }
-    let begun = tokio::time::Instant::now();
+    let started = tokio::time::Instant::now();
     while tasks() > 0 {
         tokio::task::yield_now().await;
     }
-    assert!(begun.elapsed() < AFTER);
+    assert!(started.elapsed() < DELAY);
 }
 
 #[test]
-fn generations_are_counted_for_each_plugin() {
+fn counts_generations_by_plugin() {
     let all = Generations::default();
     let id = |id: &str| PluginId::new(id).unwrap();
-    let (one, two, other) = (all.one_more(id("a")), all.one_more(id("a")), all.one_more(id("b")));
+    let one = all.add(id("a"));
+    let two = all.add(id("a"));
+    let other = all.add(id("b"));
     assert_eq!(all.counts(), BTreeMap::from([(id("a"), 2), (id("b"), 1)]));
     assert_eq!(all.total(), 3);
     drop((one, other));

@@ -1,4 +1,4 @@
-//! Files that are written while they are looked at, and paths where there is no file.
+//! Files that are written while they are read, and paths without a file.
 
 use std::collections::VecDeque;
 use std::os::unix::fs::symlink;
@@ -12,16 +12,21 @@ use super::*;
 
 const LATER: Duration = Duration::from_secs(1_000_000);
 
-/// The file with this inode and content, written at `second`.
-fn seen(inode: u64, content: &[u8], second: i64) -> Look {
-    let stamp =
-        Stamp { device: 1, inode, length: content.len() as u64, modified: (second, 0), changed: (second, 0) };
+/// A read of the file with this inode and these contents, written at `second`.
+fn read_at(inode: u64, content: &[u8], second: i64) -> ReadAttempt {
+    let stamp = FileStamp {
+        device: 1,
+        inode,
+        length: content.len() as u64,
+        modified: (second, 0),
+        changed: (second, 0),
+    };
     let candidate = Candidate { bytes: content.to_vec(), digest: Digest::of(content) };
-    Look { candidate, before: stamp, after: stamp, at: SystemTime::UNIX_EPOCH + LATER }
+    ReadAttempt { candidate, before: stamp, after: stamp, started: SystemTime::UNIX_EPOCH + LATER }
 }
 
-fn fresh(inode: u64, content: &[u8]) -> Look {
-    seen(inode, content, i64::try_from(LATER.as_secs()).unwrap())
+fn just_written(inode: u64, content: &[u8]) -> ReadAttempt {
+    read_at(inode, content, i64::try_from(LATER.as_secs()).unwrap())
 }
 
 fn absent() -> LoadError {
@@ -31,78 +36,85 @@ fn absent() -> LoadError {
     }
 }
 
-/// What these looks come to, how many were taken, and how long it took. The last is repeated for ever.
-async fn looked(looks: Vec<Result<Look, LoadError>>) -> (Result<Vec<u8>, String>, usize, Duration) {
-    let (started, mut taken, mut looks) = (Instant::now(), 0, VecDeque::from(looks));
-    let look = || {
-        taken += 1;
-        let look = if looks.len() > 1 {
-            looks.pop_front().unwrap()
+/// The result of these reads, their number and their duration. The last one is repeated for ever.
+async fn settle(reads: Vec<Result<ReadAttempt, LoadError>>) -> (Result<Vec<u8>, String>, usize, Duration) {
+    let started = Instant::now();
+    let mut count = 0;
+    let mut reads = VecDeque::from(reads);
+    let next = || {
+        count += 1;
+        let read = if reads.len() > 1 {
+            reads.pop_front().unwrap()
         } else {
-            match &looks[0] {
-                Ok(Look { candidate, before, after, at }) => {
+            match &reads[0] {
+                Ok(ReadAttempt { candidate, before, after, started }) => {
                     let Candidate { bytes, digest } = candidate;
                     let candidate = Candidate { bytes: bytes.clone(), digest: *digest };
-                    Ok(Look { candidate, before: *before, after: *after, at: *at })
+                    Ok(ReadAttempt { candidate, before: *before, after: *after, started: *started })
                 }
                 Err(_) => Err(absent()),
             }
         };
-        std::future::ready(look)
+        std::future::ready(read)
     };
-    let candidate = settled(Path::new("x.wasm"), look).await;
+    let candidate = read_settled(Path::new("x.wasm"), next).await;
     let bytes = candidate.map(|candidate| candidate.bytes).map_err(|error| error.to_string());
-    (bytes, taken, started.elapsed())
+    (bytes, count, started.elapsed())
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_at_rest_is_looked_at_once() {
+async fn reads_a_settled_file_once() {
     let long_ago = i64::try_from(LATER.as_secs()).unwrap() - 3;
-    let (bytes, taken, took) = looked(vec![Ok(seen(1, b"whole", long_ago))]).await;
-    assert_eq!((bytes, taken, took), (Ok(b"whole".to_vec()), 1, Duration::ZERO));
-    // A clock that was set back makes the file's times lie ahead: they say nothing.
+    let (bytes, count, duration) = settle(vec![Ok(read_at(1, b"whole", long_ago))]).await;
+    assert_eq!((bytes, count, duration), (Ok(b"whole".to_vec()), 1, Duration::ZERO));
+    // A clock that was set back puts the file's times in the future, so they prove nothing.
     let ahead = i64::try_from(LATER.as_secs()).unwrap() + 9;
-    assert_eq!(looked(vec![Ok(seen(1, b"whole", ahead))]).await.1, 2);
-    // An old time alone doesn't count where something changed under the reader's hands.
-    let moved = Look { after: seen(2, b"whole", long_ago).before, ..seen(1, b"whole", long_ago) };
-    assert!(looked(vec![Ok(moved), Ok(seen(2, b"whole", long_ago))]).await.1 > 1);
+    assert_eq!(settle(vec![Ok(read_at(1, b"whole", ahead))]).await.1, 2);
+    // An old time isn't enough if the file changed during the read.
+    let moved =
+        ReadAttempt { after: read_at(2, b"whole", long_ago).before, ..read_at(1, b"whole", long_ago) };
+    assert!(settle(vec![Ok(moved), Ok(read_at(2, b"whole", long_ago))]).await.1 > 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_was_just_written_is_taken_when_two_looks_agree() {
-    let (bytes, taken, took) = looked(vec![Ok(fresh(1, b"whole"))]).await;
-    assert_eq!((bytes, taken, took), (Ok(b"whole".to_vec()), 2, PAUSE));
-    let growing = vec![Ok(fresh(1, b"")), Ok(fresh(1, b"who")), Ok(fresh(1, b"whole"))];
-    let (bytes, taken, _) = looked(growing).await;
-    assert_eq!((bytes, taken), (Ok(b"whole".to_vec()), 4));
-    // The same bytes in another file: it was replaced in between, and perhaps isn't whole either.
-    let replaced = vec![Ok(fresh(1, b"whole")), Ok(fresh(2, b"whole"))];
-    assert_eq!(looked(replaced).await.1, 3);
+async fn accepts_a_new_file_when_two_reads_agree() {
+    let (bytes, count, duration) = settle(vec![Ok(just_written(1, b"whole"))]).await;
+    assert_eq!((bytes, count, duration), (Ok(b"whole".to_vec()), 2, FIRST_PAUSE));
+    let growing = vec![Ok(just_written(1, b"")), Ok(just_written(1, b"who")), Ok(just_written(1, b"whole"))];
+    let (bytes, count, _) = settle(growing).await;
+    assert_eq!((bytes, count), (Ok(b"whole".to_vec()), 4));
+    // The same bytes in another file: it was replaced meanwhile, and can be incomplete as well.
+    let replaced = vec![Ok(just_written(1, b"whole")), Ok(just_written(2, b"whole"))];
+    assert_eq!(settle(replaced).await.1, 3);
     // The same file and times, but other bytes.
-    let (bytes, taken, _) = looked(vec![Ok(fresh(1, b"aaaaa")), Ok(fresh(1, b"bbbbb"))]).await;
-    assert_eq!((bytes, taken), (Ok(b"bbbbb".to_vec()), 3));
+    let (bytes, count, _) = settle(vec![Ok(just_written(1, b"aaaaa")), Ok(just_written(1, b"bbbbb"))]).await;
+    assert_eq!((bytes, count), (Ok(b"bbbbb".to_vec()), 3));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_is_replaced_by_removing_it_first_is_waited_for() {
-    let (bytes, taken, _) = looked(vec![Ok(fresh(1, b"old")), Err(absent()), Ok(fresh(2, b"new"))]).await;
-    assert_eq!((bytes, taken), (Ok(b"new".to_vec()), 4));
-    let (bytes, _, took) = looked(vec![Ok(fresh(1, b"old")), Err(absent())]).await;
-    assert_eq!(bytes.unwrap_err(), "`x.wasm` isn't there");
-    assert!(took <= PATIENCE + LONGEST_PAUSE, "{took:?}");
-    // One that wasn't there in the first place isn't.
-    assert_eq!(looked(vec![Err(absent())]).await.1, 1);
+async fn waits_for_a_file_that_is_removed_and_written_again() {
+    let (bytes, count, _) =
+        settle(vec![Ok(just_written(1, b"old")), Err(absent()), Ok(just_written(2, b"new"))]).await;
+    assert_eq!((bytes, count), (Ok(b"new".to_vec()), 4));
+    let (bytes, _, duration) = settle(vec![Ok(just_written(1, b"old")), Err(absent())]).await;
+    assert_eq!(bytes.unwrap_err(), "`x.wasm` doesn't exist");
+    assert!(duration <= SETTLE_TIMEOUT + MAX_PAUSE, "{duration:?}");
+    // A file that didn't exist in the first place isn't waited for.
+    assert_eq!(settle(vec![Err(absent())]).await.1, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_never_rests_is_given_up() {
-    let writing = (0..1000).map(|at| Ok(fresh(1, &vec![0; at]))).collect();
-    let (bytes, taken, took) = looked(writing).await;
+async fn gives_up_on_a_file_that_keeps_changing() {
+    let writing = (0..1000).map(|at| Ok(just_written(1, &vec![0; at]))).collect();
+    let (bytes, count, duration) = settle(writing).await;
     assert_eq!(bytes.unwrap_err(), "`x.wasm` is still being written");
-    assert!(took >= PATIENCE && took <= PATIENCE + LONGEST_PAUSE && taken < 30, "{took:?} {taken}");
+    assert!(
+        duration >= SETTLE_TIMEOUT && duration <= SETTLE_TIMEOUT + MAX_PAUSE && count < 30,
+        "{duration:?} {count}"
+    );
 }
 
-/// What reading this path comes to.
+/// The result of reading this path: the bytes, or the error and its hint.
 async fn read_path(path: PathBuf) -> Result<Vec<u8>, (String, Option<String>)> {
     let config = PluginConfig::bare(PluginId::new("guest").unwrap(), path);
     let candidate = read(&config, &Lane::new(1)).await;
@@ -112,7 +124,7 @@ async fn read_path(path: PathBuf) -> Result<Vec<u8>, (String, Option<String>)> {
 }
 
 #[tokio::test]
-async fn links_are_followed() {
+async fn follows_symlinks() {
     let dir = TempDir::new().unwrap();
     let at = |name: &str| dir.path().join(name);
     fs::create_dir(at("one")).unwrap();
@@ -123,7 +135,7 @@ async fn links_are_followed() {
 }
 
 #[tokio::test]
-async fn where_there_is_no_file_the_path_and_the_cause_are_named() {
+async fn names_the_path_and_the_cause_of_a_missing_file() {
     let dir = TempDir::new().unwrap();
     let at = |name: &str| dir.path().join(name);
     let shown = |name: &str| at(name).display().to_string();
@@ -132,27 +144,31 @@ async fn where_there_is_no_file_the_path_and_the_cause_are_named() {
     let pipe = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), pipe, rustix::fs::Mode::RUSR, 0).unwrap();
     for (name, said, hint) in [
-        ("gone.wasm", format!("`{}` isn't there", shown("gone.wasm")), "build or copy it there"),
+        ("gone.wasm", format!("`{}` doesn't exist", shown("gone.wasm")), "build or copy it there"),
         (
             "no/further/x.wasm",
-            format!("`{}` isn't there: there is no directory `{}`", shown("no/further/x.wasm"), shown("no")),
-            "a relative `source` starts at the directory of `gateway.toml`",
+            format!(
+                "`{}` doesn't exist: there is no directory `{}`",
+                shown("no/further/x.wasm"),
+                shown("no")
+            ),
+            "a relative `source` starts in the directory of `gateway.toml`",
         ),
         (
             "link.wasm",
             format!(
-                "`{}` isn't there: it is a link to `nowhere.wasm`, which isn't there",
+                "`{}` doesn't exist: it is a symlink to `nowhere.wasm`, which doesn't exist",
                 shown("link.wasm")
             ),
-            "mend the link",
+            "fix the symlink",
         ),
         (
             "a\u{202e}b\u{1b}.wasm",
-            format!("`{}` isn't there", shown("a\\u{202e}b\\u{1b}.wasm")),
+            format!("`{}` doesn't exist", shown("a\\u{202e}b\\u{1b}.wasm")),
             "build or copy it there",
         ),
         ("folder", format!("`{}` is a directory", shown("folder")), "the component's `.wasm` file"),
-        ("pipe", format!("`{}` is no regular file", shown("pipe")), "the component's `.wasm` file"),
+        ("pipe", format!("`{}` is not a regular file", shown("pipe")), "the component's `.wasm` file"),
     ] {
         let (message, told) = read_path(at(name)).await.unwrap_err();
         assert_eq!(message, said);
@@ -161,21 +177,21 @@ async fn where_there_is_no_file_the_path_and_the_cause_are_named() {
 }
 
 #[tokio::test]
-async fn what_may_have_been_meant_is_looked_for_when_all_looks_are_over() {
+async fn searches_for_a_similar_path_once() {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("time.wasm"), "content").unwrap();
     let slip = dir.path().join("tme.wasm");
-    let looked = look(&slip, ByteSize::kib(1)).err();
-    let Some(LoadError::Read { why: Unreadable::Absent { near, .. }, .. }) = looked else {
-        panic!("{looked:?}")
+    let error = read_once(&slip, ByteSize::kib(1)).err();
+    let Some(LoadError::Read { why: Unreadable::Absent { near, .. }, .. }) = error else {
+        panic!("{error:?}")
     };
-    assert_eq!(near, None, "a look is repeated for as long as nothing is there");
+    assert_eq!(near, None, "reads are repeated, so they don't search");
     let (_, hint) = read_path(slip).await.unwrap_err();
     assert_eq!(hint, Some(format!("did you mean `{}`?", dir.path().join("time.wasm").display())));
 }
 
 #[tokio::test]
-async fn where_cargo_would_have_written_the_file_its_pitfalls_are_named() {
+async fn names_usual_reasons_for_a_missing_cargo_artifact() {
     let dir = TempDir::new().unwrap();
     let hint = |at: &str| {
         let path = dir.path().join(at);
@@ -193,7 +209,7 @@ async fn where_cargo_would_have_written_the_file_its_pitfalls_are_named() {
 }
 
 #[tokio::test]
-async fn what_the_table_doesnt_accept_is_refused_when_it_is_read() {
+async fn refuses_a_wrong_digest_and_size_when_reading() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("x.wasm");
     fs::write(&path, "content").unwrap();

@@ -1,31 +1,32 @@
-//! Who waits, for how long, and for whom; numbers stand for instances.
+//! Which instances stay idle, for how long and for which principal. Numbers stand in for instances.
 
 use std::time::Duration;
 
 use super::*;
 
-fn own(all: &Arc<Waiting<u32>>) -> Own<u32> {
-    all.own(PluginId::new("guest").unwrap())
+fn plugin_pool(all: &Arc<InstancePool<u32>>) -> PluginPool<u32> {
+    all.for_plugin(PluginId::new("guest").unwrap())
 }
 
 fn named(name: &str) -> Principal {
     Principal::Named(name.into())
 }
 
-fn stay(most: u32) -> Stay {
-    Stay { until: Instant::now() + Duration::from_secs(30), most }
+fn policy(max_idle: u32) -> IdlePolicy {
+    IdlePolicy { expires_at: Instant::now() + Duration::from_secs(30), max_idle }
 }
 
-/// The call that gives its place to the instance.
-fn alone() -> u32 {
+/// Only the call that the instance served is running.
+fn one_running() -> u32 {
     1
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_waits_for_its_own_caller_and_plugin() {
-    let all = Waiting::new(8);
-    let (one, other) = (own(&all), own(&all));
-    one.park(named("ann"), 1, stay(8), alone);
+async fn reuses_an_instance_for_its_own_principal_and_plugin() {
+    let all = InstancePool::new(8);
+    let one = plugin_pool(&all);
+    let other = plugin_pool(&all);
+    one.put(named("ann"), 1, policy(8), one_running);
     assert_eq!((one.take(&named("bob")), one.take(&Principal::Local)), (None, None));
     assert_eq!(other.take(&named("ann")), None);
     assert_eq!((one.take(&named("ann")), one.take(&named("ann"))), (Some(1), None));
@@ -33,73 +34,76 @@ async fn an_instance_waits_for_its_own_caller_and_plugin() {
 }
 
 #[test]
-fn who_has_no_name_shares_with_nobody() {
-    assert!(shares(&Principal::Local) && shares(&named("ann")));
-    assert!(!shares(&Principal::Anonymous));
+fn anonymous_callers_never_reuse_instances() {
+    assert!(can_reuse(&Principal::Local) && can_reuse(&named("ann")));
+    assert!(!can_reuse(&Principal::Anonymous));
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_that_came_goes_first_and_the_others_end_in_time() {
-    let all = Waiting::new(8);
-    let own = own(&all);
-    own.park(Principal::Local, 1, stay(8), alone);
+async fn takes_the_latest_instance_and_expires_the_others() {
+    let all = InstancePool::new(8);
+    let pool = plugin_pool(&all);
+    pool.put(Principal::Local, 1, policy(8), one_running);
     tokio::time::sleep(Duration::from_secs(20)).await;
-    own.park(Principal::Local, 2, stay(8), alone);
-    own.park(Principal::Local, 3, Stay { until: Instant::now() + Duration::from_secs(1), most: 8 }, alone);
+    pool.put(Principal::Local, 2, policy(8), one_running);
+    let short = IdlePolicy { expires_at: Instant::now() + Duration::from_secs(1), max_idle: 8 };
+    pool.put(Principal::Local, 3, short, one_running);
     assert_eq!(all.counts().into_values().sum::<u32>(), 3);
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(all.total(), 2, "one that may wait for less is looked at earlier");
+    assert_eq!(all.total(), 2, "an earlier expiry is noticed");
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(all.total(), 1);
-    assert_eq!(own.take(&Principal::Local), Some(2));
-    // The task has ended; another one is there for whoever comes now.
+    assert_eq!(pool.take(&Principal::Local), Some(2));
+    // The expiry task has ended; a new one starts with the next instance.
     tokio::time::sleep(Duration::from_secs(60)).await;
-    own.park(Principal::Local, 4, stay(8), alone);
+    pool.put(Principal::Local, 4, policy(8), one_running);
     tokio::time::sleep(Duration::from_secs(31)).await;
     assert_eq!(all.total(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_has_no_more_waiting_than_it_may_have_running() {
-    let all = Waiting::new(8);
-    let own = own(&all);
+async fn a_plugin_has_at_most_max_idle_instances() {
+    let all = InstancePool::new(8);
+    let pool = plugin_pool(&all);
     for instance in 0..5 {
-        own.park(named(&instance.to_string()), instance, stay(2), alone);
+        pool.put(named(&instance.to_string()), instance, policy(2), one_running);
     }
-    assert_eq!((all.total(), own.take(&named("2")), own.take(&named("4"))), (2, None, Some(4)));
-    own.park(Principal::Local, 9, stay(0), alone);
-    assert_eq!(own.take(&Principal::Local), None);
+    assert_eq!((all.total(), pool.take(&named("2")), pool.take(&named("4"))), (2, None, Some(4)));
+    pool.put(Principal::Local, 9, policy(0), one_running);
+    assert_eq!(pool.take(&Principal::Local), None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_in_the_place_of_a_call() {
-    let all = Waiting::new(3);
-    let (one, other) = (own(&all), own(&all));
+async fn idle_instances_give_way_to_calls() {
+    let all = InstancePool::new(3);
+    let one = plugin_pool(&all);
+    let other = plugin_pool(&all);
     for instance in 0..3 {
-        one.park(Principal::Local, instance, stay(8), alone);
+        one.put(Principal::Local, instance, policy(8), one_running);
     }
     assert_eq!(all.total(), 3);
-    // Another call begins beside none, then beside one.
+    // A call starts while none runs, then another while one runs.
     all.make_room(|| 1);
     all.make_room(|| 2);
     assert_eq!((all.total(), one.take(&Principal::Local)), (1, Some(2)));
-    // Two calls run, one of which ends: its instance may stay, and one beside it.
-    other.park(Principal::Local, 5, stay(8), || 2);
-    other.park(Principal::Local, 6, stay(8), || 2);
-    other.park(Principal::Local, 7, stay(8), || 2);
+    // Two calls run and one of them ends: its instance may stay, and one more.
+    other.put(Principal::Local, 5, policy(8), || 2);
+    other.put(Principal::Local, 6, policy(8), || 2);
+    other.put(Principal::Local, 7, policy(8), || 2);
     assert_eq!((all.total(), other.take(&Principal::Local)), (2, Some(7)));
     all.make_room(|| 9);
     assert_eq!(all.total(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_code_ends_nobody_waits_any_more() {
-    let all = Waiting::new(8);
-    let (one, other) = (own(&all), own(&all));
-    one.park(Principal::Local, 1, stay(8), alone);
-    other.park(Principal::Local, 2, stay(8), alone);
-    one.end();
-    one.park(Principal::Local, 3, stay(8), alone);
+async fn a_closed_pool_accepts_no_instances() {
+    let all = InstancePool::new(8);
+    let one = plugin_pool(&all);
+    let other = plugin_pool(&all);
+    one.put(Principal::Local, 1, policy(8), one_running);
+    other.put(Principal::Local, 2, policy(8), one_running);
+    one.close();
+    one.put(Principal::Local, 3, policy(8), one_running);
     assert_eq!((all.total(), one.take(&Principal::Local)), (1, None));
     drop(other);
     assert_eq!(all.total(), 0);

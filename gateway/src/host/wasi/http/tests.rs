@@ -124,7 +124,7 @@ impl Server {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_to_addresses_that_are_not_public_is_refused() {
+async fn refuses_names_with_only_non_public_addresses() {
     for address in [
         "127.0.0.1",
         "10.0.0.1",
@@ -157,7 +157,7 @@ async fn a_name_that_leads_to_addresses_that_are_not_public_is_refused() {
 // Only Linux accepts connections to all of 127.0.0.0/8 without configuration.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked() {
+async fn connects_to_the_checked_address_without_resolving_again() {
     let server = Server::start("127.0.0.1:0", 1).await;
     let other = Server::start(&format!("127.0.0.2:{}", server.port()), 1).await;
     let resolver = Fake::answering([&["127.0.0.1"][..], &["127.0.0.2"]]);
@@ -171,7 +171,7 @@ async fn a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked() {
 }
 
 #[tokio::test]
-async fn only_those_addresses_of_a_name_are_used_that_are_allowed() {
+async fn uses_only_allowed_addresses_of_a_name() {
     let server = Server::start("127.0.0.1:0", 1).await;
     let grant = format!("http = [{{ url = 'http://*:{}', networks = ['127.0.0.0/30'] }}]", server.port());
     // Nothing listens on the second.
@@ -181,7 +181,7 @@ async fn only_those_addresses_of_a_name_are_used_that_are_allowed() {
 }
 
 #[tokio::test]
-async fn the_gateway_itself_is_never_reached() {
+async fn never_connects_to_the_gateway_itself() {
     let server = Server::start("127.0.0.1:0", 1).await;
     let port = server.port();
     let grants = format!(
@@ -213,7 +213,7 @@ async fn the_gateway_itself_is_never_reached() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_serves_only_requests_that_may_go_where_it_leads() {
+async fn reuses_idle_connections_only_for_allowed_addresses() {
     let server = Server::start("127.0.0.1:0", 9).await;
     let port = server.port();
     let grants = format!(
@@ -232,7 +232,7 @@ async fn a_kept_connection_serves_only_requests_that_may_go_where_it_leads() {
 }
 
 #[tokio::test]
-async fn a_connection_on_which_somebody_said_who_they_are_serves_nobody_else() {
+async fn never_reuses_authenticated_connections() {
     let server = Server::start("127.0.0.1:0", 9).await;
     let url = format!("http://127.0.0.1:{}", server.port());
     let grant = format!("http = [{{ url = '{url}', networks = ['127.0.0.1/32'] }}]");
@@ -251,7 +251,7 @@ async fn a_connection_on_which_somebody_said_who_they_are_serves_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_connection_that_its_server_closed_is_replaced() {
+async fn replaces_connections_that_the_server_closed() {
     let server = Server::start("127.0.0.1:0", 2).await;
     let url = format!("http://127.0.0.1:{}", server.port());
     let sender = sender(
@@ -266,7 +266,7 @@ async fn a_connection_that_its_server_closed_is_replaced() {
 }
 
 #[tokio::test]
-async fn connections_that_nobody_uses_are_closed() {
+async fn closes_idle_connections() {
     let server = Server::start("127.0.0.1:0", 9).await;
     let url = format!("http://127.0.0.1:{}", server.port());
     let sender = sender(

@@ -54,7 +54,7 @@ impl KeyValueStore {
         value.map(|value| String::from_utf8(value.to_vec()).unwrap())
     }
 
-    /// How much is said to be kept.
+    /// The size of the store.
     async fn size(&self) -> u64 {
         match &self.backend {
             Backend::Memory(memory) => lock(memory).size,
@@ -64,7 +64,7 @@ impl KeyValueStore {
 }
 
 #[tokio::test]
-async fn a_plugin_has_a_store_only_where_it_is_granted_one() {
+async fn a_plugin_has_a_store_only_if_granted() {
     let folder = TempDir::new().unwrap();
     for stores in [KeyValueStores::default(), on_disk(folder.path())] {
         let name = StoreName::new("a").unwrap();
@@ -83,7 +83,7 @@ async fn a_plugin_has_a_store_only_where_it_is_granted_one() {
 }
 
 #[tokio::test]
-async fn keys_hold_values_until_they_are_deleted() {
+async fn keys_have_values_until_deleted() {
     for kept in Both::new().each() {
         assert_eq!(kept.get("a".into()).await, Ok(None));
         assert_eq!(kept.exists("a".into()).await, Ok(false));
@@ -101,7 +101,7 @@ async fn keys_hold_values_until_they_are_deleted() {
 }
 
 #[tokio::test]
-async fn keys_are_their_bytes_and_come_in_the_order_of_them() {
+async fn keys_are_ordered_as_bytes() {
     let keys =
         ["", "\0", "\0a", " ", "%", "'", "A", "_", "a", "a\0", "a\0b", "a\n", "é", "\u{ffff}", "\u{1f600}"];
     for kept in Both::new().each() {
@@ -120,7 +120,7 @@ async fn keys_are_their_bytes_and_come_in_the_order_of_them() {
 }
 
 #[tokio::test]
-async fn pages_hold_every_key_that_stays_once() {
+async fn pages_list_every_lasting_key_once() {
     for kept in Both::new().each() {
         for number in 0..MAX_PAGE_KEYS + 2 {
             kept.set(format!("{number:04}"), Vec::new(), PLENTY).await.unwrap();
@@ -137,7 +137,7 @@ async fn pages_hold_every_key_that_stays_once() {
 }
 
 #[tokio::test]
-async fn the_limit_holds_for_keys_and_values_together() {
+async fn the_limit_includes_keys_and_values() {
     for kept in Both::new().each() {
         let limit = 2 * ENTRY_OVERHEAD_BYTES + 10;
         kept.set("a".into(), vec![0; 4], limit).await.unwrap();
@@ -158,7 +158,7 @@ async fn the_limit_holds_for_keys_and_values_together() {
 }
 
 #[tokio::test]
-async fn keys_and_values_have_a_length() {
+async fn keys_and_values_have_a_maximum_length() {
     for kept in Both::new().each() {
         let all = u64::MAX / 4;
         let long = "k".repeat(MAX_KEY_BYTES + 1);
@@ -174,15 +174,15 @@ async fn keys_and_values_have_a_length() {
         let error = KeyValueError::ValueTooLong(MAX_VALUE_BYTES + 1);
         assert_eq!(kept.set("a".into(), vec![0; MAX_VALUE_BYTES + 1], all).await, Err(error));
     }
-    let said = KeyValueError::ValueTooLong(MAX_VALUE_BYTES + 1).to_string();
+    let message = KeyValueError::ValueTooLong(MAX_VALUE_BYTES + 1).to_string();
     assert_eq!(
-        said,
-        "the value has 1.0 MiB, but at most 1.0 MiB are allowed; keep its parts under keys of their own"
+        message,
+        "the value has 1.0 MiB, and the limit is 1.0 MiB; split it over several keys"
     );
 }
 
 #[tokio::test]
-async fn numbers_are_added_up_in_64_bits() {
+async fn increments_are_64_bit() {
     for kept in Both::new().each() {
         assert_eq!(kept.increment("n".into(), 5, PLENTY).await, Ok(5));
         assert_eq!(kept.increment("n".into(), -7, PLENTY).await, Ok(-2));
@@ -198,7 +198,7 @@ async fn numbers_are_added_up_in_64_bits() {
 }
 
 #[tokio::test]
-async fn a_swap_needs_the_value_that_was_seen() {
+async fn a_swap_fails_if_the_value_changed() {
     for kept in Both::new().each() {
         let swap = async |seen: &Option<StoredValue>, value: &[u8], limit| {
             kept.swap("a".into(), seen.clone(), value.into(), limit).await
@@ -230,7 +230,7 @@ async fn count(kept: &KeyValueStore, times: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn calls_that_count_together_lose_nothing() {
+async fn concurrent_increments_lose_nothing() {
     for kept in Both::new().each() {
         let tasks: Vec<_> = (0..8)
             .map(|_| {

@@ -43,7 +43,7 @@ fn some_export(interface: &'static str) -> &'static str {
 }
 
 #[test]
-fn every_interface_of_the_tables_is_linked() {
+fn every_interface_in_the_tables_is_linked() {
     let linker = linker(&Engine::default()).unwrap();
     for interface in WASI_IMPORTS {
         let name = format!("{interface}@0.2.0");
@@ -69,7 +69,7 @@ fn every_interface_of_the_tables_is_linked() {
 }
 
 #[test]
-fn the_table_of_the_contract_has_every_function_of_the_wit() {
+fn the_contract_table_matches_the_wit() {
     let mut resolve = wit_parser::Resolve::default();
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
     let (package, _) = resolve.push_dir(path).unwrap();
@@ -90,7 +90,7 @@ fn the_table_of_the_contract_has_every_function_of_the_wit() {
 }
 
 #[test]
-fn a_thousand_imports_with_endless_names_make_a_short_message() {
+fn many_long_imports_make_a_short_message() {
     let engine = Engine::default();
     let long = "c".repeat(20_000);
     for (package, said) in [("a:b", "it imports `a:b/c"), (PACKAGE, "it needs `c")] {

@@ -54,7 +54,7 @@ fn head(bytes: usize, headers: usize) -> String {
 }
 
 #[tokio::test]
-async fn the_head_of_an_answer_has_a_size_and_so_many_headers() {
+async fn response_heads_have_limits() {
     assert_eq!(got(head(63 << 10, 60)).await.unwrap(), "hello");
     let large = got(head((64 << 10) + 60, 60)).await;
     assert!(matches!(large, Err(Error::HttpResponseHeaderSectionSize(_))), "{large:?}");
@@ -64,7 +64,7 @@ async fn the_head_of_an_answer_has_a_size_and_so_many_headers() {
 }
 
 #[tokio::test]
-async fn what_comes_before_an_answer_is_counted() {
+async fn informational_responses_have_a_limit() {
     let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let fits = hint.repeat((120 << 10) / hint.len()) + answer;
@@ -82,7 +82,7 @@ async fn what_comes_before_an_answer_is_counted() {
 }
 
 #[test]
-fn a_path_with_its_query_has_a_length() {
+fn paths_have_a_maximum_length() {
     let config = table("http = ['https://a.example']");
     let asked = |length: usize| {
         let uri = format!("https://a.example/?{}", "x".repeat(length - 2)).parse::<Uri>().unwrap();
@@ -132,7 +132,7 @@ fn slow() -> (Arc<Slow>, Arc<RequestSender>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connecting_takes_five_seconds_at_most_with_the_lookup_of_the_name() {
+async fn connecting_times_out_after_five_seconds() {
     let (_resolver, sender) = slow();
     let began = Instant::now();
     let silent = get(&sender, "https://silent.example/").await;
@@ -142,7 +142,7 @@ async fn connecting_takes_five_seconds_at_most_with_the_lookup_of_the_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_names_are_looked_up_at_once() {
+async fn concurrent_lookups_have_a_limit() {
     let (resolver, sender) = slow();
     let gets: Vec<_> = (0..20)
         .map(|at| {
@@ -166,7 +166,7 @@ async fn so_many_names_are_looked_up_at_once() {
 // Only Linux accepts connections to all of 127.0.0.0/8 without configuration.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn so_many_addresses_of_a_name_are_tried() {
+async fn tries_at_most_eight_addresses() {
     let server = Server::start("127.0.0.9:0", 1).await;
     let port = server.port();
     let grant = format!("http = [{{ url = 'http://*:{port}', networks = ['127.0.0.0/8'] }}]");
@@ -185,7 +185,7 @@ fn kilobytes(count: usize) -> String {
 }
 
 #[tokio::test]
-async fn heads_and_trailers_that_the_guest_does_not_fetch_have_a_limit() {
+async fn undelivered_headers_and_trailers_have_a_limit() {
     let heavy = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 5\r\n\r\nhello", kilobytes(60));
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n";
     let trailing = format!("{chunked}{}\r\n", kilobytes(12));
@@ -229,7 +229,7 @@ async fn heads_and_trailers_that_the_guest_does_not_fetch_have_a_limit() {
 }
 
 #[tokio::test]
-async fn so_many_connections_are_kept_for_an_origin_and_in_all() {
+async fn idle_connections_have_limits() {
     let server = Server::start("127.0.0.1:0", 99).await;
     let port = server.port();
     let grant = format!("http = [{{ url = 'http://*:{port}', networks = ['127.0.0.0/8'] }}]");

@@ -11,7 +11,7 @@ use super::*;
 
 impl DiskStore {
     pub(super) async fn size(&self) -> Result<u64, KeyValueError> {
-        self.ask(super::super::database::ConnectionRole::Reader, |entries| entries.size().map(Ok)).await
+        self.run(super::super::database::ConnectionRole::Reader, |entries| entries.size().map(Ok)).await
     }
 }
 
@@ -50,7 +50,7 @@ async fn filled() -> TempDir {
     folder
 }
 
-/// Nothing can be read or written, and this is said to be why.
+/// Checks that nothing can be read or written, for this reason.
 async fn is_refused(folder: &TempDir, why: &str) {
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
@@ -62,7 +62,7 @@ async fn is_refused(folder: &TempDir, why: &str) {
 }
 
 #[tokio::test]
-async fn what_is_kept_outlives_the_host_and_nobody_else_can_read_it() {
+async fn state_outlives_the_host_and_is_private() {
     let folder = filled().await;
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
@@ -77,7 +77,7 @@ async fn what_is_kept_outlives_the_host_and_nobody_else_can_read_it() {
 }
 
 #[tokio::test]
-async fn a_folder_is_made_only_when_a_plugin_may_keep_something() {
+async fn the_directory_is_created_with_the_first_store() {
     let folder = TempDir::new().unwrap();
     let stores = on_disk(folder.path());
     assert!(matches!(stores.of(&config("a", StateGrant::Refused)), StoreAccess::Refused));
@@ -86,7 +86,7 @@ async fn a_folder_is_made_only_when_a_plugin_may_keep_something() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn hosts_that_begin_together_on_an_empty_folder_share_it() {
+async fn hosts_can_share_a_new_directory() {
     let folder = TempDir::new().unwrap();
     let tasks: Vec<_> = (0..4)
         .map(|_| {
@@ -104,7 +104,7 @@ async fn hosts_that_begin_together_on_an_empty_folder_share_it() {
 }
 
 #[tokio::test]
-async fn the_limit_holds_for_all_hosts_together() {
+async fn the_limit_holds_across_hosts() {
     let folder = TempDir::new().unwrap();
     let [one, two] = [0; 2].map(|_| granted(&on_disk(folder.path()), "a", StateGrant::Own));
     let limit = 2 * ENTRY_OVERHEAD_BYTES + 2;
@@ -117,7 +117,7 @@ async fn the_limit_holds_for_all_hosts_together() {
 }
 
 #[tokio::test]
-async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
+async fn refuses_directories_and_files_that_others_can_access() {
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let folder = filled().await;
     mode(&folder.path().join("state"), 0o770);
@@ -125,7 +125,7 @@ async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
 
     let folder = filled().await;
     mode(&file(&folder), 0o644);
-    is_refused(&folder, "may be read or written by others (mode 644").await;
+    is_refused(&folder, "(mode 644 instead of 600)").await;
 
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("elsewhere")).unwrap();
@@ -136,16 +136,16 @@ async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
     let folder = prepared();
     write_private(&folder.path().join("elsewhere"), b"");
     symlink(folder.path().join("elsewhere"), file(&folder)).unwrap();
-    is_refused(&folder, "is no regular file").await;
+    is_refused(&folder, "is not a regular file").await;
     assert_eq!(fs::read(folder.path().join("elsewhere")).unwrap(), b"");
 
     let folder = prepared();
     fs::create_dir(file(&folder)).unwrap();
-    is_refused(&folder, "is no regular file").await;
+    is_refused(&folder, "is not a regular file").await;
 }
 
 #[tokio::test]
-async fn what_isnt_our_database_stays_as_it_is() {
+async fn leaves_other_files_unchanged() {
     for (content, why) in [
         (
             &b"notes of mine, certainly no database of anybody's, and longer than the head of one would be"[..],
@@ -163,7 +163,7 @@ async fn what_isnt_our_database_stays_as_it_is() {
         ("PRAGMA application_id = 7", "the database of another program"),
         (
             "PRAGMA application_id = 0x4d6f4e67; PRAGMA user_version = 2; CREATE TABLE stores (a)",
-            "newer version of Moongate (form 2",
+            "newer version of Moongate (schema version 2",
         ),
     ] {
         let folder = prepared();
@@ -176,7 +176,7 @@ async fn what_isnt_our_database_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_left_alone_until_another_stands_there() {
+async fn a_damaged_database_is_unused_until_replaced() {
     let folder = filled().await;
     let whole = fs::read(file(&folder)).unwrap();
     let mut damaged = whole.clone();
@@ -199,7 +199,7 @@ async fn a_damaged_database_is_left_alone_until_another_stands_there() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_taken_away_is_begun_anew() {
+async fn a_removed_database_is_created_again() {
     let folder = filled().await;
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     // Both sides have it open: one that is only opening it would find half of it.
@@ -213,14 +213,14 @@ async fn a_database_that_is_taken_away_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_an_error_and_what_is_there_stays() {
+async fn a_full_disk_is_an_error_and_keeps_data() {
     let folder = filled().await;
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
     let Backend::Disk(store) = &kept.backend else { panic!("it isn't on disk") };
     // As if there were room for so many pages only.
     let few = |StoreEntries { db, .. }: StoreEntries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
-    store.ask(super::super::database::ConnectionRole::Writer, few).await.unwrap();
+    store.run(super::super::database::ConnectionRole::Writer, few).await.unwrap();
     let large = kept.set("large".into(), vec![0; MAX_VALUE_BYTES], u64::MAX / 4).await;
     assert_eq!(large, Err(KeyValueError::Unavailable));
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
@@ -231,7 +231,7 @@ async fn a_full_disk_is_an_error_and_what_is_there_stays() {
 }
 
 #[tokio::test]
-async fn writers_wait_for_another_process_and_readers_dont() {
+async fn writers_wait_for_other_processes_and_readers_do_not() {
     let folder = filled().await;
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
@@ -252,7 +252,7 @@ async fn writers_wait_for_another_process_and_readers_dont() {
 }
 
 #[tokio::test]
-async fn a_database_that_stays_locked_is_an_error() {
+async fn a_locked_database_is_an_error_after_a_while() {
     let folder = filled().await;
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
@@ -264,7 +264,7 @@ async fn a_database_that_stays_locked_is_an_error() {
 }
 
 #[tokio::test]
-async fn the_log_stays_short() {
+async fn the_write_ahead_log_stays_short() {
     let folder = TempDir::new().unwrap();
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     for _ in 0..200 {

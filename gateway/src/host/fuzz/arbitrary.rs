@@ -1,9 +1,9 @@
-//! Values of the contract's types, chosen by bytes. Where the bytes have come to an end, each choice is the plain one,
-//! so that short texts make plugins and answers that can be used.
+//! Values of the contract's types, chosen by bytes. After the last byte each choice is the plainest one, so that short
+//! inputs make valid plugins and results.
 
 use crate::host::bindings::{completions, lifecycle, prompts, resources, tools, types};
 
-/// What texts are made of.
+/// The pieces of strings.
 const PIECES: [&str; 24] = [
     "word",
     "",
@@ -31,7 +31,7 @@ const PIECES: [&str; 24] = [
     "data: x\n\nevent: forged\n",
 ];
 
-/// JSON texts, and such as are none.
+/// Valid and invalid JSON.
 const VALUES: [&str; 20] = [
     r#""word""#,
     "1",
@@ -55,7 +55,7 @@ const VALUES: [&str; 20] = [
     "\u{feff}1",
 ];
 
-/// Schemas, and such as are none.
+/// Valid and invalid schemas.
 const SCHEMAS: [&str; 10] = [
     r#"{"type":"object"}"#,
     "{}",
@@ -69,7 +69,7 @@ const SCHEMAS: [&str; 10] = [
     r#"{"type":"object","properties":{"\u202ea":{}}}"#,
 ];
 
-/// URIs, and such as are none.
+/// Valid and invalid URIs.
 const URIS: [&str; 9] = [
     "a:b",
     "a://c/d",
@@ -82,24 +82,24 @@ const URIS: [&str; 9] = [
     "data:,x",
 ];
 
-/// A walk through bytes.
-pub(super) struct Wild<'a> {
+/// A source of values, chosen by bytes.
+pub(super) struct Arbitrary<'a> {
     left: &'a [u8],
 }
 
-impl<'a> Wild<'a> {
+impl<'a> Arbitrary<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { left: bytes }
     }
 
-    /// A number below `most`; 0 at the end.
-    fn below(&mut self, most: usize) -> usize {
+    /// A number below `bound`; 0 after the last byte.
+    fn below(&mut self, bound: usize) -> usize {
         let Some((first, rest)) = self.left.split_first() else { return 0 };
         self.left = rest;
-        usize::from(*first) % most
+        usize::from(*first) % bound
     }
 
-    /// Half of the time, while there are bytes.
+    /// True for half of the bytes; false after the last one.
     fn chance(&mut self) -> bool {
         self.below(2) == 1
     }
@@ -108,12 +108,12 @@ impl<'a> Wild<'a> {
         self.chance().then(|| make(self))
     }
 
-    /// One to three.
+    /// A list of one to three items.
     pub(super) fn list<T>(&mut self, make: impl Fn(&mut Self) -> T) -> Vec<T> {
         (0..=self.below(3)).map(|_| make(self)).collect()
     }
 
-    /// Any text.
+    /// Any string.
     fn text(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..=self.below(4) {
@@ -130,7 +130,7 @@ impl<'a> Wild<'a> {
         text
     }
 
-    /// One of these, as a rule; else any text.
+    /// Usually one of these, otherwise any string.
     fn one(&mut self, of: &[&str]) -> String {
         match self.below(of.len() + 2) {
             at if at < of.len() => of[at].to_owned(),
@@ -160,7 +160,7 @@ impl<'a> Wild<'a> {
             "io.modelcontextprotocol/x",
             "\u{202e}",
         ];
-        self.list(|wild| (wild.one(&keys), wild.json()))
+        self.list(|arbitrary| (arbitrary.one(&keys), arbitrary.json()))
     }
 
     fn icon(&mut self) -> types::Icon {
@@ -172,21 +172,22 @@ impl<'a> Wild<'a> {
                 "https:\u{202e}",
             ]),
             mime_type: self.maybe(Self::text),
-            sizes: self.maybe(|wild| wild.list(Self::text)),
+            sizes: self.maybe(|arbitrary| arbitrary.list(Self::text)),
             theme: self.maybe(|_| types::IconTheme::Dark),
             extra: self.maybe(Self::entries),
         }
     }
 
     fn icons(&mut self) -> Option<Vec<types::Icon>> {
-        self.maybe(|wild| wild.list(Self::icon))
+        self.maybe(|arbitrary| arbitrary.list(Self::icon))
     }
 
     fn annotations(&mut self) -> types::Annotations {
         types::Annotations {
-            audience: self.maybe(|wild| wild.list(Self::role)),
-            priority: self.maybe(|wild| [0.5, 0.0, 1.0, 2.0, f64::NAN, f64::INFINITY, -0.0][wild.below(7)]),
-            last_modified: self.maybe(|wild| wild.one(&["2026-01-01T00:00:00Z", "yesterday"])),
+            audience: self.maybe(|arbitrary| arbitrary.list(Self::role)),
+            priority: self
+                .maybe(|arbitrary| [0.5, 0.0, 1.0, 2.0, f64::NAN, f64::INFINITY, -0.0][arbitrary.below(7)]),
+            last_modified: self.maybe(|arbitrary| arbitrary.one(&["2026-01-01T00:00:00Z", "yesterday"])),
             extra: self.maybe(Self::entries),
         }
     }
@@ -195,7 +196,7 @@ impl<'a> Wild<'a> {
         if self.chance() { types::Role::Assistant } else { types::Role::User }
     }
 
-    // --- what a plugin says of itself ---
+    // --- descriptions ---
 
     pub(super) fn info(&mut self) -> lifecycle::PluginInfo {
         lifecycle::PluginInfo {
@@ -203,10 +204,10 @@ impl<'a> Wild<'a> {
             version: self.text(),
             title: self.maybe(Self::text),
             description: self.maybe(Self::text),
-            website_url: self.maybe(|wild| wild.one(&URIS)),
+            website_url: self.maybe(|arbitrary| arbitrary.one(&URIS)),
             icons: self.icons(),
             instructions: self.maybe(Self::text),
-            config_schema: self.maybe(|wild| wild.one(&SCHEMAS)),
+            config_schema: self.maybe(|arbitrary| arbitrary.one(&SCHEMAS)),
             meta: self.maybe(Self::entries),
             extra: self.maybe(Self::entries),
         }
@@ -218,14 +219,14 @@ impl<'a> Wild<'a> {
             title: self.maybe(Self::text),
             description: self.maybe(Self::text),
             input_schema: self.one(&SCHEMAS),
-            output_schema: self.maybe(|wild| wild.one(&SCHEMAS)),
-            annotations: self.maybe(|wild| tools::ToolAnnotations {
-                title: wild.maybe(Self::text),
-                read_only: wild.maybe(Self::chance),
-                destructive: wild.maybe(Self::chance),
+            output_schema: self.maybe(|arbitrary| arbitrary.one(&SCHEMAS)),
+            annotations: self.maybe(|arbitrary| tools::ToolAnnotations {
+                title: arbitrary.maybe(Self::text),
+                read_only: arbitrary.maybe(Self::chance),
+                destructive: arbitrary.maybe(Self::chance),
                 idempotent: None,
-                open_world: wild.maybe(Self::chance),
-                extra: wild.maybe(Self::entries),
+                open_world: arbitrary.maybe(Self::chance),
+                extra: arbitrary.maybe(Self::entries),
             }),
             icons: self.icons(),
             meta: self.maybe(Self::entries),
@@ -240,7 +241,7 @@ impl<'a> Wild<'a> {
             title: self.maybe(Self::text),
             description: self.maybe(Self::text),
             mime_type: self.maybe(Self::text),
-            size: self.maybe(|wild| [0, 1, u64::MAX, 1 << 53][wild.below(4)]),
+            size: self.maybe(|arbitrary| [0, 1, u64::MAX, 1 << 53][arbitrary.below(4)]),
             icons: self.icons(),
             annotations: self.maybe(Self::annotations),
             meta: self.maybe(Self::entries),
@@ -267,13 +268,13 @@ impl<'a> Wild<'a> {
             name: self.one(&["prompt", "other", "third"]),
             title: self.maybe(Self::text),
             description: self.maybe(Self::text),
-            args: self.maybe(|wild| {
-                wild.list(|wild| prompts::PromptArgument {
-                    name: wild.one(&["a", "b", "c"]),
-                    title: wild.maybe(Self::text),
-                    description: wild.maybe(Self::text),
+            args: self.maybe(|arbitrary| {
+                arbitrary.list(|arbitrary| prompts::PromptArgument {
+                    name: arbitrary.one(&["a", "b", "c"]),
+                    title: arbitrary.maybe(Self::text),
+                    description: arbitrary.maybe(Self::text),
                     required: None,
-                    extra: wild.maybe(Self::entries),
+                    extra: arbitrary.maybe(Self::entries),
                 })
             }),
             icons: self.icons(),
@@ -282,7 +283,7 @@ impl<'a> Wild<'a> {
         }
     }
 
-    // --- what calls come to ---
+    // --- results of calls ---
 
     fn content(&mut self) -> types::Content {
         match self.below(6) {
@@ -338,15 +339,15 @@ impl<'a> Wild<'a> {
             "{}",
         ];
         types::NeedInput {
-            requests: self.list(|wild| types::InputRequest {
-                key: wild.one(&["a", "b", "\u{202e}"]),
-                method: wild.one(&methods),
-                params: wild.maybe(|wild| match wild.chance() {
-                    false => wild.one(&params),
-                    true => wild.json(),
+            requests: self.list(|arbitrary| types::InputRequest {
+                key: arbitrary.one(&["a", "b", "\u{202e}"]),
+                method: arbitrary.one(&methods),
+                params: arbitrary.maybe(|arbitrary| match arbitrary.chance() {
+                    false => arbitrary.one(&params),
+                    true => arbitrary.json(),
                 }),
             }),
-            state: self.maybe(|wild| wild.text().into_bytes()),
+            state: self.maybe(|arbitrary| arbitrary.text().into_bytes()),
             meta: self.maybe(Self::entries),
             extra: self.maybe(Self::entries),
         }
@@ -360,9 +361,9 @@ impl<'a> Wild<'a> {
         match self.below(5) {
             0 => types::Failure::InvalidParams(self.fault()),
             1 => types::Failure::NotFound(self.fault()),
-            2 => types::Failure::MissingCapability(self.list(|wild| {
+            2 => types::Failure::MissingCapability(self.list(|arbitrary| {
                 let names = ["sampling", "elicitation.url", "extensions.com.example/\u{202e}x"];
-                names[wild.below(names.len())].to_owned()
+                names[arbitrary.below(names.len())].to_owned()
             })),
             3 => types::Failure::Internal(self.fault()),
             _ => types::Failure::Custom(types::CustomFault {
@@ -373,60 +374,60 @@ impl<'a> Wild<'a> {
         }
     }
 
-    /// A failure, now and then.
+    /// A failure in one of five cases.
     fn or_failure<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Result<T, types::Failure> {
         if self.below(5) == 4 { Err(self.failure()) } else { Ok(make(self)) }
     }
 
-    pub(super) fn called(&mut self) -> Result<tools::CallOutcome, types::Failure> {
-        self.or_failure(|wild| match wild.below(5) {
-            4 => tools::CallOutcome::NeedInput(wild.questions()),
+    pub(super) fn tool_outcome(&mut self) -> Result<tools::CallOutcome, types::Failure> {
+        self.or_failure(|arbitrary| match arbitrary.below(5) {
+            4 => tools::CallOutcome::NeedInput(arbitrary.questions()),
             _ => tools::CallOutcome::Done(tools::CallResult {
-                content: wild.list(Self::content),
-                structured: wild.maybe(Self::json),
-                is_error: wild.maybe(Self::chance),
-                meta: wild.maybe(Self::entries),
-                extra: wild.maybe(Self::entries),
+                content: arbitrary.list(Self::content),
+                structured: arbitrary.maybe(Self::json),
+                is_error: arbitrary.maybe(Self::chance),
+                meta: arbitrary.maybe(Self::entries),
+                extra: arbitrary.maybe(Self::entries),
             }),
         })
     }
 
-    pub(super) fn read(&mut self) -> Result<resources::ReadOutcome, types::Failure> {
-        self.or_failure(|wild| match wild.below(5) {
-            4 => resources::ReadOutcome::NeedInput(wild.questions()),
+    pub(super) fn read_outcome(&mut self) -> Result<resources::ReadOutcome, types::Failure> {
+        self.or_failure(|arbitrary| match arbitrary.below(5) {
+            4 => resources::ReadOutcome::NeedInput(arbitrary.questions()),
             _ => resources::ReadOutcome::Done(resources::ReadResult {
-                contents: wild.list(Self::contents),
-                ttl_ms: wild.maybe(|wild| [0, 1, u32::MAX][wild.below(3)]),
-                shareable: wild.maybe(Self::chance),
-                meta: wild.maybe(Self::entries),
-                extra: wild.maybe(Self::entries),
+                contents: arbitrary.list(Self::contents),
+                ttl_ms: arbitrary.maybe(|arbitrary| [0, 1, u32::MAX][arbitrary.below(3)]),
+                shareable: arbitrary.maybe(Self::chance),
+                meta: arbitrary.maybe(Self::entries),
+                extra: arbitrary.maybe(Self::entries),
             }),
         })
     }
 
-    pub(super) fn got(&mut self) -> Result<prompts::PromptOutcome, types::Failure> {
-        self.or_failure(|wild| match wild.below(5) {
-            4 => prompts::PromptOutcome::NeedInput(wild.questions()),
+    pub(super) fn prompt_outcome(&mut self) -> Result<prompts::PromptOutcome, types::Failure> {
+        self.or_failure(|arbitrary| match arbitrary.below(5) {
+            4 => prompts::PromptOutcome::NeedInput(arbitrary.questions()),
             _ => prompts::PromptOutcome::Done(prompts::PromptResult {
-                description: wild.maybe(Self::text),
-                messages: wild.list(|wild| prompts::PromptMessage {
-                    role: wild.role(),
-                    content: wild.content(),
-                    extra: wild.maybe(Self::entries),
+                description: arbitrary.maybe(Self::text),
+                messages: arbitrary.list(|arbitrary| prompts::PromptMessage {
+                    role: arbitrary.role(),
+                    content: arbitrary.content(),
+                    extra: arbitrary.maybe(Self::entries),
                 }),
-                meta: wild.maybe(Self::entries),
-                extra: wild.maybe(Self::entries),
+                meta: arbitrary.maybe(Self::entries),
+                extra: arbitrary.maybe(Self::entries),
             }),
         })
     }
 
-    pub(super) fn completed(&mut self) -> Result<completions::Completion, types::Failure> {
-        self.or_failure(|wild| completions::Completion {
-            values: wild.list(Self::text),
-            total: wild.maybe(|wild| [0, 100, u32::MAX][wild.below(3)]),
-            has_more: wild.maybe(Self::chance),
-            meta: wild.maybe(Self::entries),
-            extra: wild.maybe(Self::entries),
+    pub(super) fn completion(&mut self) -> Result<completions::Completion, types::Failure> {
+        self.or_failure(|arbitrary| completions::Completion {
+            values: arbitrary.list(Self::text),
+            total: arbitrary.maybe(|arbitrary| [0, 100, u32::MAX][arbitrary.below(3)]),
+            has_more: arbitrary.maybe(Self::chance),
+            meta: arbitrary.maybe(Self::entries),
+            extra: arbitrary.maybe(Self::entries),
         })
     }
 }

@@ -1,133 +1,45 @@
-//! A gateway without Wasm around one plugin whose answers are chosen by bytes, and a client that asks it.
+//! A server without Wasm for one arbitrary plugin, and a client that sends it requests.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use moongate_core::call::{
-    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
-};
-use moongate_core::catalog::{Answer, Catalog, Member, Plugin};
+use moongate_core::catalog::{Catalog, Member, Plugin as _};
 use moongate_core::config::{ClientFeature, PluginConfig};
 use moongate_core::dispatch::Dispatcher;
 use moongate_core::gate::Gate;
-use moongate_core::manifest::Manifest;
 use moongate_core::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
-use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
 use moongate_core::server::{LineReply, Said, Server, ServerOptions, StdioConnection};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::wild::Wild;
-use super::{Hear, judge};
-use crate::host::bindings::types;
-use crate::host::convert::{self, Bad};
+use super::{MessageSink, check_message};
+use crate::host::fuzz::ArbitraryPlugin;
 
-/// The methods that list, and what introduces the server.
-pub(super) const LISTS: &[&str] =
+/// The methods that return lists.
+pub(super) const LIST_METHODS: &[&str] =
     &["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
 
 /// The methods that call the plugin.
-pub(super) const CALLS: &[&str] = &["tools/call", "resources/read", "prompts/get", "completion/complete"];
+pub(super) const CALL_METHODS: &[&str] =
+    &["tools/call", "resources/read", "prompts/get", "completion/complete"];
 
-/// A plugin that answers what the bytes say.
-struct Says {
-    id: PluginId,
-    digest: Digest,
-    manifest: Manifest,
-    bytes: Vec<u8>,
-}
-
-impl fmt::Debug for Says {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Says").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-impl Says {
-    fn answer<'a, G, T: Send + 'a>(
-        &self,
-        choose: impl FnOnce(&mut Wild<'_>) -> Result<G, types::Failure>,
-        convert: impl FnOnce(G) -> Result<T, Bad>,
-    ) -> Answer<'a, T> {
-        let answer = match choose(&mut Wild::new(&self.bytes)) {
-            Ok(given) => convert(given).map_err(|bad| CallError::BadOutput(bad.to_string())),
-            Err(failure) => Err(CallError::Refused(convert::failure(failure))),
-        };
-        Box::pin(std::future::ready(answer))
-    }
-}
-
-impl Plugin for Says {
-    fn id(&self) -> &PluginId {
-        &self.id
-    }
-
-    fn digest(&self) -> &Digest {
-        &self.digest
-    }
-
-    fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    fn call_tool<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a ToolName,
-        _: &'a str,
-    ) -> Answer<'a, Outcome<ToolResult>> {
-        self.answer(|wild| wild.called(), convert::tool_outcome)
-    }
-
-    fn read_resource<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a ResourceUri,
-    ) -> Answer<'a, Outcome<ReadResult>> {
-        self.answer(|wild| wild.read(), convert::read_outcome)
-    }
-
-    fn get_prompt<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a PromptName,
-        _: &'a [(String, String)],
-    ) -> Answer<'a, Outcome<PromptResult>> {
-        self.answer(|wild| wild.got(), convert::prompt_outcome)
-    }
-
-    fn complete<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a CompletionTarget,
-        _: &'a str,
-        _: &'a str,
-        _: &'a [(String, String)],
-    ) -> Answer<'a, Completion> {
-        self.answer(|wild| wild.completed(), convert::completion)
-    }
-}
-
-/// The gateway.
-pub(super) struct Served {
+/// The server.
+pub(super) struct FuzzServer {
     server: Arc<Server>,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Served {
-    /// Serves a plugin that offers this; none: it can't be served.
-    pub(super) fn new(manifest: Manifest, bytes: &[u8]) -> Option<Self> {
-        let id = PluginId::new("wild").expect("it is a name");
-        let mut config = PluginConfig::bare(id.clone(), PathBuf::from("wild.wasm"));
+impl FuzzServer {
+    /// Serves the plugin. `None` means that the catalog refuses it.
+    pub(super) fn new(plugin: ArbitraryPlugin) -> Option<Self> {
+        let mut config = PluginConfig::bare(plugin.id().clone(), PathBuf::from("wild.wasm"));
         config.prefix = String::new();
         config.allow.instructions = true;
         config.allow.client =
             BTreeSet::from([ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots]);
-        let plugin = Says { id, digest: Digest::of(bytes), manifest, bytes: bytes.to_vec() };
         let member = Member::new(Arc::new(plugin), Arc::new(config)).ok()?;
         let build = Catalog::build(1, vec![member], None);
         if !build.refused.is_empty() {
@@ -149,14 +61,14 @@ impl Served {
         };
         let server = Server::new(Dispatcher::new(catalog, Arc::new(Gate::new(1))), options);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        Some(Self { server, runtime: runtime.expect("the system lets a runtime start") })
+        Some(Self { server, runtime: runtime.expect("a runtime starts") })
     }
 
-    /// Asks for all of it as a client of that revision. Clients with a handshake can't be asked anything back.
-    pub(super) fn ask(&self, revision: Revision, methods: &[&str], hear: &mut Hear<'_>) {
+    /// Sends a request for each method as a client of that revision. Clients with a handshake declare no capabilities.
+    pub(super) fn request_all(&self, revision: Revision, methods: &[&str], sink: &mut MessageSink<'_>) {
         let connection = StdioConnection::new();
         let client = json!({ "name": "fuzz", "version": "1" });
-        let hello = match revision.era() {
+        let first = match revision.era() {
             Era::Handshake => {
                 let params =
                     json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
@@ -164,26 +76,26 @@ impl Served {
             }
             Era::Stateless => stateless(0, revision, "server/discover", json!({})),
         };
-        self.line(&connection, revision, &hello, hear);
+        self.send(&connection, revision, &first, sink);
         for (id, method) in (1..).zip(methods) {
             let params = params(method);
             let message = match revision.era() {
                 Era::Handshake => request(id, method, &params),
                 Era::Stateless => stateless(id, revision, method, params),
             };
-            self.line(&connection, revision, &message, hear);
+            self.send(&connection, revision, &message, sink);
         }
     }
 
-    fn line(
+    fn send(
         &self,
         connection: &Arc<StdioConnection>,
         revision: Revision,
         message: &Value,
-        hear: &mut Hear<'_>,
+        sink: &mut MessageSink<'_>,
     ) {
         let line = message.to_string().into_bytes();
-        hear(revision, &line, None);
+        sink(revision, &line, None);
         let messages: Vec<Vec<u8>> = self.runtime.block_on(async {
             match self.server.stdio_line(connection, &line) {
                 LineReply::None => Vec::new(),
@@ -194,13 +106,13 @@ impl Served {
         });
         assert!(!messages.is_empty(), "no answer to {message}");
         for message in messages {
-            judge(&message);
-            hear(revision, &line, Some(&message));
+            check_message(&message);
+            sink(revision, &line, Some(&message));
         }
     }
 }
 
-/// What the plain plugin has.
+/// Parameters that match the plain plugin.
 fn params(method: &str) -> Value {
     match method {
         "tools/call" => json!({ "name": "tool", "arguments": {} }),

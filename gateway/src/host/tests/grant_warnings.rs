@@ -1,4 +1,4 @@
-//! What the operator is told of directories and memory, and what isn't worth telling.
+//! Warnings about missing directories and memory, and cases without one.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Guest, Warnings, config, host, load, load_file};
 use crate::host::LoadError;
 
 const PREOPENS: &str = "import wasi:filesystem/preopens@0.2.0;";
-/// What every guest has.
+/// The fields of every guest.
 macro_rules! guest {
     ($more:literal) => {
         concat!(
@@ -23,10 +23,10 @@ macro_rules! guest {
     };
 }
 const PLAIN: &str = guest!("");
-/// One that asks which directories there are before it is asked anything, as some languages do.
-const ASKS_AT_ITS_START: &str = guest!("(func (export \"_initialize\") (call $ask (i32.const 256)))");
+/// Lists its directories before the first call, as some languages do.
+const LISTS_AT_START: &str = guest!("(func (export \"_initialize\") (call $ask (i32.const 256)))");
 
-/// What a call does before it fails with what lies at 512.
+/// A call that fails with the message at 512.
 macro_rules! fails {
     ($before:literal) => {
         concat!(
@@ -37,11 +37,15 @@ macro_rules! fails {
     };
 }
 const FAILS: &str = fails!("");
-const ASKS: &str = "(call $ask (i32.const 256))";
-const ASKS_AND_FAILS: &str = fails!("(call $ask (i32.const 256))");
+const LISTS: &str = "(call $ask (i32.const 256))";
+const LISTS_AND_FAILS: &str = fails!("(call $ask (i32.const 256))");
 
-/// What is logged of two calls of a guest that is granted directories under these names, and what an explanation has.
-async fn told(fields: &'static str, body: &'static str, granted: &[&str]) -> (Vec<String>, Vec<String>) {
+/// The warnings of two calls of a guest with these granted directories, and the missing grants of an explanation.
+async fn warnings_and_missing(
+    fields: &'static str,
+    body: &'static str,
+    granted: &[&str],
+) -> (Vec<String>, Vec<String>) {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let place = std::fs::canonicalize(dir.path()).unwrap();
@@ -81,36 +85,32 @@ async fn told(fields: &'static str, body: &'static str, granted: &[&str]) -> (Ve
 }
 
 #[tokio::test]
-async fn who_asks_for_its_directories_at_its_start_is_not_said_to_have_wanted_one() {
+async fn listing_directories_at_start_is_no_missing_grant() {
     let none: (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for granted in [&[] as &[&str], &["/notes"]] {
-        assert_eq!(told(ASKS_AT_ITS_START, "", granted).await, none);
-        let (warnings, lacked) = told(ASKS_AT_ITS_START, FAILS, granted).await;
-        assert_eq!(warnings, none.0);
-        let line = "dirs = [{ host = \"…\", guest = \"/v1\", mode = \"ro\" }]";
-        assert_eq!(lacked, [format!("perhaps a file or a directory, such as `/v1/orders`; {line}")]);
+        assert_eq!(warnings_and_missing(LISTS_AT_START, "", granted).await, none);
+        assert_eq!(warnings_and_missing(LISTS_AT_START, FAILS, granted).await, none);
     }
-    assert_eq!(told(ASKS_AT_ITS_START, FAILS, &["/v1"]).await, none);
-    // Nor is one that asks for none of them, whatever it says.
-    assert_eq!(told(PLAIN, FAILS, &["/notes"]).await, none);
+    // Nor is a guest that never lists directories, whatever its message contains.
+    assert_eq!(warnings_and_missing(PLAIN, FAILS, &["/notes"]).await, none);
 }
 
 #[tokio::test]
-async fn who_asks_in_a_call_has_wanted_one_if_the_call_fails() {
+async fn listing_directories_in_a_failed_call_is_a_missing_grant() {
     let open = "dirs = [{ host = \"…\", guest = \"…\", mode = \"ro\" }]";
-    let (warnings, lacked) = told(PLAIN, ASKS, &[]).await;
+    let (warnings, lacked) = warnings_and_missing(PLAIN, LISTS, &[]).await;
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert_eq!(lacked, [format!("perhaps a file or a directory; {open}")]);
-    assert_eq!(told(PLAIN, ASKS, &["/notes"]).await, (Vec::new(), Vec::new()));
-    let (warnings, lacked) = told(PLAIN, ASKS_AND_FAILS, &["/v1"]).await;
-    let wanted = "a file or a directory outside of `/v1`";
+    assert_eq!(lacked, [format!("perhaps access to a file or directory; {open}")]);
+    assert_eq!(warnings_and_missing(PLAIN, LISTS, &["/notes"]).await, (Vec::new(), Vec::new()));
+    let (warnings, lacked) = warnings_and_missing(PLAIN, LISTS_AND_FAILS, &["/v1"]).await;
+    let wanted = "access to a file or directory outside `/v1`";
     assert_eq!(lacked, [format!("{wanted}; {open}")]);
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
-    assert!(warning.contains(&format!("it wanted {wanted}, which isn't granted; `{open}`")), "{warning}");
+    assert!(warning.contains(&format!("was denied {wanted}; to allow it, add `{open}`")), "{warning}");
 }
 
 #[tokio::test]
-async fn that_loading_needs_more_memory_is_said_by_its_error_alone() {
+async fn exceeding_memory_while_loading_is_only_an_error() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let describe = "(if (i32.eq (memory.grow (i32.const 1000)) (i32.const -1)) (then unreachable))";
@@ -129,7 +129,7 @@ async fn that_loading_needs_more_memory_is_said_by_its_error_alone() {
 }
 
 #[tokio::test]
-async fn that_a_call_needs_more_memory_is_told_once() {
+async fn exceeding_memory_in_calls_is_logged_once() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let body = "(if (i32.eq (memory.grow (i32.const 1000)) (i32.const -1)) (then unreachable))";
@@ -145,7 +145,7 @@ async fn that_a_call_needs_more_memory_is_told_once() {
     }
     let warnings = warnings.lines();
     assert!(
-        warnings.len() == 1 && warnings[0].contains("was refused more memory; `memory` in"),
+        warnings.len() == 1 && warnings[0].contains("was refused more memory; to allow more, raise `memory` in"),
         "{warnings:?}"
     );
 }
