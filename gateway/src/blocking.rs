@@ -1,9 +1,9 @@
-//! Work in file systems that may not answer.
+//! Limits on blocking work in file systems that may not respond.
 //!
-//! A thread that waits for a dead network folder can't be called back, and there are only so many threads for work
-//! that waits. So such work has a lane, in which only so much of it is done at once. A turn belongs to the thread that
-//! does the work, not to whoever waits for the result: one that gives up leaves its turn taken, and a dead folder costs
-//! as many threads as its lane is wide, not one for each attempt.
+//! A thread that waits for a dead network file system can't be cancelled, and the number of blocking threads is limited. So
+//! only a few of them do such work at once. The permit belongs to the thread and not to the task that waits for the
+//! result: if that task gives up, the permit stays taken, so a dead file system costs a few threads and not one for each
+//! attempt.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,48 +12,48 @@ use moongate_core::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, spawn_blocking};
 
-/// Where so much is done at once.
+/// Limits how many blocking threads do something at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Lane(Arc<Semaphore>);
 
 impl Lane {
-    /// For so much at once.
+    /// `width` is the number of threads.
     pub(crate) fn new(width: usize) -> Self {
         Self(Arc::new(Semaphore::new(width)))
     }
 
-    /// Does `work` where it may wait, when it is its turn. Once begun it goes on, whoever still waits for it.
+    /// Does `work` on a blocking thread when there is a permit. Once started, it continues even if the future is dropped.
     ///
     /// # Errors
-    /// It panicked.
+    /// The work panicked.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, JoinError> {
-        let turn = Arc::clone(&self.0).acquire_owned().await.expect("lanes aren't closed");
+        let permit = Arc::clone(&self.0).acquire_owned().await.expect("the semaphore is never closed");
         spawn_blocking(move || {
-            let _turn = turn;
+            let _permit = permit;
             work()
         })
         .await
     }
 }
 
-/// A lane for each plugin, so that none takes another's turns, whatever becomes of its table and its code meanwhile.
+/// A [`Lane`] for each plugin, which stays the same if the plugin's configuration or code changes.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     width: usize,
-    /// A lane is there as long as somebody has it, a thread that works in it included.
+    /// A lane exists while something refers to it, such as a thread that works.
     all: Mutex<HashMap<PluginId, Weak<Semaphore>>>,
 }
 
 impl Lanes {
-    /// Each for so much at once.
+    /// `width` is the number of threads for each plugin.
     pub(crate) fn new(width: usize) -> Self {
         Self { width, all: Mutex::default() }
     }
 
-    /// The plugin's.
+    /// The plugin's lane.
     pub(crate) fn of(&self, plugin: &PluginId) -> Lane {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = all.get(plugin).and_then(Weak::upgrade) {

@@ -39,8 +39,8 @@ use self::load::{describe, file};
 use self::sandbox::call::{HostResources, Sandbox};
 use self::sandbox::instance_pool::InstancePool;
 use self::sandbox::open_files;
-use self::wasi::http::Outlet;
-use self::wasi::keyvalue::Stores;
+use self::wasi::http::OutboundHttp;
+use self::wasi::keyvalue::KeyValueStores;
 use self::wasi::linker;
 use self::wasi::preopens::Openings;
 use crate::blocking::Lanes;
@@ -51,7 +51,7 @@ pub use self::load::compiler::compile_if_asked;
 pub use self::load::error::{HostError, LoadError, Named, Unreadable};
 pub use self::load::file::Candidate;
 pub use self::plugin::WasmPlugin;
-pub use self::wasi::http::{CaError, Options as OutgoingOptions, Requests};
+pub use self::wasi::http::{CaError, OutgoingOptions, Requests};
 pub use self::wasi::keyvalue::{StateFound, StateProblem, look_for_state};
 
 /// The version of wasmtime, which has no constant for it. `Cargo.toml` pins the same.
@@ -117,8 +117,8 @@ impl WasmHost {
     /// The engine or its thread can't be started, or the CA file is invalid.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { cache, state, concurrency, inbox, outgoing } = options;
-        open_files::take_all();
-        let open_files = open_files::share(concurrency);
+        open_files::raise_limit();
+        let open_files = open_files::per_call(concurrency);
         let engine_error = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         let engine = engine::engine(concurrency).map_err(engine_error)?;
         let linker = linker::linker(&engine).map_err(engine_error)?;
@@ -135,8 +135,8 @@ impl WasmHost {
         let shared = HostResources {
             ticker,
             inbox,
-            stores: Stores::new(state),
-            outlet: Outlet::new(outgoing)?,
+            stores: KeyValueStores::new(state),
+            outlet: OutboundHttp::new(outgoing)?,
             openings: Openings::new(),
             instance_pool: InstancePool::new(concurrency),
             open_files,

@@ -1,4 +1,4 @@
-//! Who gets a turn, and for how long.
+//! How long permits are held.
 
 use std::sync::mpsc;
 
@@ -8,7 +8,7 @@ fn id(name: &str) -> PluginId {
     PluginId::new(name).unwrap()
 }
 
-/// Begins work that goes on until the sender is dropped, and gives it up.
+/// Starts work that continues until the sender is dropped, and drops its future.
 async fn leave_work_in(lane: &Lane) -> mpsc::Sender<()> {
     let (release, released) = mpsc::channel::<()>();
     let (begin, begun) = tokio::sync::oneshot::channel();
@@ -26,13 +26,13 @@ async fn leave_work_in(lane: &Lane) -> mpsc::Sender<()> {
     release
 }
 
-/// Is every turn taken? Whoever gave its work up has nothing left that could still give one back.
+/// Whether every permit is taken.
 fn is_taken(lane: &Lane) -> bool {
     lane.0.available_permits() == 0
 }
 
 #[tokio::test]
-async fn work_that_nobody_waits_for_any_more_keeps_its_turn_until_it_ends() {
+async fn abandoned_work_keeps_its_permit_until_it_ends() {
     let lane = Lane::new(2);
     let first = leave_work_in(&lane).await;
     assert_eq!(lane.run(|| 1).await.unwrap(), 1, "there is another turn");
@@ -44,7 +44,7 @@ async fn work_that_nobody_waits_for_any_more_keeps_its_turn_until_it_ends() {
 }
 
 #[tokio::test]
-async fn each_plugin_has_a_lane_which_work_in_it_keeps() {
+async fn each_plugin_has_its_own_limit() {
     let lanes = Lanes::new(1);
     let release = leave_work_in(&lanes.of(&id("a"))).await;
     assert_eq!(lanes.of(&id("b")).run(|| 1).await.unwrap(), 1);
@@ -56,7 +56,7 @@ async fn each_plugin_has_a_lane_which_work_in_it_keeps() {
 }
 
 #[tokio::test]
-async fn a_panic_gives_its_turn_back() {
+async fn a_panic_releases_the_permit() {
     let lane = Lane::new(1);
     assert!(lane.run(|| panic!("as it was asked to")).await.unwrap_err().is_panic());
     assert_eq!(lane.run(|| 1).await.unwrap(), 1);

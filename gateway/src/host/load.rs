@@ -10,7 +10,6 @@ pub(in crate::host) mod describe;
 pub(in crate::host) mod error;
 pub(in crate::host) mod exports;
 pub(in crate::host) mod file;
-pub(in crate::host) mod needs;
 
 use std::sync::Arc;
 

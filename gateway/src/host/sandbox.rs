@@ -1,6 +1,6 @@
 //! Where a plugin's code runs: one call in one instance, and the limits on it.
 
-pub(in crate::host) mod byte_quota;
+pub(in crate::host) mod quota;
 pub(in crate::host) mod call;
 pub(in crate::host) mod cpu_meter;
 pub(in crate::host) mod instance_pool;

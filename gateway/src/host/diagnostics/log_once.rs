@@ -1,54 +1,42 @@
-//! What the operator is told once.
+//! Logging things once.
 //!
-//! What a guest does is told when it does it first; it may do it in every call, and something else each time. So only
-//! so many different things are told, and then, once, that there are more.
+//! A guest can cause the same log line in every call, and a different one each time. So each thing is logged the first
+//! time, and after [`MAX_LOGGED`] different ones a last line says that there are more.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// So many different things are told.
-const MOST: usize = 64;
+/// How many different things are logged.
+const MAX_LOGGED: usize = 64;
 
-/// What was told so far.
+/// The things that were logged already.
 #[derive(Debug)]
-pub(in crate::host) struct Once<T>(Mutex<Heard<T>>);
+pub(in crate::host) struct LogOnce<T>(Mutex<BTreeSet<T>>);
 
-#[derive(Debug)]
-struct Heard<T> {
-    all: BTreeSet<T>,
-    /// It was told that there are more.
-    is_over: bool,
-}
-
-/// Whether something is worth telling.
+/// The result of [`LogOnce::insert`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::host) enum News {
-    /// It is.
+pub(in crate::host) enum FirstTime {
+    /// It is new: log it.
     Yes,
-    /// It was told, or that there are more things than are told.
+    /// It was logged before, or is above the limit.
     No,
-    /// It is one more than is told, and the first such: that is worth telling.
-    More,
+    /// It is the first above the limit: log that there are more.
+    LimitReached,
 }
 
-impl<T> Default for Once<T> {
+impl<T> Default for LogOnce<T> {
     fn default() -> Self {
-        Self(Mutex::new(Heard { all: BTreeSet::new(), is_over: false }))
+        Self(Mutex::new(BTreeSet::new()))
     }
 }
 
-impl<T: Ord> Once<T> {
-    /// Is it news? From now on it isn't.
-    pub(in crate::host) fn hear(&self, what: T) -> News {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if heard.all.len() < MOST {
-            return if heard.all.insert(what) { News::Yes } else { News::No };
+impl<T: Ord> LogOnce<T> {
+    pub(in crate::host) fn insert(&self, key: T) -> FirstTime {
+        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.len() > MAX_LOGGED || !logged.insert(key) {
+            return FirstTime::No;
         }
-        if heard.is_over || heard.all.contains(&what) {
-            return News::No;
-        }
-        heard.is_over = true;
-        News::More
+        if logged.len() > MAX_LOGGED { FirstTime::LimitReached } else { FirstTime::Yes }
     }
 }
 

@@ -1,7 +1,7 @@
-//! Cleaning of texts that plugins wrote and that a model, a terminal or a log will see.
+//! Cleaning of texts that plugins wrote and that are shown to a model, in a terminal or in a log.
 //!
-//! Control, bidirectional and tag characters can hide or reorder what a person believes to read, so they are
-//! removed; what is too long is cut. Results of calls are data and aren't cleaned.
+//! Control, bidirectional and tag characters can hide or reorder text, so they are removed. Texts that are too long are
+//! truncated. Results of calls are data and aren't cleaned.
 
 use moongate_core::names;
 
@@ -9,41 +9,36 @@ use moongate_core::names;
 pub(in crate::host) const NAME: usize = 256;
 /// The longest media type, size or date, in bytes.
 pub(in crate::host) const WORD: usize = 128;
-/// The longest description, in bytes: some tools carry a short manual.
+/// The longest description, in bytes. Some tools include a short manual.
 pub(in crate::host) const DESCRIPTION: usize = 16 << 10;
-/// The longest instructions, in bytes: every client reads them to its model.
+/// The longest instructions, in bytes. Every client passes them to its model.
 pub(in crate::host) const INSTRUCTIONS: usize = 4 << 10;
 /// The longest message of a failure, a progress report or a log line, in bytes.
 pub(in crate::host) const MESSAGE: usize = 4 << 10;
-/// How deep JSON may nest.
+/// The deepest nesting of JSON.
 pub(in crate::host) const DEPTH: usize = 100;
 /// The longest sentence about a trap or a refusal, in bytes.
 pub(in crate::host) const SENTENCE: usize = 400;
 
-/// Is it removed? Breaks of lines and tabs stay.
+/// Whether the character is removed. Line breaks and tabs are kept.
 pub(in crate::host) fn is_hidden(c: char) -> bool {
     !matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') && names::is_hidden(c)
 }
 
-/// A text of several lines, cleaned, of at most `most` bytes.
+/// Cleans a text of several lines, and truncates it to `most` bytes.
 pub(in crate::host) fn block(text: String, most: usize) -> String {
     let text = if text.contains(is_hidden) { text.replace(is_hidden, "") } else { text };
     cut(text, most)
 }
 
-/// A text of one line, cleaned, of at most `most` bytes; what breaks lines becomes a blank.
+/// Cleans a text of one line, and truncates it to `most` bytes. Line breaks become spaces.
 pub(in crate::host) fn line(text: &str, most: usize) -> String {
     let breaks = |c| matches!(c, '\n' | '\t' | '\r' | '\u{2028}' | '\u{2029}');
     let one: String = text.trim().chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
     block(one, most)
 }
 
-/// The first `most` bytes of `text` at most, as they are.
-pub(in crate::host) fn beginning(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
-}
-
-/// At most `most` bytes of `text`; an ellipsis says that there was more.
+/// Truncates `text` to `most` bytes, with an ellipsis.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
@@ -52,10 +47,9 @@ fn cut(mut text: String, most: usize) -> String {
     text
 }
 
-/// A JSON text whose strings are cleaned, whether their characters stand there or are escaped.
+/// Cleans the strings of a JSON text, including escaped characters.
 ///
-/// Numbers, order and white space stay as they were. A text that isn't JSON comes back as something that isn't
-/// JSON either.
+/// Numbers, order and white space are kept. A text that isn't JSON doesn't become JSON.
 pub(in crate::host) fn json(text: String) -> String {
     let escapes = ["\\u", "\\b", "\\f", "\\r"].iter().any(|escape| text.contains(escape));
     if !escapes && !text.contains(is_hidden) {
@@ -78,7 +72,7 @@ pub(in crate::host) fn json(text: String) -> String {
     out
 }
 
-/// How deep the arrays and objects of a JSON text nest.
+/// The nesting depth of the arrays and objects of a JSON text.
 pub(in crate::host) fn depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
@@ -101,7 +95,7 @@ pub(in crate::host) fn depth(json: &str) -> usize {
     deepest
 }
 
-/// How long the escape at the start of `text` is, and whether it stands for a hidden character.
+/// The length of the escape at the start of `text`, and whether it is a hidden character.
 fn escape(text: &str) -> (usize, bool) {
     match text.as_bytes().get(1) {
         Some(b'b' | b'f' | b'r') => (2, true),
@@ -120,7 +114,7 @@ fn escape(text: &str) -> (usize, bool) {
     }
 }
 
-/// The number of a `\uXXXX` escape at the start of `text`.
+/// The code unit of a `\uXXXX` escape at the start of `text`.
 fn unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16).ok()

@@ -12,7 +12,7 @@ use super::error::{LoadError, TooLow};
 use super::exports::Exports;
 use crate::host::bindings::{lifecycle, prompts, resources, tools, types};
 use crate::host::convert::{self, ConvertError};
-use crate::host::diagnostics::failure_text::Complains;
+use crate::host::diagnostics::failure_text::FailureText;
 use crate::host::sandbox::call::{GuestCall, Sandbox, SandboxError};
 use crate::host::sandbox::store::{State, StoreError};
 
@@ -50,7 +50,7 @@ fn list_result<T>(
     })
 }
 
-impl Complains for Result<Description, LoadError> {}
+impl FailureText for Result<Description, LoadError> {}
 
 impl GuestCall for Describe<'_> {
     type Output = Result<Description, LoadError>;

@@ -4,7 +4,6 @@
 //! that is. Only if the plugin's configuration says so is an instance kept idle for the next call, see
 //! [`instance_pool`]. Failures of the guest are returned as [`CallError`].
 
-use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
@@ -22,23 +21,24 @@ use wasmtime::component::Instance;
 
 use super::cpu_meter::{Meter, Metered};
 use super::instance_pool::{self, IdlePolicy, InstancePool, PluginPool};
-use super::store::{self, Reached, State, StoreError};
+use super::store::{self, State, StoreDeps, StoreError};
 use super::trap::classify;
 use crate::host::change_inbox::{Changes, Inbox};
-use crate::host::diagnostics::failure_text::Complains;
+use crate::host::diagnostics::crash_report::StderrTail;
+use crate::host::diagnostics::failure_text::FailureText;
 use crate::host::engine::Ticker;
 use crate::host::load::code::{Code, Lease};
 use crate::host::load::exports::Exports;
-use crate::host::wasi::grant_audit::Told;
-use crate::host::wasi::http::{Outlet, Sender};
-use crate::host::wasi::keyvalue::types::Memory;
-use crate::host::wasi::keyvalue::{Access, Stores};
+use crate::host::wasi::files::LookupOutcome;
+use crate::host::wasi::grant_audit::LoggedWarnings;
+use crate::host::wasi::http::{OutboundHttp, RequestSender};
+use crate::host::wasi::keyvalue::{KeyValueStores, StoreAccess};
 use crate::host::wasi::preopens::{GrantError, Openings};
 
 /// A call of one of the guest's exported functions.
 pub(in crate::host) trait GuestCall: Send {
     /// The result in the contract's types.
-    type Output: Send + Complains;
+    type Output: Send + FailureText;
 
     /// Calls the function. The caller must know from the catalog that the interface is exported.
     fn invoke(
@@ -54,8 +54,8 @@ pub(in crate::host) struct HostResources {
     pub(in crate::host) ticker: Ticker,
     /// Receives the changes that plugins report.
     pub(in crate::host) inbox: Option<Arc<Inbox>>,
-    pub(in crate::host) stores: Stores,
-    pub(in crate::host) outlet: Arc<Outlet>,
+    pub(in crate::host) stores: KeyValueStores,
+    pub(in crate::host) outlet: Arc<OutboundHttp>,
     pub(in crate::host) openings: Arc<Openings>,
     /// Idle instances.
     pub(in crate::host) instance_pool: Arc<InstancePool<PooledInstance>>,
@@ -102,10 +102,10 @@ pub(in crate::host) struct Sandbox {
     pub(in crate::host) config: Arc<PluginConfig>,
     pub(in crate::host) code: Arc<Lease>,
     /// The key-value stores that it may use.
-    pub(in crate::host) access: Access,
+    pub(in crate::host) access: StoreAccess,
     /// The missing grants and exceeded limits that were logged already.
-    pub(in crate::host) warned: Arc<Told>,
-    pub(in crate::host) sender: Arc<Sender>,
+    pub(in crate::host) warned: Arc<LoggedWarnings>,
+    pub(in crate::host) sender: Arc<RequestSender>,
     /// Its idle instances.
     pub(in crate::host) pool: PluginPool<PooledInstance>,
     pub(in crate::host) shared: Arc<HostResources>,
@@ -166,7 +166,7 @@ impl Sandbox {
     ) -> Self {
         let access = shared.stores.of(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
-        let sender = Sender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
+        let sender = RequestSender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
         Self { config, code: Lease::new(code), access, warned: Arc::default(), sender, pool, shared }
     }
 
@@ -176,7 +176,7 @@ impl Sandbox {
         let (warned, sender) = if Arc::ptr_eq(before, &config) {
             (Arc::clone(warned), Arc::clone(sender))
         } else {
-            (Arc::default(), sender.under(Arc::clone(&config)))
+            (Arc::default(), sender.with_config(Arc::clone(&config)))
         };
         let access = shared.stores.of(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
@@ -238,18 +238,18 @@ impl Sandbox {
         let _running = self.shared.ticker.running();
         let meter = Meter::new(limits.cpu_time);
         let deadline = std::time::Instant::now() + timeout;
-        let reached = self.reached(Changes::new(self.config.id.clone(), inbox), &code);
+        let deps = self.store_deps(Changes::new(self.config.id.clone(), inbox), &code);
         let mut lease = None;
         let end = {
             let work = pin!(async {
                 let lease =
-                    lease.insert(self.lease(&code, reuse_for, context, deadline, &meter, reached).await?);
+                    lease.insert(self.lease(&code, reuse_for, context, deadline, &meter, deps).await?);
                 let InstanceLease { store, instance, reuse: _ } = lease;
                 let instance = match instance {
                     Some(pooled) => pooled,
                     none => {
                         let new = code.pre.instantiate_async(&mut *store).await?;
-                        store.data_mut().homes.started();
+                        store.data_mut().instantiated();
                         none.insert(new)
                     }
                 };
@@ -266,7 +266,7 @@ impl Sandbox {
     }
 
     /// Turns the end of a call into its result, and keeps the instance if it can be reused.
-    fn finish<T: Complains>(
+    fn finish<T: FailureText>(
         &self,
         end: CallEnd<T>,
         lease: Option<InstanceLease>,
@@ -277,11 +277,7 @@ impl Sandbox {
         let error = match (end, lease) {
             (CallEnd::Returned(Ok(mut answer)), lease) => {
                 if let Some(lease) = &lease {
-                    let state = lease.store.data();
-                    let stderr_tail = LazyCell::new(|| state.output.stderr_tail());
-                    state.tell_missed(|| answer.complaint(), || stderr_tail.as_ref());
-                    let missed = state.uses.missed(|| answer.complaint());
-                    answer.append(&missed);
+                    report_missing_grants(lease.store.data(), &mut answer);
                 }
                 if let Some(lease) = lease.filter(|_| !cancel.is_cancelled()) {
                     self.keep_idle(lease);
@@ -316,31 +312,34 @@ impl Sandbox {
         origin: &CallOrigin,
     ) -> SandboxError {
         let state = lease.store.data();
-        let stderr_tail = LazyCell::new(|| state.output.stderr_tail());
+        let stderr_tail = LazyCell::new(|| state.output().stderr_tail());
         let error = classify(error, state, &self.config.limits, || stderr_tail.as_ref());
         if matches!(error, CallError::Trap(_)) {
-            state.tell_missed(|| Some(Cow::Borrowed("")), || stderr_tail.as_ref());
+            // Python reads source files to print a traceback, which isn't a lookup of the call's own.
+            if !stderr_tail.as_ref().is_some_and(StderrTail::is_python_traceback) {
+                state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
+            }
         }
         if !matches!(error, CallError::Memory(_) | CallError::Tables(_)) {
             return SandboxError::Call { error, wanted: None };
         }
-        let wanted = state.budget.wanted();
+        let wanted = state.memory_limiter().wanted();
         match origin {
             // The load error names the limit and a sufficient value, so it isn't logged here as well.
-            CallOrigin::Gateway => lease.store.data_mut().budget.is_told(),
+            CallOrigin::Gateway => lease.store.data_mut().memory_limiter_mut().forget_refusals(),
             CallOrigin::Client { .. } => {}
         }
         SandboxError::Call { error, wanted }
     }
 
     /// The shared parts that a call uses.
-    fn reached(&self, changes: Changes, code: &Code) -> Reached {
-        Reached {
+    fn store_deps(&self, changes: Changes, code: &Code) -> StoreDeps {
+        StoreDeps {
             changes,
-            memory: Memory::new(self.access.clone()),
-            told: Arc::clone(&self.warned),
+            store_access: self.access.clone(),
+            logged_warnings: Arc::clone(&self.warned),
             sender: Arc::clone(&self.sender),
-            peak: Arc::clone(&code.peak),
+            peak_memory: Arc::clone(&code.peak),
             open_files: self.shared.open_files,
         }
     }
@@ -354,20 +353,20 @@ impl Sandbox {
         context: Arc<CallContext>,
         deadline: std::time::Instant,
         meter: &Arc<Meter>,
-        reached: Reached,
+        deps: StoreDeps,
     ) -> Result<InstanceLease, StoreError> {
         let opened = self.shared.openings.open(&self.config).await?;
         let pooled = reuse_for.as_ref().and_then(|principal| self.pool.take(principal));
         if let Some(PooledInstance { mut store, instance, reuse }) =
             pooled.filter(|pooled| pooled.reuse.directories == opened.places)
         {
-            store.data_mut().take_up(opened, context, deadline, meter, reached);
+            store.data_mut().attach(opened, context, deadline, meter, deps);
             store.set_epoch_deadline(1);
             return Ok(InstanceLease { store, instance: Some(instance), reuse: Some(reuse) });
         }
         self.shared.instance_pool.make_room(|| self.shared.ticker.count());
         let directories = opened.places.clone();
-        let store = store::store(code.pre.engine(), &self.config, opened, context, deadline, meter, reached)?;
+        let store = store::store(code.pre.engine(), &self.config, opened, context, deadline, meter, deps)?;
         let reuse = reuse_for.map(|principal| ReuseState { principal, calls_served: 0, directories });
         Ok(InstanceLease { store, instance: None, reuse })
     }
@@ -382,7 +381,7 @@ impl Sandbox {
         if reuse.calls_served >= limits.reuse_calls || !store.data_mut().is_reusable() {
             return;
         }
-        store.data_mut().rest();
+        store.data_mut().detach();
         let policy =
             IdlePolicy { expires_at: Instant::now() + limits.reuse_idle, max_idle: limits.concurrency };
         let principal = reuse.principal.clone();
@@ -407,6 +406,21 @@ impl Sandbox {
             GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't answer"),
             GrantError::Unbegun => grant.to_string(),
         })
+    }
+}
+
+/// Reports lookups without a grant, and appends the note about a missing grant to a failed answer, unless the answer shows
+/// the same line already.
+fn report_missing_grants<T: FailureText>(state: &State, answer: &mut T) {
+    if !answer.is_failure() {
+        state.files_state().report_ungranted_lookup(LookupOutcome::Succeeded);
+        return;
+    }
+    state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
+    if let Some(note) = state.audit().caller_note()
+        && !note.fix.as_ref().is_some_and(|fix| answer.mentions(fix))
+    {
+        answer.append_note(&note.text);
     }
 }
 

@@ -1,42 +1,42 @@
-//! How many descriptors the process may have, and how many of them are one call's.
+//! The process's limit on open files, and each call's share of it.
 //!
-//! A file that a guest opens is one of the process's descriptors; so is a connection of a client. Each call has a share
-//! of its own, so that all of them together leave enough for everybody else.
+//! A file that a guest opens takes one of the process's descriptors, and so does a client's connection. Each call has a
+//! share, so that all calls together leave enough for everything else.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Kept for connections, the gateway's own files and what is open for a moment. Half of what there is, if that is less.
-const RESERVE: u64 = 2048;
+/// Descriptors that are reserved for connections, the gateway's own files and short-lived ones; at most half of all.
+const RESERVED: u64 = 2048;
 
-/// A call's share is never larger, however many there are: nothing honest needs more.
-const MOST: u64 = 256;
+/// A call's largest share. No legitimate plugin needs more.
+const MAX_PER_CALL: u64 = 256;
 
-/// A call's share is never smaller, or the simplest plugin wouldn't work.
-pub(in crate::host) const LEAST: u32 = 8;
+/// A call's smallest share. With less, even simple plugins would fail.
+pub(in crate::host) const MIN_PER_CALL: u32 = 8;
 
-/// Takes as many as the system lets this user have. Most systems begin with 1,024, for programs from long ago.
-pub(in crate::host) fn take_all() {
+/// Raises the process's limit as far as the system allows. Most systems start with 1,024.
+pub(in crate::host) fn raise_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // None: no limit.
+    // `None` means no limit.
     if current.is_none() || current == maximum {
         return;
     }
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
-        tracing::debug!(%error, "the limit of open files stays {current:?}");
+        tracing::debug!(%error, "cannot raise the limit on open files, which stays at {current:?}");
     }
 }
 
-/// How many files a call may have open where so many calls run at once. To be asked after [`take_all`].
-pub(in crate::host) fn share(concurrency: u32) -> u32 {
+/// How many files a call may have open if this many calls run at once. Call this after [`raise_limit`].
+pub(in crate::host) fn per_call(concurrency: u32) -> u32 {
     share_of(getrlimit(Resource::Nofile).current, concurrency)
 }
 
-/// `limit`: how many descriptors the process may have; none: as many as it likes.
+/// `limit` is the process's limit. `None` means that it has none.
 fn share_of(limit: Option<u64>, concurrency: u32) -> u32 {
     let limit = limit.unwrap_or(u64::MAX);
-    let free = limit - RESERVE.min(limit / 2);
-    let share = (free / u64::from(concurrency.max(1))).clamp(LEAST.into(), MOST);
-    u32::try_from(share).expect("it is no more than the most")
+    let free = limit - RESERVED.min(limit / 2);
+    let share = (free / u64::from(concurrency.max(1))).clamp(MIN_PER_CALL.into(), MAX_PER_CALL);
+    u32::try_from(share).expect("the share is at most `MAX_PER_CALL`")
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_has_its_share_of_what_the_system_gives() {
+    fn share_depends_on_the_limit_and_the_concurrency() {
         for (limit, concurrency, share) in [
             (None, 64, 256),
             (Some(1_048_576), 64, 256),

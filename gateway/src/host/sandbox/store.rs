@@ -1,10 +1,9 @@
-//! What the host keeps for one call beside the guest: its limits, its context, its output.
+//! The data of a wasmtime store: one part for each room of `wasi`, and the limits on memory and tables.
 //!
-//! A store is made for each call and dropped with it, unless the plugin's instances are reused: then the next call
-//! takes up the same store, with everything of the earlier call replaced. When a call goes, what the guest printed is
-//! shown to the end, and what it said of changes is passed on.
+//! A store is made for each call and dropped with it, unless the plugin's instances are reused: then the next call takes
+//! over the store, with everything of the earlier call replaced. At the end of a call its remaining output is logged, and
+//! the changes that it reported are passed on.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
@@ -15,48 +14,41 @@ use moongate_core::names::Principal;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
-use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use crate::host::change_inbox::Changes;
 use crate::host::diagnostics::output::Output;
 use crate::host::engine;
 use crate::host::sandbox::cpu_meter::Meter;
 use crate::host::sandbox::open_files;
-use crate::host::wasi::contract::Reports;
-use crate::host::wasi::files::{Homes, Quota};
-use crate::host::wasi::grant_audit::{Told, Uses};
-use crate::host::wasi::http::{self, Outgoing, Sender};
-use crate::host::wasi::keyvalue::types::Memory;
+use crate::host::sandbox::quota::{ByteQuota, CountQuota};
+use crate::host::wasi::cli::{CliState, CliView};
+use crate::host::wasi::contract::{CancellationView, ContractState};
+use crate::host::wasi::files::{FilesCtxView, FilesState, FilesView};
+use crate::host::wasi::grant_audit::{GrantAudit, LoggedWarnings};
+use crate::host::wasi::http::linker::{HttpParts, HttpView};
+use crate::host::wasi::http::{HttpState, RequestSender};
+use crate::host::wasi::keyvalue::StoreAccess;
+use crate::host::wasi::keyvalue::host::{KeyValueState, KeyValueView};
 use crate::host::wasi::preopens::{GrantError, Opened};
-use crate::host::wasi::stdio;
 
 /// The host's side of one call.
 pub(in crate::host) struct State {
     wasi: WasiCtx,
-    http: WasiHttpCtx,
-    outgoing: Outgoing,
-    pub(in crate::host) table: ResourceTable,
-    pub(in crate::host) budget: Budget,
-    pub(in crate::host) config: Arc<PluginConfig>,
-    pub(in crate::host) context: Arc<CallContext>,
-    /// When the gateway gives the call up.
-    pub(in crate::host) until: Instant,
-    pub(in crate::host) reports: Reports,
-    pub(in crate::host) changes: Changes,
-    pub(in crate::host) memory: Memory,
-    pub(in crate::host) uses: Uses,
-    /// What the call may still read from files and write to them.
-    pub(in crate::host) files: Quota,
-    /// Which grant each open file belongs to, and which handles are the granted directories themselves.
-    pub(in crate::host) homes: Homes,
-    pub(in crate::host) output: Arc<Output>,
-    /// The handles of standard streams that it was given; it may have dropped them since.
-    pub(in crate::host) standing: BTreeSet<u32>,
-    meter: Arc<Meter>,
+    table: ResourceTable,
+    limiter: MemoryLimiter,
+    cpu_meter: Arc<Meter>,
+    config: Arc<PluginConfig>,
+    audit: GrantAudit,
+    contract: ContractState,
+    cli: CliState,
+    files: FilesState,
+    http: HttpState,
+    key_value: KeyValueState,
 }
 
-/// Whom an instance serves that waits for its next call.
-static NOBODY: LazyLock<Arc<CallContext>> =
+/// The context of an idle instance.
+static IDLE_CONTEXT: LazyLock<Arc<CallContext>> =
     LazyLock::new(|| Arc::new(CallContext::internal(Principal::Anonymous)));
 
 impl WasiView for State {
@@ -65,9 +57,27 @@ impl WasiView for State {
     }
 }
 
+impl CliView for State {
+    fn cli_state(&mut self) -> &mut CliState {
+        &mut self.cli
+    }
+}
+
+impl FilesView for State {
+    fn files(&mut self) -> FilesCtxView<'_> {
+        FilesCtxView { ctx: &mut self.wasi, table: &mut self.table, state: &mut self.files }
+    }
+}
+
 impl WasiHttpView for State {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { hooks: &mut self.outgoing, table: &mut self.table, ctx: &mut self.http }
+        self.http.view(&mut self.table)
+    }
+}
+
+impl HttpView for State {
+    fn http_parts(&mut self) -> HttpParts<'_> {
+        HttpParts { state: &mut self.http, table: &mut self.table }
     }
 }
 
@@ -86,19 +96,19 @@ pub(in crate::host) enum StoreError {
     Engine(wasmtime::Error),
 }
 
-/// What a call has to do with what goes on after it.
-pub(in crate::host) struct Reached {
+/// The parts of the plugin and the host that a store refers to.
+pub(in crate::host) struct StoreDeps {
     pub(in crate::host) changes: Changes,
-    pub(in crate::host) memory: Memory,
-    pub(in crate::host) told: Arc<Told>,
-    pub(in crate::host) sender: Arc<Sender>,
-    /// The most memory that a call has had, in bytes.
-    pub(in crate::host) peak: Arc<AtomicU64>,
-    /// How many files it may have open, the granted directories among them.
+    pub(in crate::host) store_access: StoreAccess,
+    pub(in crate::host) logged_warnings: Arc<LoggedWarnings>,
+    pub(in crate::host) sender: Arc<RequestSender>,
+    /// The most memory that any call has used, in bytes.
+    pub(in crate::host) peak_memory: Arc<AtomicU64>,
+    /// How many files a call may have open, including the granted directories.
     pub(in crate::host) open_files: u32,
 }
 
-/// A store with every limit set.
+/// Makes a store with every limit set.
 ///
 /// # Errors
 /// There is no room for an instance.
@@ -107,183 +117,207 @@ pub(in crate::host) fn store(
     config: &Arc<PluginConfig>,
     opened: Opened,
     context: Arc<CallContext>,
-    until: Instant,
-    meter: &Arc<Meter>,
-    reached: Reached,
+    deadline: Instant,
+    cpu_meter: &Arc<Meter>,
+    deps: StoreDeps,
 ) -> Result<Store<State>, StoreError> {
     let limits = &config.limits;
-    let Reached { changes, memory, told, sender, peak, open_files } = reached;
+    let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory, open_files } = deps;
     let output = Output::new(config.id.clone(), limits.output.as_u64());
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
-    let uses = Uses::new(config.id.clone(), context.ledger.clone(), told);
+    let audit = GrantAudit::new(config.id.clone(), context.ledger.clone(), logged_warnings);
     let state = State {
-        http: headers(),
-        outgoing: Outgoing::new(sender, uses.clone()),
         wasi: opened.context(&config.allow, &output),
         table,
-        budget: Budget::new(limits, peak),
+        limiter: MemoryLimiter::new(limits, peak_memory),
+        cpu_meter: Arc::clone(cpu_meter),
         config: Arc::clone(config),
-        files: Quota::new(limits, beside_granted(open_files, config), uses.clone()),
-        homes: Homes::default(),
-        uses,
-        context,
-        until,
-        reports: Reports::new(limits.log_lines),
-        changes,
-        memory,
-        output,
-        standing: BTreeSet::new(),
-        meter: Arc::clone(meter),
+        contract: ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone()),
+        cli: CliState::new(output, audit.clone()),
+        files: FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), audit.clone()),
+        http: HttpState::new(sender, audit.clone()),
+        key_value: KeyValueState::new(store_access, Arc::clone(config), audit.clone()),
+        audit,
     };
     let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;
-    store.limiter(|state| &mut state.budget);
+    store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
     store.set_max_component_handles(limits.handles as usize);
     store.epoch_deadline_callback(|store| {
-        if store.data().meter.is_over() {
+        if store.data().cpu_meter.is_over() {
             return Ok(UpdateDeadline::Interrupt);
         }
-        // Not the plain yield: that wakes the task at once, and tokio would look at its timers and sockets only at
-        // every 61st turn.
+        // Not the plain yield, which wakes the task at once: tokio would look at its timers and sockets only at every
+        // 61st turn.
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
     });
     store.set_epoch_deadline(1);
     Ok(store)
 }
 
-/// How many of a call's open files are left when the granted directories are open: a few at least, because how many of
-/// those there are is the operator's word.
-fn beside_granted(open_files: u32, config: &PluginConfig) -> u32 {
+/// How many of a call's open files are left for the guest when the granted directories are open. A few are always left,
+/// because the operator decides on the number of directories.
+fn open_files_for_guest(open_files: u32, config: &PluginConfig) -> u32 {
     let granted = u32::try_from(config.allow.dirs.len()).unwrap_or(u32::MAX);
-    open_files.saturating_sub(granted).max(open_files::LEAST)
-}
-
-/// How large headers may be.
-fn headers() -> WasiHttpCtx {
-    let mut http = WasiHttpCtx::new();
-    http.set_field_size_limit(http::FIELDS);
-    http
+    open_files.saturating_sub(granted).max(open_files::MIN_PER_CALL)
 }
 
 impl State {
-    /// Something of a request or an answer is about to be kept here.
-    ///
-    /// # Errors
-    /// With all that is kept already it is too much.
-    pub(in crate::host) fn holds(&mut self, bytes: usize) -> wasmtime::Result<()> {
-        self.outgoing.holds(&mut self.table, bytes)
+    pub(in crate::host) fn config(&self) -> &PluginConfig {
+        &self.config
     }
 
-    /// So much that followed the bodies of answers was fetched.
-    pub(in crate::host) fn fetched_trailers(&self, bytes: usize) {
-        self.outgoing.fetched_trailers(bytes);
+    pub(in crate::host) fn audit(&self) -> &GrantAudit {
+        &self.audit
     }
 
-    /// Says what there is to say at the end of a call.
+    pub(in crate::host) fn output(&self) -> &Output {
+        self.cli.output()
+    }
+
+    pub(in crate::host) fn files_state(&self) -> &FilesState {
+        &self.files
+    }
+
+    pub(in crate::host) fn memory_limiter(&self) -> &MemoryLimiter {
+        &self.limiter
+    }
+
+    pub(in crate::host) fn memory_limiter_mut(&mut self) -> &mut MemoryLimiter {
+        &mut self.limiter
+    }
+
+    pub(in crate::host) fn contract(&mut self) -> &mut ContractState {
+        &mut self.contract
+    }
+
+    pub(in crate::host) fn cancellation(&mut self) -> CancellationView<'_> {
+        CancellationView { state: &mut self.contract, table: &mut self.table }
+    }
+
+    pub(in crate::host) fn key_value(&mut self) -> KeyValueView<'_> {
+        KeyValueView { state: &mut self.key_value, table: &mut self.table }
+    }
+
+    /// Call this when the instance exists.
+    pub(in crate::host) fn instantiated(&mut self) {
+        self.files.instantiated();
+    }
+
+    /// Logs what is left to log at the end of a call.
     fn finish(&mut self) {
-        match self.budget.refused {
-            Some(Refused::Memory) => self.uses.exceeded("memory", "was refused more memory"),
-            Some(Refused::Tables) => self.uses.exceeded("table_elements", "was refused larger tables"),
+        match self.limiter.refused {
+            Some(Refused::Memory) => self.audit.report_limit("memory", "was refused more memory"),
+            Some(Refused::Tables) => self.audit.report_limit("table_elements", "was refused larger tables"),
             None => {}
         }
-        self.output.finish();
-        self.reports.finish(&self.config.id);
+        self.cli.output().finish();
+        self.contract.finish();
     }
 
-    /// May another call of the same caller come to this instance? Not where the last one left something behind that
-    /// the next one would have to pay for.
+    /// Whether another call of the same caller may use this instance: not if the last one left something behind that the
+    /// next one would have to pay for.
     pub(in crate::host) fn is_reusable(&mut self) -> bool {
-        let Some(standing) = stdio::count(self) else { return false };
-        let held = self.table.iter_mut().count();
-        if held > standing {
-            tracing::debug!(plugin = %self.config.id, "its instance isn't used again: {} handles are left", held - standing);
+        let Some(streams) = self.cli.handles(&self.table) else { return false };
+        let expected = streams + self.files.preopen_handles();
+        let handles = self.table.iter_mut().count();
+        if handles > expected {
+            let leaked = handles - expected;
+            tracing::debug!(plugin = %self.config.id, "instance isn't reused: the call left {leaked} handles open");
         }
-        held == standing && self.budget.memory <= self.config.limits.reusable_memory()
+        handles == expected && self.limiter.memory.used() <= self.config.limits.reusable_memory()
     }
 
-    /// Lets go of the call that it served. What that one said is passed on now, not when the next one comes.
-    pub(in crate::host) fn rest(&mut self) {
+    /// Detaches the instance from its call. What the call reported is passed on now, and not with the next call.
+    pub(in crate::host) fn detach(&mut self) {
         self.finish();
-        self.context = Arc::clone(&NOBODY);
-        self.changes = Changes::new(self.config.id.clone(), None);
-        self.uses = self.uses.of_nobody();
-        self.outgoing.rest();
-        self.files = self.files.again(&self.config.limits, self.uses.clone());
+        let audit = self.audit.without_call();
+        let changes = Changes::new(self.config.id.clone(), None);
+        self.contract = ContractState::new(
+            Arc::clone(&self.config),
+            Arc::clone(&IDLE_CONTEXT),
+            Instant::now(),
+            changes,
+            audit.clone(),
+        );
+        self.cli.renew(audit.clone());
+        self.files.renew(self.files.max_open(), audit.clone());
+        self.http = self.http.without_call();
+        self.key_value = self.key_value.without_call(audit.clone());
+        self.audit = audit;
     }
 
-    /// Takes up another call after [`Self::rest`]: every limit begins anew, but for memory and tables, which are still
-    /// there.
-    pub(in crate::host) fn take_up(
+    /// Attaches another call after [`Self::detach`]: every limit starts again, except memory and tables, which still
+    /// exist.
+    pub(in crate::host) fn attach(
         &mut self,
         opened: Opened,
         context: Arc<CallContext>,
-        until: Instant,
-        meter: &Arc<Meter>,
-        reached: Reached,
+        deadline: Instant,
+        cpu_meter: &Arc<Meter>,
+        deps: StoreDeps,
     ) {
-        let Reached { changes, memory, told, sender, peak: _, open_files } = reached;
-        let uses = Uses::new(self.config.id.clone(), context.ledger.clone(), told);
-        let limits = &self.config.limits;
-        self.output.renew(limits.output.as_u64());
-        // Complete, so that whoever adds a field says here what the next call finds in it.
-        *self = Self {
-            wasi: opened.context(&self.config.allow, &self.output),
-            http: headers(),
-            outgoing: Outgoing::new(sender, uses.clone()),
-            table: std::mem::take(&mut self.table),
-            budget: self.budget.again(),
-            config: Arc::clone(&self.config),
-            files: Quota::new(limits, beside_granted(open_files, &self.config), uses.clone()),
-            homes: std::mem::take(&mut self.homes).again(),
-            uses,
-            context,
-            until,
-            reports: Reports::new(limits.log_lines),
-            changes,
-            memory,
-            output: Arc::clone(&self.output),
-            standing: std::mem::take(&mut self.standing),
-            meter: Arc::clone(meter),
-        };
+        let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory: _, open_files } = deps;
+        let audit = GrantAudit::new(self.config.id.clone(), context.ledger.clone(), logged_warnings);
+        let config = &self.config;
+        self.cli.output().renew(config.limits.output.as_u64());
+        let Self {
+            wasi,
+            table: _,
+            limiter,
+            cpu_meter: meter,
+            config: _,
+            audit: own_audit,
+            contract,
+            cli,
+            files,
+            http,
+            key_value,
+        } = self;
+        *wasi = opened.context(&config.allow, cli.output());
+        limiter.forget_refusals();
+        *meter = Arc::clone(cpu_meter);
+        *contract = ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone());
+        cli.renew(audit.clone());
+        files.renew(open_files_for_guest(open_files, config), audit.clone());
+        *http = HttpState::new(sender, audit.clone());
+        *key_value = KeyValueState::new(store_access, Arc::clone(config), audit.clone());
+        *own_audit = audit;
     }
 }
 
-/// Memory and tables, summed over the whole store: a component may have several of each.
+/// Limits the memory and the tables of a store. A component can have several of each, so they are summed up.
 #[derive(Debug)]
-pub(in crate::host) struct Budget {
-    memory: u64,
-    most_memory: u64,
-    elements: u64,
-    most_elements: u64,
+pub(in crate::host) struct MemoryLimiter {
+    memory: ByteQuota,
+    table_elements: CountQuota,
     refused: Option<Refused>,
-    /// How much there would have been with what was refused.
+    /// The amount that there would have been with what was refused.
     wanted: Option<u64>,
-    /// The most memory that any call has had.
+    /// The most memory that any call has used.
     peak: Arc<AtomicU64>,
 }
 
-/// What the guest was refused last. It may cope; when it traps, this is why.
+/// What the guest was refused last. It may cope; if it traps, this is why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::host) enum Refused {
     Memory,
     Tables,
 }
 
-impl Budget {
+impl MemoryLimiter {
     pub(in crate::host) fn new(limits: &Limits, peak: Arc<AtomicU64>) -> Self {
         Self {
-            memory: 0,
-            most_memory: limits.memory.as_u64(),
-            elements: 0,
-            most_elements: u64::from(limits.table_elements),
+            memory: ByteQuota::new(limits.memory),
+            table_elements: CountQuota::new(limits.table_elements),
             refused: None,
             wanted: None,
             peak,
         }
     }
 
-    /// How much memory, or how many elements of tables, there would have been with what was refused last.
+    /// The amount of memory, or of table elements, that there would have been with what was refused last.
     pub(in crate::host) fn wanted(&self) -> Option<u64> {
         self.wanted
     }
@@ -292,47 +326,34 @@ impl Budget {
         self.refused
     }
 
-    /// Whoever reads why the call failed reads that it was refused something: there is no more to say of it.
-    pub(in crate::host) fn is_told(&mut self) {
+    /// Forgets what was refused: it isn't logged, because it is reported in another way, or the next call starts.
+    pub(in crate::host) fn forget_refusals(&mut self) {
         self.refused = None;
-    }
-
-    /// The same memory, of which nothing was refused yet.
-    fn again(&self) -> Self {
-        let Self { memory, most_memory, elements, most_elements, refused: _, wanted: _, peak } = self;
-        Self {
-            memory: *memory,
-            most_memory: *most_memory,
-            elements: *elements,
-            most_elements: *most_elements,
-            refused: None,
-            wanted: None,
-            peak: Arc::clone(peak),
-        }
+        self.wanted = None;
     }
 }
 
-impl ResourceLimiter for Budget {
+impl ResourceLimiter for MemoryLimiter {
     // Growth that fails after it was allowed stays counted: taking it back would let a guest that asks for more than
     // its memory's own maximum lower the sum again and again.
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let sum = self.memory.saturating_add(desired.saturating_sub(current) as u64);
-        if sum > self.most_memory {
-            (self.refused, self.wanted) = (Some(Refused::Memory), Some(sum));
+        let growth = desired.saturating_sub(current) as u64;
+        if !self.memory.take(growth) {
+            self.refused = Some(Refused::Memory);
+            self.wanted = Some(self.memory.used().saturating_add(growth));
             return Ok(false);
         }
-        self.memory = sum;
-        self.peak.fetch_max(sum, Ordering::Relaxed);
+        self.peak.fetch_max(self.memory.used(), Ordering::Relaxed);
         Ok(true)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let sum = self.elements.saturating_add(desired.saturating_sub(current) as u64);
-        if sum > self.most_elements {
-            (self.refused, self.wanted) = (Some(Refused::Tables), Some(sum));
+        let growth = desired.saturating_sub(current) as u64;
+        if !self.table_elements.take(growth) {
+            self.refused = Some(Refused::Tables);
+            self.wanted = Some(self.table_elements.used().saturating_add(growth));
             return Ok(false);
         }
-        self.elements = sum;
         Ok(true)
     }
 

@@ -40,7 +40,7 @@ pub(in crate::host) fn classify<'t>(
         return CallError::Handles(limits.handles);
     }
     // An instance whose initial memory or table is already too large isn't created at all.
-    if let Some(refused) = state.budget.refused() {
+    if let Some(refused) = state.memory_limiter().refused() {
         return limit_error(refused, limits);
     }
     CallError::Trap(text::line(&cause, text::SENTENCE))
@@ -52,7 +52,7 @@ fn classify_trap<'t>(
     limits: &Limits,
     stderr_tail: impl FnOnce() -> Option<&'t StderrTail>,
 ) -> CallError {
-    if let Some(refused) = state.budget.refused() {
+    if let Some(refused) = state.memory_limiter().refused() {
         // Allocators abort in these ways after they were refused memory.
         let is_failed_allocation = matches!(
             trap,
@@ -74,7 +74,7 @@ fn classify_trap<'t>(
         Trap::UnreachableCodeReached => match stderr_tail() {
             Some(tail) => {
                 // Paths and values inside the plugin are for its author, who reads the log.
-                tracing::warn!(plugin = %state.config.id, "the plugin crashed; last lines on stderr: {tail}");
+                tracing::warn!(plugin = %state.config().id, "the plugin crashed; last lines on stderr: {tail}");
                 "it aborted (`unreachable`); the log has the last lines of its stderr".to_owned()
             }
             None => "it aborted (`unreachable`) and printed nothing on stderr".to_owned(),

@@ -11,7 +11,7 @@ use moongate_core::names::{Digest, PluginId, Principal, StoreName, ToolName};
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, config, host, load, load_file};
-use crate::host::wasi::keyvalue::Access;
+use crate::host::wasi::keyvalue::StoreAccess;
 use crate::host::{Candidate, Gauges, WasmHost, WasmPlugin};
 
 /// Calls the guest's tool and drops the result.
@@ -160,8 +160,8 @@ async fn state_outlives_code_and_configuration() {
     let host = host(dir.path());
     let own = |config: &mut PluginConfig| config.allow.state = StateGrant::Own;
     let kept = |plugin: &WasmPlugin| match &plugin.sandbox.access {
-        Access::Granted(kept) => Arc::clone(kept),
-        Access::Refused => panic!("state isn't granted"),
+        StoreAccess::Granted(kept) => Arc::clone(kept),
+        StoreAccess::Refused => panic!("state isn't granted"),
     };
     let first = load(&host, dir.path(), &Guest::default(), own).await;
     kept(&first).set("key".to_owned(), b"value".to_vec(), 1000).await.unwrap();
@@ -169,7 +169,7 @@ async fn state_outlives_code_and_configuration() {
     let moved = first.reconfigured(changed(&first, |config| config.allow.state = StateGrant::Shared(shared)));
     assert_eq!(kept(&moved).get("key".to_owned()).await.unwrap(), None);
     let refused = moved.reconfigured(changed(&first, |config| config.allow.state = StateGrant::Refused));
-    assert!(matches!(refused.sandbox.access, Access::Refused));
+    assert!(matches!(refused.sandbox.access, StoreAccess::Refused));
     drop((first, moved, refused));
     let second = load(&host, dir.path(), &Guest::that("nop"), own).await;
     assert_eq!(kept(&second).get("key".to_owned()).await.unwrap().as_deref(), Some(&b"value"[..]));

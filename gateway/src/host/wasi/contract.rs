@@ -1,54 +1,95 @@
-//! The functions that plugins call, but for WASI's own.
+//! The contract's own functions, and `wasi:config`.
 //!
-//! Everything is linked for every plugin; what its table doesn't grant is answered with "no". Nothing here waits,
-//! so what a guest reports keeps its order.
+//! Everything is linked for every plugin, and functions that need a grant refuse without it. No function waits, so the
+//! reports of a guest keep their order.
 
-use moongate_core::call::{Cure, LogLevel};
-use moongate_core::config::ClientFeature;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use moongate_core::call::{CallContext, Cure, LogLevel};
+use moongate_core::config::{ClientFeature, PluginConfig};
 use moongate_core::json::Json;
 use moongate_core::names::PluginId;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Result;
-use wasmtime::component::Resource;
+use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use crate::host::bindings::{cancellation, changes, config_store, log, progress, request, types};
+use crate::host::change_inbox::Changes;
 use crate::host::diagnostics::text;
-use crate::host::sandbox::store::State;
-use crate::host::wasi::grant_audit::Lack;
+use crate::host::sandbox::quota::CountQuota;
+use crate::host::wasi::grant_audit::{GrantAudit, MissingGrant};
 
-/// What a call may still report, and what was dropped.
+/// A store's part for the contract.
 #[derive(Debug)]
-pub(in crate::host) struct Reports {
-    log_left: u32,
-    log_dropped: u64,
-    /// The guest was told that a line of this level is dropped, which is counted: should it write the line all the
-    /// same, that is the same one.
-    log_refused: Option<LogLevel>,
-    progress_left: u32,
-    progress: Option<f64>,
+pub(in crate::host) struct ContractState {
+    config: Arc<PluginConfig>,
+    context: Arc<CallContext>,
+    /// When the gateway ends the call.
+    deadline: Instant,
+    changes: Changes,
+    log: LogState,
+    progress: ProgressState,
+    audit: GrantAudit,
 }
 
-impl Reports {
-    /// So many log lines, and as many reports of progress.
-    pub(in crate::host) fn new(most: u32) -> Self {
-        Self { log_left: most, log_dropped: 0, log_refused: None, progress_left: most, progress: None }
+/// The log lines of one call.
+#[derive(Debug)]
+struct LogState {
+    quota: CountQuota,
+    dropped: u64,
+    /// The guest asked whether a line of this level is logged, and got no. The line was counted as dropped. If the guest
+    /// writes it nevertheless, it isn't counted again.
+    refused: Option<LogLevel>,
+}
+
+/// The progress reports of one call.
+#[derive(Debug)]
+struct ProgressState {
+    quota: CountQuota,
+    last: Option<f64>,
+}
+
+impl ContractState {
+    pub(in crate::host) fn new(
+        config: Arc<PluginConfig>,
+        context: Arc<CallContext>,
+        deadline: Instant,
+        changes: Changes,
+        audit: GrantAudit,
+    ) -> Self {
+        let max_reports = config.limits.log_lines;
+        let log = LogState { quota: CountQuota::new(max_reports), dropped: 0, refused: None };
+        let progress = ProgressState { quota: CountQuota::new(max_reports), last: None };
+        Self { config, context, deadline, changes, log, progress, audit }
     }
 
-    /// Says how much was dropped.
-    pub(in crate::host) fn finish(&mut self, plugin: &PluginId) {
-        let dropped = std::mem::take(&mut self.log_dropped);
+    /// Logs how many lines were dropped.
+    pub(in crate::host) fn finish(&mut self) {
+        let plugin = &self.config.id;
+        let dropped = std::mem::take(&mut self.log.dropped);
         if dropped > 0 {
-            tracing::warn!(target: "plugin", plugin = %plugin, "{dropped} log lines dropped: it wrote more than `limits.log_lines`");
+            tracing::warn!(
+                target: "plugin",
+                %plugin,
+                "{dropped} log lines dropped: plugin `{plugin}` wrote more than `limits.log_lines`"
+            );
         }
     }
+
+    /// Whether the caller wants a line of this level. A cancelled call sends nothing.
+    fn is_wanted_by_caller(&self, level: LogLevel) -> bool {
+        self.context.sink.log_enabled(level) && !self.context.cancel.is_cancelled()
+    }
 }
 
-// === the call's context ===
+// === the request ===
 
-impl types::Host for State {}
+impl types::Host for ContractState {}
 
-impl request::Host for State {
+impl request::Host for ContractState {
     fn principal(&mut self) -> Result<Option<String>> {
         Ok(self.context.principal.name().map(str::to_owned))
     }
@@ -75,16 +116,18 @@ impl request::Host for State {
         if !self.context.capabilities.has(&name) {
             return Ok(false);
         }
-        let Some(feature) = not_granted(&self.config.allow.client, &name) else {
+        let Some(feature) = missing_feature(&self.config.allow.client, &name) else {
             let feature = name.split('.').next().unwrap_or_default();
             if ClientFeature::ALL.iter().any(|known| known.as_str() == feature) {
-                self.uses.used(|| format!("client {feature}"));
+                self.audit.note_used(|| format!("client {feature}"));
             }
             return Ok(true);
         };
-        // It would have been able to ask.
-        let wanted = format!("to ask the client for {}", feature.as_str());
-        self.uses.lacked(Lack { wanted, cure: Some(Cure::Line(feature.cure())) });
+        // The client offers it, so only the grant is missing.
+        self.audit.report_missing(&MissingGrant {
+            wanted: format!("to ask the client for {}", feature.as_str()),
+            fix: Some(Cure::Line(feature.cure())),
+        });
         Ok(false)
     }
 
@@ -93,7 +136,7 @@ impl request::Host for State {
     }
 
     fn answer(&mut self, key: String) -> Result<Option<String>> {
-        let answer = self.context.answers.iter().find(|(its, _)| *its == key);
+        let answer = self.context.answers.iter().find(|(question, _)| *question == key);
         Ok(answer.map(|(_, value)| value.get().to_owned()))
     }
 
@@ -102,7 +145,7 @@ impl request::Host for State {
     }
 
     fn remaining_ms(&mut self) -> Result<Option<u32>> {
-        let left = self.until.saturating_duration_since(std::time::Instant::now());
+        let left = self.deadline.saturating_duration_since(Instant::now());
         Ok(Some(u32::try_from(left.as_millis()).unwrap_or(u32::MAX)))
     }
 
@@ -111,9 +154,9 @@ impl request::Host for State {
     }
 }
 
-/// What the operator would have to grant for the plugin to ask the client for this. Features that no grant names need
-/// none.
-fn not_granted(granted: &std::collections::BTreeSet<ClientFeature>, name: &str) -> Option<ClientFeature> {
+/// The feature that has to be granted before the plugin may use this capability of the client. Other capabilities need no
+/// grant.
+fn missing_feature(granted: &BTreeSet<ClientFeature>, name: &str) -> Option<ClientFeature> {
     let first = name.split('.').next().unwrap_or_default();
     ClientFeature::ALL
         .into_iter()
@@ -121,24 +164,37 @@ fn not_granted(granted: &std::collections::BTreeSet<ClientFeature>, name: &str) 
         .filter(|feature| !granted.contains(feature))
 }
 
-/// Ready once the caller has lost interest.
-struct Lost(CancellationToken);
+/// The parts of a store that subscribing to a cancellation needs.
+pub(in crate::host) struct CancellationView<'a> {
+    pub(in crate::host) state: &'a mut ContractState,
+    pub(in crate::host) table: &'a mut ResourceTable,
+}
+
+/// Tells the bindings that they get a [`CancellationView`].
+pub(in crate::host) struct CancellationData;
+
+impl HasData for CancellationData {
+    type Data<'a> = CancellationView<'a>;
+}
+
+/// Ready when the call is cancelled.
+struct CallCancelled(CancellationToken);
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Lost {
+impl Pollable for CallCancelled {
     async fn ready(&mut self) {
         self.0.cancelled().await;
     }
 }
 
-impl cancellation::Host for State {
+impl cancellation::Host for CancellationView<'_> {
     fn subscribe(&mut self) -> Result<Resource<DynPollable>> {
-        let lost = self.table.push(Lost(self.context.cancel.clone()))?;
-        subscribe(&mut self.table, lost)
+        let cancelled = self.table.push(CallCancelled(self.state.context.cancel.clone()))?;
+        subscribe(self.table, cancelled)
     }
 }
 
-// === what it reports ===
+// === reports ===
 
 fn level(level: log::LogLevel) -> LogLevel {
     match level {
@@ -153,7 +209,7 @@ fn level(level: log::LogLevel) -> LogLevel {
     }
 }
 
-/// Would a line of this level be in the gateway's own log?
+/// Whether the gateway's own log has lines of this level.
 fn is_logged(level: LogLevel) -> bool {
     match level {
         LogLevel::Debug => tracing::enabled!(target: "plugin", tracing::Level::DEBUG),
@@ -165,7 +221,7 @@ fn is_logged(level: LogLevel) -> bool {
     }
 }
 
-/// Writes a line into the gateway's own log.
+/// Writes a line to the gateway's own log.
 fn write_line(plugin: &PluginId, level: LogLevel, logger: Option<&str>, message: &str) {
     match level {
         LogLevel::Debug => tracing::debug!(target: "plugin", %plugin, logger, "{message}"),
@@ -178,84 +234,75 @@ fn write_line(plugin: &PluginId, level: LogLevel, logger: Option<&str>, message:
 }
 
 /// The largest JSON value of a log line, in bytes.
-const LINE: usize = 64 << 10;
+const MAX_JSON_BYTES: usize = 64 << 10;
 
-/// What a log line says: a JSON value. What isn't JSON, or nests too deep to be read, is taken for the message itself,
-/// and what is too large for its beginning.
-fn line(data: String) -> Json {
+/// The data of a log line as JSON. Data that isn't JSON, or nests too deep, becomes a string, and so does the start of data
+/// that is too large.
+fn line_data(data: String) -> Json {
     match serde_json::from_str::<&serde_json::value::RawValue>(&data) {
-        Ok(value) if data.len() <= LINE && text::depth(&data) <= text::DEPTH => Json::from(value),
+        Ok(value) if data.len() <= MAX_JSON_BYTES && text::depth(&data) <= text::DEPTH => Json::from(value),
         Ok(_) | Err(_) => Json::string(&text::block(data, text::MESSAGE)),
     }
 }
 
-impl State {
-    /// Does the caller want a line of this level? Once it has lost interest it hears nothing.
-    fn is_heard(&self, level: LogLevel) -> bool {
-        self.context.sink.log_enabled(level) && !self.context.cancel.is_cancelled()
-    }
-}
-
-impl log::Host for State {
-    fn enabled(&mut self, its: log::LogLevel) -> Result<bool> {
-        let its = level(its);
-        if !(is_logged(its) || self.is_heard(its)) {
+impl log::Host for ContractState {
+    fn enabled(&mut self, wit_level: log::LogLevel) -> Result<bool> {
+        let level = level(wit_level);
+        if !(is_logged(level) || self.is_wanted_by_caller(level)) {
             return Ok(false);
         }
-        // Who asks beforehand, as the SDK does, won't write the line: it is dropped here.
-        let reports = &mut self.reports;
-        let goes = reports.log_left > 0;
-        reports.log_dropped += u64::from(!goes);
-        reports.log_refused = (!goes).then_some(its);
-        Ok(goes)
+        // A guest that asks first, as the SDK does, won't write the line, so it is dropped here.
+        let log = &mut self.log;
+        let is_dropped = log.quota.left() == 0;
+        log.dropped += u64::from(is_dropped);
+        log.refused = is_dropped.then_some(level);
+        Ok(!is_dropped)
     }
 
-    fn write(&mut self, its: log::LogLevel, logger: Option<String>, data: String) -> Result<()> {
-        let its = level(its);
-        let (logged, wanted) = (is_logged(its), self.is_heard(its));
-        if !logged && !wanted {
+    fn write(&mut self, wit_level: log::LogLevel, logger: Option<String>, data: String) -> Result<()> {
+        let level = level(wit_level);
+        let is_logged = is_logged(level);
+        let is_wanted = self.is_wanted_by_caller(level);
+        if !is_logged && !is_wanted {
             return Ok(());
         }
-        let reports = &mut self.reports;
-        let Some(left) = reports.log_left.checked_sub(1) else {
-            let is_counted = reports.log_refused.take() == Some(its);
-            reports.log_dropped += u64::from(!is_counted);
+        let log = &mut self.log;
+        if !log.quota.take(1) {
+            let is_counted = log.refused.take() == Some(level);
+            log.dropped += u64::from(!is_counted);
             return Ok(());
-        };
-        reports.log_left = left;
+        }
         let logger = logger.map(|name| text::line(&name, text::WORD));
-        let data = line(text::json(data));
-        if logged {
+        let data = line_data(text::json(data));
+        if is_logged {
             let message = serde_json::from_str(data.get()).unwrap_or_else(|_| data.get().to_owned());
-            write_line(&self.config.id, its, logger.as_deref(), &text::line(&message, text::MESSAGE));
+            write_line(&self.config.id, level, logger.as_deref(), &text::line(&message, text::MESSAGE));
         }
-        if wanted {
-            self.context.sink.log(its, logger.as_deref(), &data);
+        if is_wanted {
+            self.context.sink.log(level, logger.as_deref(), &data);
         }
         Ok(())
     }
 }
 
-impl progress::Host for State {
+impl progress::Host for ContractState {
     fn report(&mut self, current: f64, total: Option<f64>, message: Option<String>) -> Result<()> {
-        let reports = &mut self.reports;
+        let progress = &mut self.progress;
         // MCP: "the progress value MUST increase with each notification".
-        if !current.is_finite() || reports.progress.is_some_and(|last| current <= last) {
+        if !current.is_finite() || progress.last.is_some_and(|last| current <= last) {
             return Ok(());
         }
-        let Some(left) = reports.progress_left.checked_sub(1) else { return Ok(()) };
-        if self.context.cancel.is_cancelled() {
+        if self.context.cancel.is_cancelled() || !progress.quota.take(1) {
             return Ok(());
         }
-        reports.progress_left = left;
-        reports.progress = Some(current);
+        progress.last = Some(current);
         let message = message.map(|message| text::line(&message, text::MESSAGE));
         self.context.sink.progress(current, total.filter(|total| total.is_finite()), message.as_deref());
         Ok(())
     }
 }
 
-impl changes::Host for State {
+impl changes::Host for ContractState {
     fn tools_changed(&mut self) -> Result<()> {
         self.changes.add_list();
         Ok(())
@@ -277,20 +324,20 @@ impl changes::Host for State {
     }
 }
 
-// === its configuration ===
+// === settings ===
 
-impl config_store::Host for State {
+impl config_store::Host for ContractState {
     fn get(&mut self, key: String) -> Result<std::result::Result<Option<String>, config_store::Error>> {
         let value = self.config.config.get(&key);
         if value.is_some() {
-            self.uses.used(|| format!("config {key}"));
+            self.audit.note_used(|| format!("config {key}"));
         }
         Ok(Ok(value.map(|value| value.expose().to_owned())))
     }
 
     fn get_all(&mut self) -> Result<std::result::Result<Vec<(String, String)>, config_store::Error>> {
         for key in self.config.config.keys() {
-            self.uses.used(|| format!("config {key}"));
+            self.audit.note_used(|| format!("config {key}"));
         }
         let all = self.config.config.iter();
         Ok(Ok(all.map(|(key, value)| (key.clone(), value.expose().to_owned())).collect()))

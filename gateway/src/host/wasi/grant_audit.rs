@@ -1,193 +1,198 @@
-//! What a call does with its grants: noted for whoever asks for an explanation; and what it lacks is told to the
-//! operator, with the line of `gateway.toml` that would grant it.
+//! The audit of what calls do with their grants.
+//!
+//! The operator reads each missing grant and each exceeded limit once in the log, with the line of `gateway.toml` that
+//! changes it. A call that has a [`Ledger`] also notes every grant that it used or lacked, for `--explain`.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use moongate_core::call::{Cure, Entry, Ledger};
 use moongate_core::names::PluginId;
 
-use crate::host::diagnostics::log_once::{News, Once};
+use crate::host::diagnostics::log_once::{FirstTime, LogOnce};
 use crate::host::diagnostics::text;
 
-/// What is logged of grants that a plugin lacks: a target of its own, because for a plugin without a table that is no
-/// news, but its limits are.
-const GRANTS: &str = "moongate::grants";
+/// The log target of missing grants. It has a filter of its own, because a plugin without a table lacks all of them,
+/// and only its limits are worth logging.
+const GRANTS_TARGET: &str = "moongate::grants";
 
-/// What the operator was told of a plugin under one table: each thing once.
+/// The warnings that were logged for a plugin under one configuration.
 #[derive(Debug, Default)]
-pub(in crate::host) struct Told {
-    /// What it wanted and wasn't granted: it may be something else each time.
-    lacked: Once<String>,
-    /// The keys of limits that it hit, or the names of those without one, however much it wanted before.
-    exceeded: Once<&'static str>,
+pub(in crate::host) struct LoggedWarnings {
+    /// By what the plugin wanted, which can be something else each time.
+    missing_grants: LogOnce<String>,
+    /// By the limit's name. Apart from the missing grants, so that these can't crowd out the limits.
+    limits: LogOnce<&'static str>,
 }
 
-/// One call's notes. Cheap to clone, for what goes on beside the guest.
+/// The audit of one call. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(in crate::host) struct Uses {
+pub(in crate::host) struct GrantAudit {
     plugin: PluginId,
     ledger: Option<Arc<Ledger>>,
-    told: Arc<Told>,
-    /// What the caller is told that the call lacked.
-    missed: Arc<Mutex<Vec<Missed>>>,
+    logged: Arc<LoggedWarnings>,
+    caller_note: Arc<Mutex<Option<CallerNote>>>,
 }
 
-/// What a caller may read of something that isn't granted.
+/// A note for the caller about the first grant that the call lacked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Missed {
-    sentence: String,
-    cure: Option<String>,
+pub(in crate::host) struct CallerNote {
+    pub(in crate::host) text: String,
+    /// The line that grants it, in backticks. A guest that already shows it needs no note.
+    pub(in crate::host) fix: Option<String>,
 }
 
-/// How many such sentences a caller is told at most.
-const MISSED: usize = 3;
-
-/// Something that isn't granted.
+/// Something that a call wanted and that isn't granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::host) struct Lack {
-    /// What the call wanted, such as `GET https://example.com`.
+pub(in crate::host) struct MissingGrant {
+    /// A noun, such as `GET https://example.com`, or an infinitive with `to`.
     pub(in crate::host) wanted: String,
-    /// What would grant it; none where nothing would.
-    pub(in crate::host) cure: Option<Cure>,
+    /// `None` means that it can't be granted.
+    pub(in crate::host) fix: Option<Cure>,
 }
 
-impl Uses {
-    pub(in crate::host) fn new(plugin: PluginId, ledger: Option<Arc<Ledger>>, told: Arc<Told>) -> Self {
-        Self { plugin, ledger, told, missed: Arc::default() }
+impl MissingGrant {
+    fn wanted(&self) -> String {
+        text::line(&self.wanted, text::SENTENCE)
     }
 
-    /// Notes of whatever goes on while nobody calls.
-    pub(in crate::host) fn of_nobody(&self) -> Self {
-        Self { ledger: None, missed: Arc::default(), ..self.clone() }
+    /// The fix, if it can be shown as it is: a line that was cut or cleaned would grant something else, or break the
+    /// file.
+    fn shown_fix(&self) -> Option<Cure> {
+        self.fix.clone().filter(|fix| is_unchanged_by_cleaning(&fix.line()))
+    }
+}
+
+fn is_unchanged_by_cleaning(line: &str) -> bool {
+    line == text::line(line, text::SENTENCE)
+}
+
+/// The predicate of a sentence whose subject is the plugin.
+fn denied(wanted: &str) -> String {
+    match wanted.strip_prefix("to ") {
+        Some(action) => format!("was not allowed to {action}"),
+        None => format!("was denied {wanted}"),
+    }
+}
+
+impl GrantAudit {
+    pub(in crate::host) fn new(
+        plugin: PluginId,
+        ledger: Option<Arc<Ledger>>,
+        logged: Arc<LoggedWarnings>,
+    ) -> Self {
+        Self { plugin, ledger, logged, caller_note: Arc::default() }
     }
 
-    /// Notes that a grant was used. The text is made only where somebody asked for an explanation.
-    pub(in crate::host) fn used(&self, grant: impl FnOnce() -> String) {
+    /// The same audit without a call, for an idle instance.
+    pub(in crate::host) fn without_call(&self) -> Self {
+        Self { ledger: None, caller_note: Arc::default(), ..self.clone() }
+    }
+
+    /// Notes that a grant was used. The text is made only if the call has a ledger.
+    pub(in crate::host) fn note_used(&self, grant: impl FnOnce() -> String) {
         if let Some(ledger) = &self.ledger {
             ledger.note(Entry::Used(text::line(&grant(), text::SENTENCE)));
         }
     }
 
-    /// Tells the operator, once, that a call hit a limit and went on. `key` is the limit's, `did` reads on after "it".
-    pub(in crate::host) fn exceeded(&self, key: &'static str, did: &str) {
+    /// Reports that a call exceeded a limit and continued. `key` is the limit's key; `did` follows "plugin `x`".
+    pub(in crate::host) fn report_limit(&self, key: &'static str, did: &str) {
+        self.note_limit(Some(key), did);
         let plugin = &self.plugin;
-        if self.held_back(key, Some(key), did) {
-            tracing::warn!(%plugin, "it {did}; `{key}` in `[plugins.{plugin}.limits]` raises that");
+        if self.logged.limits.insert(key) == FirstTime::Yes {
+            tracing::warn!(
+                %plugin,
+                "plugin `{plugin}` {did}; to allow more, raise `{key}` in `[plugins.{plugin}.limits]`"
+            );
         }
     }
 
-    /// The same for a limit that is the call's share of something, and has no key. `name` is the share's; `because` says
-    /// what it is a share of.
-    pub(in crate::host) fn exceeded_share(&self, name: &'static str, did: &str, because: &str) {
+    /// The same for a limit without a key. `name` identifies it, and `reason` says where it comes from.
+    pub(in crate::host) fn report_derived_limit(&self, name: &'static str, did: &str, reason: &str) {
+        self.note_limit(None, did);
         let plugin = &self.plugin;
-        if self.held_back(name, None, did) {
-            tracing::warn!(%plugin, "it {did}; {because}");
+        if self.logged.limits.insert(name) == FirstTime::Yes {
+            tracing::warn!(%plugin, "plugin `{plugin}` {did}; {reason}");
         }
     }
 
-    /// Notes a limit that was hit. Is that news to the operator?
-    fn held_back(&self, name: &'static str, key: Option<&'static str>, did: &str) -> bool {
+    fn note_limit(&self, key: Option<&'static str>, did: &str) {
         if let Some(ledger) = &self.ledger {
             ledger.note(Entry::HeldBack { key, what: text::line(did, text::SENTENCE) });
         }
-        match self.told.exceeded.hear(name) {
-            News::Yes => true,
-            News::No | News::More => false,
-        }
     }
 
-    /// Notes that something isn't granted, and tells the operator, once.
-    pub(in crate::host) fn lacked(&self, lack: Lack) {
-        let key = text::line(&lack.wanted, text::SENTENCE);
-        self.tell(key, lack);
+    /// Reports a missing grant.
+    pub(in crate::host) fn report_missing(&self, missing: &MissingGrant) {
+        self.log_missing(missing);
+        self.note_missing(missing);
     }
 
-    /// The same where the guest's own words say more or less what it is: all of that is told once, because it may say
-    /// something else each time.
-    pub(in crate::host) fn lacked_some(&self, kind: &'static str, lack: Lack) {
-        self.tell(kind.to_owned(), lack);
-    }
-
-    /// Notes what may have lacked, for whoever asks for an explanation; none needs to be made where nobody does.
-    pub(in crate::host) fn may_have_lacked(&self, lack: impl FnOnce() -> Lack) {
-        if let Some(ledger) = &self.ledger {
-            let Lack { wanted, cure } = lack();
-            let cure = cure.filter(|cure| is_whole(&cure.line()));
-            ledger.note(Entry::Lacked { wanted: text::line(&wanted, text::SENTENCE), cure });
-        }
-    }
-
-    fn tell(&self, key: String, lack: Lack) {
-        let wanted = text::line(&lack.wanted, text::SENTENCE);
-        let is_curable = lack.cure.is_some();
-        let cure = lack.cure.filter(|cure| is_whole(&cure.line()));
+    /// Reports a missing grant to the caller as well, if the call fails. `shown_fix` is the line that grants it, unless
+    /// it reveals something that is for the operator only.
+    pub(in crate::host) fn report_missing_to_caller(&self, missing: &MissingGrant, shown_fix: Option<&str>) {
         let plugin = &self.plugin;
-        match (self.told.lacked.hear(key), cure.as_ref().map(Cure::line)) {
-            (News::Yes, Some(cure)) => tracing::warn!(
-                target: GRANTS,
+        let fix = shown_fix.filter(|fix| is_unchanged_by_cleaning(fix)).map(|fix| format!("`{fix}`"));
+        let how = match &fix {
+            Some(fix) => format!("to allow it, add {fix} to `[plugins.{plugin}.allow]` in `gateway.toml`"),
+            None => "the gateway's log shows the line that allows it".to_owned(),
+        };
+        let text = format!("plugin `{plugin}` {}; {how}", denied(&missing.wanted()));
+        let mut note = self.caller_note.lock().unwrap_or_else(PoisonError::into_inner);
+        note.get_or_insert(CallerNote { text, fix });
+        drop(note);
+        self.report_missing(missing);
+    }
+
+    /// Notes a grant that the call may have lacked. It is made only if the call has a ledger, and isn't logged.
+    pub(in crate::host) fn note_possibly_missing(&self, missing: impl FnOnce() -> MissingGrant) {
+        if self.ledger.is_some() {
+            self.note_missing(&missing());
+        }
+    }
+
+    /// The note for the caller of a failed call.
+    pub(in crate::host) fn caller_note(&self) -> Option<CallerNote> {
+        self.caller_note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_missing(&self, missing: &MissingGrant) {
+        if let Some(ledger) = &self.ledger {
+            ledger.note(Entry::Lacked { wanted: missing.wanted(), cure: missing.shown_fix() });
+        }
+    }
+
+    fn log_missing(&self, missing: &MissingGrant) {
+        let plugin = &self.plugin;
+        let denied = denied(&missing.wanted());
+        match self.logged.missing_grants.insert(missing.wanted()) {
+            FirstTime::No => {}
+            FirstTime::LimitReached => tracing::warn!(
+                target: GRANTS_TARGET,
                 %plugin,
-                "it wanted {wanted}, which isn't granted; `{cure}` in `[plugins.{plugin}.allow]` grants it"
-            ),
-            (News::Yes, None) if is_curable => tracing::warn!(
-                target: GRANTS,
-                %plugin,
-                "it wanted {wanted}, which isn't granted; the line that grants it is too long to be shown"
-            ),
-            (News::Yes, None) => {
-                tracing::warn!(target: GRANTS, %plugin, "it wanted {wanted}, which can't be granted");
-            }
-            (News::More, _) => tracing::warn!(
-                target: GRANTS,
-                %plugin,
-                "it wants more that isn't granted, which isn't logged any more; `moongate call --explain` shows what a \
+                "plugin `{plugin}` lacks more grants, which are no longer logged; `moongate call --explain` shows what a \
                  call lacks"
             ),
-            (News::No, _) => {}
-        }
-        if let Some(ledger) = &self.ledger {
-            ledger.note(Entry::Lacked { wanted, cure });
+            FirstTime::Yes => match (missing.shown_fix(), &missing.fix) {
+                (Some(fix), _) => {
+                    let line = fix.line();
+                    tracing::warn!(
+                        target: GRANTS_TARGET,
+                        %plugin,
+                        "plugin `{plugin}` {denied}; to allow it, add `{line}` to `[plugins.{plugin}.allow]`"
+                    );
+                }
+                (None, Some(_)) => tracing::warn!(
+                    target: GRANTS_TARGET,
+                    %plugin,
+                    "plugin `{plugin}` {denied}; the line that allows it is too long to show"
+                ),
+                (None, None) => {
+                    tracing::warn!(target: GRANTS_TARGET, %plugin, "plugin `{plugin}` {denied}, which can't be allowed");
+                }
+            },
         }
     }
-
-    /// The same where the caller may read it too, should the call fail. `shown`: the line that grants it, where it tells
-    /// nothing that is the operator's alone.
-    pub(in crate::host) fn lacked_openly(&self, lack: Lack, shown: Option<&str>) {
-        let plugin = &self.plugin;
-        let wanted = text::line(&lack.wanted, text::SENTENCE);
-        let cure = shown.filter(|cure| is_whole(cure)).map(|cure| format!("`{cure}`"));
-        let how = match &cure {
-            Some(cure) => format!("{cure} in `[plugins.{plugin}.allow]` of `gateway.toml` grants it"),
-            None => "the gateway's log has the line that grants it".to_owned(),
-        };
-        let missed = Missed { sentence: format!("it wanted {wanted}, which isn't granted; {how}"), cure };
-        let mut all = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() < MISSED && !all.contains(&missed) {
-            all.push(missed);
-        }
-        drop(all);
-        self.lacked(lack);
-    }
-
-    /// What the caller of a failed call is told of that beside the guest's own words, a sentence each; nothing of what
-    /// those say already. `complaint`: the guest's words, if it failed; asked for only if there is something to tell.
-    pub(in crate::host) fn missed<'c>(
-        &self,
-        complaint: impl FnOnce() -> Option<Cow<'c, str>>,
-    ) -> Vec<String> {
-        let all = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.is_empty() {
-            return Vec::new();
-        }
-        let Some(said) = complaint() else { return Vec::new() };
-        let is_news = |missed: &&Missed| !missed.cure.as_ref().is_some_and(|cure| said.contains(cure));
-        all.iter().filter(is_news).map(|missed| missed.sentence.clone()).collect()
-    }
-}
-
-/// Can a line be shown as it is? One that was cut or cleaned would grant something else, or break the file.
-fn is_whole(line: &str) -> bool {
-    line == text::line(line, text::SENTENCE)
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! Requests of plugins: `wasi:http/outgoing-handler` with a sender of our own.
+//! `wasi:http/outgoing-handler`: requests of plugins, sent by a client of our own.
 //!
-//! Each request is [checked](check) against the grants as a whole, its host is resolved once, addresses that aren't
-//! public are dropped unless a grant holds them, and it goes to exactly what was checked. Redirects come back to the
-//! guest, whose next request is checked anew. There are no proxies, no cookies and no decompression. Connections are
-//! kept for later calls of the same plugin under the same table, and for nobody else.
+//! Each request is [checked](check) against the grants as a whole, and its host is resolved once. Non-public addresses are
+//! dropped unless a grant contains them, and the request goes to exactly what was checked. Redirects go back to the guest,
+//! whose next request is checked again. There are no proxies, no cookies and no decompression. Connections are kept for
+//! later calls of the same plugin under the same configuration only.
 //!
-//! [`Outlet`] is what all plugins share, [`Sender`] belongs to one plugin under one table, [`Outgoing`] to one call.
+//! [`OutboundHttp`] is shared by all plugins, a [`RequestSender`] belongs to one plugin under one configuration, and an
+//! [`HttpState`] to one call.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,146 +19,154 @@ use moongate_core::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ClientConfig;
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
+use wasmtime_wasi_http::{
+    Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+};
 
-use crate::host::diagnostics::log_once::Once;
-use crate::host::wasi::grant_audit::Uses;
+use crate::host::diagnostics::log_once::LogOnce;
+use crate::host::wasi::grant_audit::GrantAudit;
 
 mod body;
-mod budget;
+mod buffered;
 mod check;
 mod connect;
-mod failure;
-mod buffered;
-pub(in crate::host) mod linker;
-mod self_addresses;
-mod pool;
-mod informational;
-mod resolve;
-mod send;
 mod counters;
-mod secret_in_path;
+mod failure;
+mod head_limit;
+pub(in crate::host) mod linker;
+mod pool;
+mod quota;
+mod self_addresses;
+mod send;
 mod tls;
-mod undelivered;
 
-use budget::Budget;
-use buffered::Held;
-use counters::{Tallies, Tally};
-use pool::Pool;
-use resolve::{Resolver, System};
-use self_addresses::Own;
-use tls::Roots;
+use buffered::BufferedBytes;
+use connect::{Resolver, SystemResolver};
+use counters::{PluginCounters, RequestCounters};
+use pool::ConnectionPool;
+use quota::HttpQuota;
+use self_addresses::SelfAddresses;
+use tls::TrustRoots;
 
 pub use counters::Requests;
 pub use tls::CaError;
 
-/// The most that the headers of one request may take: names, values, and what keeping them costs, in bytes.
-pub(in crate::host) const FIELDS: usize = 32 << 10;
+/// The most bytes that the headers of one request may take, with names, values and overhead.
+const MAX_FIELDS_BYTES: usize = 32 << 10;
 
-/// How much a guest may write at once to a request's body, in bytes. Two such pieces wait for the network.
-const CHUNK: usize = 16 << 10;
+/// How much a guest may write at once to a request's body, in bytes. Two such chunks wait for the network.
+const BODY_CHUNK_BYTES: usize = 16 << 10;
 
 /// How plugins' requests leave the gateway.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Where the gateway itself listens: no request of a plugin goes there, whatever is granted.
+pub struct OutgoingOptions {
+    /// The gateway's own listeners. No request of a plugin goes there, whatever is granted.
     pub own: Vec<SocketAddr>,
-    /// A file with certificates of authorities to trust beside those of the machine, in PEM.
+    /// A PEM file with CA certificates to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
 }
 
-/// What all plugins' requests share.
-pub(in crate::host) struct Outlet {
+/// The parts that all plugins' requests share.
+pub(in crate::host) struct OutboundHttp {
     resolver: Arc<dyn Resolver>,
-    own: Own,
-    roots: Roots,
-    tallies: Tallies,
+    self_addresses: SelfAddresses,
+    trust_roots: TrustRoots,
+    counters: PluginCounters,
 }
 
-impl Outlet {
+impl OutboundHttp {
     /// # Errors
-    /// The file of authorities can't be used.
-    pub(in crate::host) fn new(options: Options) -> Result<Arc<Self>, CaError> {
-        Self::resolving(options, Arc::new(System))
+    /// The CA file can't be used.
+    pub(in crate::host) fn new(options: OutgoingOptions) -> Result<Arc<Self>, CaError> {
+        Self::with_resolver(options, Arc::new(SystemResolver))
     }
 
-    /// What became of the requests of each plugin.
+    /// The numbers of requests of each plugin.
     pub(in crate::host) fn requests(&self) -> BTreeMap<PluginId, Requests> {
-        self.tallies.all()
+        self.counters.all()
     }
 
-    fn resolving(options: Options, resolver: Arc<dyn Resolver>) -> Result<Arc<Self>, CaError> {
-        let Options { own, ca_file } = options;
-        let roots = Roots::new(ca_file.as_deref())?;
-        Ok(Arc::new(Self { resolver, own: Own::new(own), roots, tallies: Tallies::default() }))
+    fn with_resolver(options: OutgoingOptions, resolver: Arc<dyn Resolver>) -> Result<Arc<Self>, CaError> {
+        let OutgoingOptions { own, ca_file } = options;
+        Ok(Arc::new(Self {
+            resolver,
+            self_addresses: SelfAddresses::new(own),
+            trust_roots: TrustRoots::new(ca_file.as_deref())?,
+            counters: PluginCounters::default(),
+        }))
     }
 }
 
-/// Sends the requests of one plugin under one table, and keeps its connections.
-pub(in crate::host) struct Sender {
-    outlet: Arc<Outlet>,
+/// Sends the requests of one plugin under one configuration, and keeps its connections.
+pub(in crate::host) struct RequestSender {
+    outbound: Arc<OutboundHttp>,
     config: Arc<PluginConfig>,
-    pool: Arc<Pool>,
+    pool: Arc<ConnectionPool>,
     lookups: Arc<Semaphore>,
     tls: OnceLock<Arc<ClientConfig>>,
-    /// Whose certificates the operator was told of.
-    told: Once<HttpOrigin>,
-    tally: Arc<Tally>,
+    /// The servers whose certificates were logged as untrusted.
+    logged_untrusted: LogOnce<HttpOrigin>,
+    counters: Arc<RequestCounters>,
 }
 
-impl Sender {
-    pub(in crate::host) fn new(outlet: Arc<Outlet>, config: Arc<PluginConfig>) -> Arc<Self> {
-        let (pool, tls, told) = (Arc::default(), OnceLock::new(), Once::default());
-        let lookups = Arc::new(Semaphore::new(resolve::AT_ONCE));
-        let tally = outlet.tallies.of(&config.id);
-        Arc::new(Self { outlet, config, pool, lookups, tls, told, tally })
+impl RequestSender {
+    pub(in crate::host) fn new(outbound: Arc<OutboundHttp>, config: Arc<PluginConfig>) -> Arc<Self> {
+        Arc::new(Self {
+            pool: Arc::default(),
+            lookups: Arc::new(Semaphore::new(connect::MAX_CONCURRENT_LOOKUPS)),
+            tls: OnceLock::new(),
+            logged_untrusted: LogOnce::default(),
+            counters: outbound.counters.of(&config.id),
+            outbound,
+            config,
+        })
     }
 
-    /// The same under another table: no connection goes with it.
-    pub(in crate::host) fn under(&self, config: Arc<PluginConfig>) -> Arc<Self> {
-        Self::new(Arc::clone(&self.outlet), config)
-    }
-}
-
-/// One call's requests.
-pub(in crate::host) struct Outgoing {
-    sender: Arc<Sender>,
-    budget: Arc<Budget>,
-    held: Held,
-    uses: Uses,
-}
-
-impl Outgoing {
-    pub(in crate::host) fn new(sender: Arc<Sender>, uses: Uses) -> Self {
-        let budget = Budget::new(&sender.config.limits, uses.clone());
-        Self { sender, budget, held: Held::default(), uses }
-    }
-
-    /// Something of a request or an answer is about to be kept in the table.
-    ///
-    /// # Errors
-    /// With all that is kept there already it is too much.
-    pub(in crate::host) fn holds(&mut self, table: &mut ResourceTable, bytes: usize) -> wasmtime::Result<()> {
-        self.held.more(table, bytes, self.budget.unfetched().bytes())
-    }
-
-    /// So much that followed the bodies of answers was fetched.
-    pub(in crate::host) fn fetched_trailers(&self, bytes: usize) {
-        self.budget.unfetched().fetched(bytes);
-    }
-
-    /// Lets go of the call that made them. None runs any more.
-    pub(in crate::host) fn rest(&mut self) {
-        self.uses = self.uses.of_nobody();
-        self.budget = Budget::new(&self.sender.config.limits, self.uses.clone());
+    /// A sender for another configuration. It takes over no connection.
+    pub(in crate::host) fn with_config(&self, config: Arc<PluginConfig>) -> Arc<Self> {
+        Self::new(Arc::clone(&self.outbound), config)
     }
 }
 
-/// How a request fares, as the bindings want it: the answer, and what is left to do beside it, which is nothing.
-type Answering = Box<dyn Future<Output = Result<(Response<WasiBody>, Beside), Error>> + Send>;
-type Beside = Box<dyn Future<Output = Result<(), Error>> + Send>;
+/// A store's part for requests.
+pub(in crate::host) struct HttpState {
+    ctx: WasiHttpCtx,
+    hooks: CallRequests,
+}
 
-impl WasiHttpHooks for Outgoing {
+/// The requests of one call.
+struct CallRequests {
+    sender: Arc<RequestSender>,
+    quota: Arc<HttpQuota>,
+    buffered: BufferedBytes,
+    audit: GrantAudit,
+}
+
+impl HttpState {
+    pub(in crate::host) fn new(sender: Arc<RequestSender>, audit: GrantAudit) -> Self {
+        let mut ctx = WasiHttpCtx::new();
+        ctx.set_field_size_limit(MAX_FIELDS_BYTES);
+        let quota = HttpQuota::new(&sender.config.limits, audit.clone());
+        let buffered = BufferedBytes::new(Arc::clone(quota.undelivered()));
+        Self { ctx, hooks: CallRequests { sender, quota, buffered, audit } }
+    }
+
+    /// The state of an idle instance, whose requests have all ended.
+    pub(in crate::host) fn without_call(&self) -> Self {
+        Self::new(Arc::clone(&self.hooks.sender), self.hooks.audit.without_call())
+    }
+
+    /// The view that `wasi:http` works with.
+    pub(in crate::host) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
+        WasiHttpCtxView { hooks: &mut self.hooks, table, ctx: &mut self.ctx }
+    }
+}
+
+/// The future of a response, as the bindings want it. Nothing is left to do after it.
+type ResponseFuture = Box<dyn Future<Output = Result<(Response<WasiBody>, AfterResponse), Error>> + Send>;
+type AfterResponse = Box<dyn Future<Output = Result<(), Error>> + Send>;
+
+impl WasiHttpHooks for CallRequests {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
         Arc::new(is_hidden)
     }
@@ -166,27 +175,29 @@ impl WasiHttpHooks for Outgoing {
         &mut self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        _: Beside,
-    ) -> Answering {
-        // Counted here and not in the task, so that a guest can't have more begun than it may.
-        let (begun, fate) = (self.budget.begin(), self.sender.tally.begin());
-        let (sender, uses) = (Arc::clone(&self.sender), self.uses.clone());
+        _: AfterResponse,
+    ) -> ResponseFuture {
+        // Counted here and not in the task, so that a guest can't start more than it may.
+        let permit = self.quota.start_request();
+        let counter = self.sender.counters.start();
+        let sender = Arc::clone(&self.sender);
+        let audit = self.audit.clone();
         Box::new(async move {
-            let answer = match begun {
-                Ok(ticket) => sender.send(request, options.unwrap_or_default(), ticket, &uses).await,
+            let response = match permit {
+                Ok(permit) => sender.send(request, options.unwrap_or_default(), permit, &audit).await,
                 Err(refused) => Err(refused),
             };
-            fate.ends(&answer);
-            Ok((answer?, Box::new(async { Ok(()) }) as Beside))
+            counter.finish(&response);
+            Ok((response?, Box::new(async { Ok(()) }) as AfterResponse))
         })
     }
 
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
-        CHUNK
+        BODY_CHUNK_BYTES
     }
 }
 
-/// Headers of answers that no plugin sees: those that hold for the connection alone, which isn't the plugin's.
+/// Headers of responses that no plugin sees: those of the connection, which isn't the plugin's.
 fn is_hidden(name: &HeaderName) -> bool {
     Reserved::of(name.as_str()) == Some(Reserved::Framing)
 }

@@ -1,14 +1,14 @@
-//! What plugins keep from one call to the next: keys and values, on disk or in memory.
+//! `wasi:keyvalue`: keys and values that plugins keep from one call to the next, on disk or in memory.
 //!
-//! A store belongs to a plugin, or to a name that several share. Each operation is done as a whole: whatever calls do
-//! at once, there is an order in which they did it one after the other. What is allowed is decided here, and the same
-//! for both places: in `memory` stores live as long as the host, and nobody waits; on `disk` they are what all gateways
-//! on the same folder share, and outlive them.
-//! Where the operator asked for disk, there is no way back to memory: what can't be kept there is an error.
+//! A store belongs to a plugin, or to a name that several plugins share. Operations are atomic, as if calls did them one
+//! after the other. This module checks the limits, which are the same for both backends: stores in [`memory`] exist as
+//! long as the host; those on [`disk`] outlive it, and all gateways with the same state directory share them.
+//! If the operator chose disk, nothing falls back to memory: an unusable disk is an error.
 
 mod database;
 mod disk;
 mod entries;
+pub(in crate::host) mod host;
 mod memory;
 pub(in crate::host) mod types;
 
@@ -21,53 +21,53 @@ use bytesize::ByteSize;
 use moongate_core::config::{PluginConfig, StateGrant};
 use moongate_core::names::{PluginId, StoreName};
 
-use self::database::FILE;
-use self::disk::{Disk, Shelf};
-use self::memory::Memory;
+use self::database::DATABASE_FILE;
+use self::disk::{StateDatabase, DiskStore};
+use self::memory::MemoryStore;
 use crate::blocking::Lane;
 use crate::private_dir;
 
 /// The longest key, in bytes.
-pub(in crate::host) const KEY: usize = 1 << 10;
+pub(in crate::host) const MAX_KEY_BYTES: usize = 1 << 10;
 /// The longest value, in bytes.
-pub(in crate::host) const VALUE: usize = 1 << 20;
-/// What a key costs beside its own bytes and its value's: about as much as keeping it takes.
-const ENTRY: u64 = 64;
-/// How many keys are listed at once.
-const PAGE: usize = 500;
+pub(in crate::host) const MAX_VALUE_BYTES: usize = 1 << 20;
+/// The size of an entry in addition to its key and value: about the overhead of keeping it.
+const ENTRY_OVERHEAD_BYTES: u64 = 64;
+/// The most keys on one page of a listing.
+const MAX_PAGE_KEYS: usize = 500;
 
 /// Why state can't be kept on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateProblem {
-    /// Which file or directory, and what is wrong with it.
+    /// The file or directory, and what is wrong with it.
     pub reason: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: String,
 }
 
-/// What somebody finds who looks for state in a directory, and changes nothing there.
+/// The result of a read-only look for state in a directory.
 #[derive(Debug)]
 pub enum StateFound {
-    /// There is some.
+    /// The directory contains state.
     Some,
-    /// There is none yet, and it could be made.
+    /// It contains none yet, and it can be created.
     None,
-    /// There is none, and it couldn't be made.
+    /// It contains none, and it can't be created.
     Problem(StateProblem),
 }
 
-/// Looks for state in a directory, and whether it could be made there. The directory may lie where nobody answers, so
-/// that is done where it may wait.
+/// Looks for state in a directory, and whether it can be created there. It runs on a blocking thread, because the
+/// directory's file system may not respond.
 pub async fn look_for_state(dir: &Path) -> StateFound {
     let dir = dir.to_owned();
     Lane::new(1).run(move || look(&dir)).await.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_) => StateFound::None, // only the end of the process takes away a thread that hasn't begun
+        Err(_) => StateFound::None, // a task that hasn't started is dropped only when the process ends
     })
 }
 
 fn look(dir: &Path) -> StateFound {
-    if std::fs::symlink_metadata(dir.join(FILE)).is_ok() {
+    if std::fs::symlink_metadata(dir.join(DATABASE_FILE)).is_ok() {
         return StateFound::Some;
     }
     match private_dir::would_be_private(dir) {
@@ -76,23 +76,23 @@ fn look(dir: &Path) -> StateFound {
     }
 }
 
-/// All stores. Those in memory stay as long as this: a plugin whose table is taken out, and put back later, finds what
-/// it kept.
+/// All stores. Those in memory exist as long as this: a plugin that is removed from the configuration, and added again
+/// later, finds its data.
 #[derive(Debug, Default)]
-pub(in crate::host) struct Stores {
-    disk: Option<Arc<Disk>>,
-    all: Mutex<HashMap<Owner, Arc<Kept>>>,
+pub(in crate::host) struct KeyValueStores {
+    disk: Option<Arc<StateDatabase>>,
+    open: Mutex<HashMap<StoreOwner, Arc<KeyValueStore>>>,
 }
 
-/// Whose a store is.
+/// The owner of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Owner {
+enum StoreOwner {
     Plugin(PluginId),
     Name(StoreName),
 }
 
-impl fmt::Display for Owner {
-    /// As the database has it. Neither part of it ever holds a colon.
+impl fmt::Display for StoreOwner {
+    /// As it is in the database. Neither part ever contains a colon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plugin(id) => write!(f, "plugin:{id}"),
@@ -101,53 +101,51 @@ impl fmt::Display for Owner {
     }
 }
 
-/// What stands under a key.
-pub(in crate::host) type Value = Arc<[u8]>;
+/// The value of a key.
+pub(in crate::host) type StoredValue = Arc<[u8]>;
 
 /// One store.
-pub(in crate::host) struct Kept {
-    place: Place,
+pub(in crate::host) struct KeyValueStore {
+    backend: Backend,
 }
 
-enum Place {
-    Memory(Mutex<Memory>),
-    Disk(Shelf),
+enum Backend {
+    Memory(Mutex<MemoryStore>),
+    Disk(DiskStore),
 }
 
-/// What a plugin may keep.
+/// The store that a plugin is granted.
 #[derive(Debug, Clone)]
-pub(in crate::host) enum Access {
-    /// It has a store.
-    Granted(Arc<Kept>),
-    /// It may keep nothing.
+pub(in crate::host) enum StoreAccess {
+    Granted(Arc<KeyValueStore>),
     Refused,
 }
 
 /// One page of keys.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::host) struct Page {
+pub(in crate::host) struct KeyPage {
     pub(in crate::host) keys: Vec<String>,
-    /// Where the next one begins; none: this is the last.
+    /// The start of the next page. `None` means that this is the last.
     pub(in crate::host) cursor: Option<String>,
 }
 
-/// Why something can't be kept or read.
+/// Why a value can't be written or read. Guests see these texts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::host) enum KeepError {
-    #[error("the key has {0} bytes, but at most {KEY} are allowed; make it shorter, such as by a hash")]
-    LongKey(usize),
-    #[error("the value has {}, but at most {} are allowed; keep its parts under keys of their own", size(*.0 as u64), size(VALUE as u64))]
-    LongValue(usize),
+pub(in crate::host) enum KeyValueError {
+    #[error("the key has {0} bytes, and the limit is {MAX_KEY_BYTES}; use a shorter key, such as a hash")]
+    KeyTooLong(usize),
+    #[error("the value has {}, and the limit is {}; split it over several keys", size(*.0 as u64), size(MAX_VALUE_BYTES as u64))]
+    ValueTooLong(usize),
     #[error("the plugin's state would be larger than {} (`limits.state`)", size(*.0))]
     Full(u64),
-    #[error("the key's value is no whole number of 64 bits in decimal digits")]
-    NoNumber,
-    #[error("the sum is no number of 64 bits")]
+    #[error("the key's value isn't a 64-bit integer in decimal digits")]
+    NotANumber,
+    #[error("the sum doesn't fit into a 64-bit integer")]
     Overflow,
-    #[error("the state is in use by others for too long; try again")]
+    #[error("the state was locked by another process for too long; try again")]
     Busy,
-    /// Why is for the operator: it names paths of this machine.
-    #[error("state can't be kept or read at present; the gateway's log says why")]
+    /// The reason is for the operator only, because it contains paths of this machine.
+    #[error("state is unavailable; the gateway's log shows the reason")]
     Unavailable,
 }
 
@@ -155,44 +153,43 @@ fn size(bytes: u64) -> String {
     ByteSize::b(bytes).display().iec().to_string()
 }
 
-/// Somebody else changed the key; what stands there now.
+/// The key was changed since it was read. This is its current value.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::host) struct Changed(pub(in crate::host) Option<Value>);
+pub(in crate::host) struct SwapConflict(pub(in crate::host) Option<StoredValue>);
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for KeyValueStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").finish_non_exhaustive() // a plugin's data is for no log
+        f.debug_struct("KeyValueStore").finish_non_exhaustive() // a plugin's data is never logged
     }
 }
 
-impl Stores {
-    /// Stores in a folder, or in memory where there is none. The folder is looked at when the first plugin is granted a
-    /// store.
+impl KeyValueStores {
+    /// Stores in a directory, or in memory without one. The directory is opened when the first plugin is granted a store.
     pub(in crate::host) fn new(dir: Option<PathBuf>) -> Self {
-        Self { disk: dir.map(|dir| Arc::new(Disk::new(dir))), all: Mutex::default() }
+        Self { disk: dir.map(|dir| Arc::new(StateDatabase::new(dir))), open: Mutex::default() }
     }
 
-    /// What the plugin is granted.
-    pub(in crate::host) fn of(&self, config: &PluginConfig) -> Access {
+    /// The store of a plugin.
+    pub(in crate::host) fn of(&self, config: &PluginConfig) -> StoreAccess {
         let owner = match &config.allow.state {
-            StateGrant::Refused => return Access::Refused,
-            StateGrant::Own => Owner::Plugin(config.id.clone()),
-            StateGrant::Shared(name) => Owner::Name(name.clone()),
+            StateGrant::Refused => return StoreAccess::Refused,
+            StateGrant::Own => StoreOwner::Plugin(config.id.clone()),
+            StateGrant::Shared(name) => StoreOwner::Name(name.clone()),
         };
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = all.entry(owner).or_insert_with_key(|owner| Arc::new(self.open(owner)));
-        Access::Granted(Arc::clone(kept))
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = open.entry(owner).or_insert_with_key(|owner| Arc::new(self.open_store(owner)));
+        StoreAccess::Granted(Arc::clone(store))
     }
 
-    fn open(&self, owner: &Owner) -> Kept {
-        let place = match &self.disk {
-            Some(disk) => Place::Disk(Shelf::new(disk, owner)),
-            None => Place::Memory(Mutex::default()),
+    fn open_store(&self, owner: &StoreOwner) -> KeyValueStore {
+        let backend = match &self.disk {
+            Some(disk) => Backend::Disk(DiskStore::new(disk, owner)),
+            None => Backend::Memory(Mutex::default()),
         };
-        Kept { place }
+        KeyValueStore { backend }
     }
 
-    /// Why nothing can be kept on disk now, if nothing can and a plugin is granted a store there.
+    /// Why the disk can't be used now. `None` means that it can, or that no plugin is granted a store on it.
     pub(in crate::host) async fn problem(&self) -> Option<StateProblem> {
         match &self.disk {
             Some(disk) => disk.problem().await,
@@ -201,67 +198,67 @@ impl Stores {
     }
 }
 
-impl Kept {
+impl KeyValueStore {
     /// The value of a key.
-    pub(in crate::host) async fn get(&self, key: String) -> Result<Option<Value>, KeepError> {
+    pub(in crate::host) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
         check(&key)?;
-        match &self.place {
-            Place::Memory(memory) => Ok(lock(memory).get(&key)),
-            Place::Disk(shelf) => shelf.get(key).await,
+        match &self.backend {
+            Backend::Memory(memory) => Ok(lock(memory).get(&key)),
+            Backend::Disk(store) => store.get(key).await,
         }
     }
 
-    /// Has the key a value?
-    pub(in crate::host) async fn exists(&self, key: String) -> Result<bool, KeepError> {
+    /// Whether the key has a value.
+    pub(in crate::host) async fn exists(&self, key: String) -> Result<bool, KeyValueError> {
         check(&key)?;
-        match &self.place {
-            Place::Memory(memory) => Ok(lock(memory).get(&key).is_some()),
-            Place::Disk(shelf) => shelf.exists(key).await,
+        match &self.backend {
+            Backend::Memory(memory) => Ok(lock(memory).get(&key).is_some()),
+            Backend::Disk(store) => store.exists(key).await,
         }
     }
 
-    /// Sets a key; `most` is how much may be kept in all.
-    pub(in crate::host) async fn set(&self, key: String, value: Vec<u8>, most: u64) -> Result<(), KeepError> {
+    /// Sets a key. `limit` is the largest size of the store.
+    pub(in crate::host) async fn set(&self, key: String, value: Vec<u8>, limit: u64) -> Result<(), KeyValueError> {
         check(&key)?;
-        let value = taken(value)?;
-        match &self.place {
-            Place::Memory(memory) => lock(memory).put(key, value, most),
-            Place::Disk(shelf) => shelf.put(key, value, most).await,
+        let value = stored_value(value)?;
+        match &self.backend {
+            Backend::Memory(memory) => lock(memory).put(key, value, limit),
+            Backend::Disk(store) => store.put(key, value, limit).await,
         }
     }
 
-    /// Removes a key. One that isn't there is no error.
-    pub(in crate::host) async fn delete(&self, key: String) -> Result<(), KeepError> {
+    /// Removes a key. A missing key isn't an error.
+    pub(in crate::host) async fn delete(&self, key: String) -> Result<(), KeyValueError> {
         check(&key)?;
-        match &self.place {
-            Place::Memory(memory) => {
+        match &self.backend {
+            Backend::Memory(memory) => {
                 lock(memory).delete(&key);
                 Ok(())
             }
-            Place::Disk(shelf) => shelf.delete(key).await,
+            Backend::Disk(store) => store.delete(key).await,
         }
     }
 
     /// The keys after `cursor`, in the order of their bytes. A key that stays is listed exactly once, whatever else
-    /// comes and goes between two pages.
-    pub(in crate::host) async fn page(&self, cursor: Option<String>) -> Result<Page, KeepError> {
-        match &self.place {
-            Place::Memory(memory) => Ok(lock(memory).page(cursor.as_deref())),
-            Place::Disk(shelf) => shelf.page(cursor).await,
+    /// changes between two pages.
+    pub(in crate::host) async fn page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
+        match &self.backend {
+            Backend::Memory(memory) => Ok(lock(memory).page(cursor.as_deref())),
+            Backend::Disk(store) => store.page(cursor).await,
         }
     }
 
-    /// Adds to a number, which is kept in decimal digits. A key that isn't there counts as zero.
+    /// Adds to a number, which is kept in decimal digits. A missing key counts as zero.
     pub(in crate::host) async fn increment(
         &self,
         key: String,
         delta: i64,
-        most: u64,
-    ) -> Result<i64, KeepError> {
+        limit: u64,
+    ) -> Result<i64, KeyValueError> {
         check(&key)?;
-        match &self.place {
-            Place::Memory(memory) => lock(memory).increment(key, delta, most),
-            Place::Disk(shelf) => shelf.increment(key, delta, most).await,
+        match &self.backend {
+            Backend::Memory(memory) => lock(memory).increment(key, delta, limit),
+            Backend::Disk(store) => store.increment(key, delta, limit).await,
         }
     }
 
@@ -269,66 +266,65 @@ impl Kept {
     pub(in crate::host) async fn swap(
         &self,
         key: String,
-        seen: Option<Value>,
+        seen: Option<StoredValue>,
         value: Vec<u8>,
-        most: u64,
-    ) -> Result<Result<(), Changed>, KeepError> {
+        limit: u64,
+    ) -> Result<Result<(), SwapConflict>, KeyValueError> {
         check(&key)?;
-        let value = taken(value)?;
-        match &self.place {
-            Place::Memory(memory) => lock(memory).swap(key, seen.as_ref(), value, most),
-            Place::Disk(shelf) => shelf.swap(key, seen, value, most).await,
+        let value = stored_value(value)?;
+        match &self.backend {
+            Backend::Memory(memory) => lock(memory).swap(key, seen.as_ref(), value, limit),
+            Backend::Disk(store) => store.swap(key, seen, value, limit).await,
         }
     }
 }
 
-fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+fn lock(memory: &Mutex<MemoryStore>) -> MutexGuard<'_, MemoryStore> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn check(key: &str) -> Result<(), KeepError> {
-    if key.len() > KEY { Err(KeepError::LongKey(key.len())) } else { Ok(()) }
+fn check(key: &str) -> Result<(), KeyValueError> {
+    if key.len() > MAX_KEY_BYTES { Err(KeyValueError::KeyTooLong(key.len())) } else { Ok(()) }
 }
 
-/// A value as it is kept. Made before anything is locked: it copies all bytes.
-fn taken(value: Vec<u8>) -> Result<Value, KeepError> {
-    if value.len() > VALUE { Err(KeepError::LongValue(value.len())) } else { Ok(value.into()) }
+/// A value as it is stored. Made before anything is locked, because it copies all bytes.
+fn stored_value(value: Vec<u8>) -> Result<StoredValue, KeyValueError> {
+    if value.len() > MAX_VALUE_BYTES { Err(KeyValueError::ValueTooLong(value.len())) } else { Ok(value.into()) }
 }
 
-// === what both places go by ===
+// === rules of both backends ===
 
-/// What an entry takes of the limit.
-fn cost(key: &str, value: u64) -> u64 {
-    ENTRY + key.len() as u64 + value
+/// The size of an entry, as the limit counts it.
+fn entry_size(key: &str, value: u64) -> u64 {
+    ENTRY_OVERHEAD_BYTES + key.len() as u64 + value
 }
 
-/// How much is kept once an entry that cost `before` costs `after`. What makes the store no larger is allowed even
-/// where it holds too much already, as it may after its limit was lowered.
-fn resized(size: u64, before: u64, after: u64, most: u64) -> Result<u64, KeepError> {
+/// The size of a store when an entry of size `before` is replaced by one of size `after`. A change that makes the store no
+/// larger is allowed even if it is above the limit, which can have been lowered.
+fn new_store_size(size: u64, before: u64, after: u64, limit: u64) -> Result<u64, KeyValueError> {
     let new = size.saturating_sub(before) + after;
-    if new > most && new > size { Err(KeepError::Full(most)) } else { Ok(new) }
+    if new > limit && new > size { Err(KeyValueError::Full(limit)) } else { Ok(new) }
 }
 
-/// The sum of a number as it is kept, and `delta`.
-fn sum(value: Option<&[u8]>, delta: i64) -> Result<i64, KeepError> {
+/// The sum of a stored number and `delta`.
+fn sum(value: Option<&[u8]>, delta: i64) -> Result<i64, KeyValueError> {
     let number = match value {
         None => 0,
-        Some(value) => number(value).ok_or(KeepError::NoNumber)?,
+        Some(value) => number(value).ok_or(KeyValueError::NotANumber)?,
     };
-    number.checked_add(delta).ok_or(KeepError::Overflow)
+    number.checked_add(delta).ok_or(KeyValueError::Overflow)
 }
 
-/// The number that these digits are.
 fn number(value: &[u8]) -> Option<i64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// The first keys of a longer list as a page.
-fn page(mut keys: Vec<String>) -> Page {
-    let more = keys.len() > PAGE;
-    keys.truncate(PAGE);
+/// The first page of a list of keys.
+fn page(mut keys: Vec<String>) -> KeyPage {
+    let more = keys.len() > MAX_PAGE_KEYS;
+    keys.truncate(MAX_PAGE_KEYS);
     let cursor = if more { keys.last().cloned() } else { None };
-    Page { keys, cursor }
+    KeyPage { keys, cursor }
 }
 
 #[cfg(test)]

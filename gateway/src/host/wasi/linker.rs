@@ -1,11 +1,11 @@
-//! What the gateway offers to plugins, and the reading of what a plugin imports before it is linked.
+//! The linker with everything that plugins can import, and the check of a plugin's imports before it is linked.
 //!
-//! The linker would refuse an unknown import too, but in words that tell an operator nothing; what is asked for is
-//! therefore compared with a table first. A test links each entry of the table.
+//! The linker would refuse an unknown import, too, but its message doesn't help an operator. So imports are compared with a
+//! table first. A test links each entry of the table.
 
-use moongate_core::manifest::Interfaces;
+use moongate_core::manifest::{Interfaces, Need};
 use wasmtime::Engine;
-use wasmtime::component::types::ComponentItem;
+use wasmtime::component::types::{ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, HasSelf, Linker};
 
 use crate::host::bindings::{
@@ -13,18 +13,19 @@ use crate::host::bindings::{
 };
 use crate::host::diagnostics::text;
 use crate::host::load::error::{LoadError, list};
-use crate::host::load::needs;
 use crate::host::sandbox::store::State;
 use crate::host::wasi::http::linker as http;
-use crate::host::wasi::{environment, files, stdio};
+use crate::host::wasi::contract::{CancellationData, ContractState};
+use crate::host::wasi::keyvalue::host::KeyValueData;
+use crate::host::wasi::{cli, files};
 
 /// The package of the contract.
 pub(in crate::host) const PACKAGE: &str = "moongate:plugin";
-/// The version of the contract that this gateway speaks: any patch of it.
-const MINOR: &str = "0.1";
+/// The version of the contract that this gateway supports, with any patch number.
+const CONTRACT_VERSION: &str = "0.1";
 
 /// The contract's interfaces that plugins may import, with all their functions.
-const CONTRACT: [(&str, &[&str]); 6] = [
+const CONTRACT_IMPORTS: [(&str, &[&str]); 6] = [
     ("types", &[]),
     (
         "request",
@@ -47,10 +48,10 @@ const CONTRACT: [(&str, &[&str]); 6] = [
 ];
 
 /// The contract's interfaces that plugins may export.
-const EXPORTS: [&str; 6] = ["lifecycle", "tools", "resources", "prompts", "completions", "types"];
+const CONTRACT_EXPORTS: [&str; 6] = ["lifecycle", "tools", "resources", "prompts", "completions", "types"];
 
 /// WASI's interfaces in version 0.2.
-const WASI: [&str; 29] = [
+const WASI_IMPORTS: [&str; 29] = [
     "wasi:cli/environment",
     "wasi:cli/exit",
     "wasi:cli/stderr",
@@ -82,65 +83,66 @@ const WASI: [&str; 29] = [
     "wasi:sockets/udp-create-socket",
 ];
 
-/// Interfaces that are still drafts: only the exact version matches.
-const DRAFTS: [&str; 3] = [
+/// Draft interfaces, which match only in this exact version.
+const DRAFT_IMPORTS: [&str; 3] = [
     "wasi:config/store@0.2.0-rc.1",
     "wasi:keyvalue/atomics@0.2.0-draft2",
     "wasi:keyvalue/store@0.2.0-draft2",
 ];
 
-/// A linker with all that is offered.
+/// A linker with everything that plugins can import.
 pub(in crate::host) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
-    type Own = HasSelf<State>;
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     files::add_to_linker(&mut linker)?;
     http::add_to_linker(&mut linker)?;
-    stdio::add_to_linker(&mut linker)?;
-    environment::add_to_linker(&mut linker)?;
-    types::add_to_linker::<State, Own>(&mut linker, |state| state)?;
-    request::add_to_linker::<State, Own>(&mut linker, |state| state)?;
-    cancellation::add_to_linker::<State, Own>(&mut linker, |state| state)?;
-    log::add_to_linker::<State, Own>(&mut linker, |state| state)?;
-    progress::add_to_linker::<State, Own>(&mut linker, |state| state)?;
-    changes::add_to_linker::<State, Own>(&mut linker, |state| state)?;
-    config_store::add_to_linker::<State, Own>(&mut linker, |state| state)?;
-    kv_store::add_to_linker::<State, Own>(&mut linker, |state| state)?;
-    kv_atomics::add_to_linker::<State, Own>(&mut linker, |state| state)?;
+    cli::add_to_linker(&mut linker)?;
+    type Contract = HasSelf<ContractState>;
+    types::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    request::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    log::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    progress::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    changes::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    config_store::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    cancellation::add_to_linker::<State, CancellationData>(&mut linker, State::cancellation)?;
+    kv_store::add_to_linker::<State, KeyValueData>(&mut linker, State::key_value)?;
+    kv_atomics::add_to_linker::<State, KeyValueData>(&mut linker, State::key_value)?;
     Ok(linker)
 }
 
-/// What a component's imports say of it.
+/// What a component's imports and exports show about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::host) struct Imports {
-    /// It asks whether its caller has lost interest, and so may end by itself.
+    /// It checks for cancellation, and so may end by itself.
     pub(in crate::host) watches_cancel: bool,
-    /// All of them, and the exports.
+    /// All imports and exports.
     pub(in crate::host) interfaces: Interfaces,
 }
 
-/// Compares what a component imports and exports with what is offered.
+/// Compares a component's imports and exports with the tables.
 ///
 /// # Errors
-/// It was made for another version of the contract, or needs something that isn't offered; all such are named.
+/// It was built for another version of the contract, or imports something unknown. The error names all such imports.
 pub(in crate::host) fn check(engine: &Engine, component: &Component) -> Result<Imports, LoadError> {
     let component = component.component_type();
     let mut interfaces = Interfaces::default();
-    let (mut newer, mut unknown, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
+    let mut newer = Vec::new();
+    let mut unknown = Vec::new();
+    let mut ignored = Vec::new();
     let mut watches_cancel = false;
     for (name, item) in component.imports(engine) {
         interfaces.imports.push(name.to_owned());
         if let ComponentItem::ComponentInstance(instance) = &item.ty {
-            interfaces.needs.extend(needs::needs(engine, name, instance));
+            interfaces.needs.extend(need_of(engine, name, instance));
         }
-        let Some((interface, version)) = of_contract(name) else {
-            if !is_offered(name) {
+        let Some((interface, version)) = contract_interface(name) else {
+            if !is_known(name) {
                 unknown.push(name.to_owned());
             }
             continue;
         };
-        speaks(name, version)?;
-        let Some((_, offered)) = CONTRACT.iter().find(|(its, _)| *its == interface) else {
+        check_version(name, version)?;
+        let Some((_, known)) = CONTRACT_IMPORTS.iter().find(|(known, _)| *known == interface) else {
             newer.push(interface.to_owned());
             continue;
         };
@@ -150,22 +152,22 @@ pub(in crate::host) fn check(engine: &Engine, component: &Component) -> Result<I
                 continue;
             }
             watches_cancel |= matches!((interface, function), ("request", "cancelled") | ("cancellation", _));
-            if !offered.contains(&function) {
+            if !known.contains(&function) {
                 newer.push(format!("{interface}.{function}"));
             }
         }
     }
     for (name, _) in component.exports(engine) {
         interfaces.exports.push(name.to_owned());
-        if let Some((interface, version)) = of_contract(name) {
-            speaks(name, version)?;
-            if !EXPORTS.contains(&interface) {
+        if let Some((interface, version)) = contract_interface(name) {
+            check_version(name, version)?;
+            if !CONTRACT_EXPORTS.contains(&interface) {
                 ignored.push(name.to_owned());
             }
         }
     }
     if !ignored.is_empty() {
-        tracing::warn!("it also exports {}, which this gateway doesn't know and won't use", list(&ignored));
+        tracing::warn!("the component also exports {}, which this gateway doesn't know and ignores", list(&ignored));
     }
     if !newer.is_empty() {
         return Err(LoadError::NewerFunctions { functions: newer });
@@ -176,27 +178,47 @@ pub(in crate::host) fn check(engine: &Engine, component: &Component) -> Result<I
     Ok(Imports { watches_cancel, interfaces })
 }
 
+/// The need for a grant that an imported interface shows. For some interfaces it depends on their functions, because
+/// standard libraries import more of them than they use.
+fn need_of(engine: &Engine, name: &str, instance: &ComponentInstance) -> Option<Need> {
+    let interface = name.split_once('@').map_or(name, |(interface, _)| interface);
+    let imports = |wanted: &str| {
+        let mut functions = instance.exports(engine);
+        functions
+            .any(|(function, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)) && function == wanted)
+    };
+    match interface {
+        "wasi:filesystem/types" => imports("[method]descriptor.open-at").then_some(Need::Files),
+        "wasi:http/outgoing-handler" => imports("handle").then_some(Need::Http),
+        "wasi:keyvalue/store" | "wasi:keyvalue/atomics" => Some(Need::State),
+        "wasi:cli/environment" => imports("get-environment").then_some(Need::Variables),
+        "wasi:config/store" => Some(Need::Settings),
+        "moongate:plugin/request" => imports("answer").then_some(Need::Client),
+        _ => None,
+    }
+}
+
 /// The interface and the version in a name of the contract's package.
-fn of_contract(name: &str) -> Option<(&str, &str)> {
+fn contract_interface(name: &str) -> Option<(&str, &str)> {
     let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
     Some(rest.split_once('@').unwrap_or((rest, "")))
 }
 
 /// Refuses another version of the contract.
-fn speaks(name: &str, version: &str) -> Result<(), LoadError> {
-    let is_patch = version.strip_prefix(MINOR).and_then(|rest| rest.strip_prefix('.')).is_some();
+fn check_version(name: &str, version: &str) -> Result<(), LoadError> {
+    let is_patch = version.strip_prefix(CONTRACT_VERSION).and_then(|rest| rest.strip_prefix('.')).is_some();
     if is_patch {
         return Ok(());
     }
     let (version, name) = (text::line(version, text::WORD), text::line(name, text::WORD));
-    Err(LoadError::Contract { version, name, spoken: MINOR })
+    Err(LoadError::Contract { version, name, spoken: CONTRACT_VERSION })
 }
 
-/// Is it WASI's, in a version that is offered?
-fn is_offered(name: &str) -> bool {
+/// Whether this is an interface of WASI in a known version.
+fn is_known(name: &str) -> bool {
     let Some((interface, version)) = name.split_once('@') else { return false };
-    DRAFTS.contains(&name)
-        || (version.starts_with("0.2.") && !version.contains('-') && WASI.contains(&interface))
+    DRAFT_IMPORTS.contains(&name)
+        || (version.starts_with("0.2.") && !version.contains('-') && WASI_IMPORTS.contains(&interface))
 }
 
 #[cfg(test)]

@@ -310,22 +310,5 @@ impl<'s> Walk<'s> {
 
 /// A fragment as the pointer that it stands for; what isn't an escape stays.
 pub(in crate::catalog) fn percent_decoded(fragment: &str) -> String {
-    let bytes = fragment.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digits = fragment.get(at + 1..at + 3).filter(|_| byte == b'%');
-        let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    percent_encoding::percent_decode_str(fragment).decode_utf8_lossy().into_owned()
 }

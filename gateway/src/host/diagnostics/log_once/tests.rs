@@ -1,14 +1,14 @@
-//! When something is news.
+//! When something is logged.
 
 use super::*;
 
 #[test]
-fn each_thing_is_news_once_and_after_so_many_it_is_news_once_that_there_are_more() {
-    let once = Once::default();
-    for at in 0..MOST {
-        assert_eq!((once.hear(at), once.hear(at)), (News::Yes, News::No));
+fn each_key_is_new_once_up_to_the_limit() {
+    let once = LogOnce::default();
+    for key in 0..MAX_LOGGED {
+        assert_eq!((once.insert(key), once.insert(key)), (FirstTime::Yes, FirstTime::No));
     }
-    assert_eq!(once.hear(3), News::No, "it was told before");
-    assert_eq!(once.hear(MOST), News::More);
-    assert_eq!((once.hear(MOST), once.hear(MOST + 1)), (News::No, News::No));
+    assert_eq!(once.insert(3), FirstTime::No, "logged before");
+    assert_eq!(once.insert(MAX_LOGGED), FirstTime::LimitReached);
+    assert_eq!((once.insert(MAX_LOGGED), once.insert(MAX_LOGGED + 1)), (FirstTime::No, FirstTime::No));
 }

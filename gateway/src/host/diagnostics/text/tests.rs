@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn hidden_characters_are_removed_and_lines_stay() {
+fn removes_hidden_characters_and_keeps_lines() {
     assert_eq!(block("a\u{202e}b\u{1b}[31m\nc\u{e0041}".into(), 100), "ab[31m\nc");
     assert_eq!(line("  two\r\nlines\u{2066} ", 100), "two  lines");
     assert_eq!(line("größer 👩‍🔬", 100), "größer 👩‍🔬");
@@ -11,13 +11,13 @@ fn hidden_characters_are_removed_and_lines_stay() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_at_a_character() {
+fn truncates_at_a_character() {
     assert_eq!(block("äöü".into(), 6), "äöü");
     assert_eq!(block("äöüß".into(), 6), "ä…");
 }
 
 #[test]
-fn strings_in_json_are_cleaned_raw_and_escaped() {
+fn cleans_raw_and_escaped_json_strings() {
     for (given, cleaned) in [
         (r#"{"a":1.50,"b":"x\ny"}"#, r#"{"a":1.50,"b":"x\ny"}"#),
         ("{\"a\":\"\u{202e}x\"}", r#"{"a":"x"}"#),
@@ -34,7 +34,7 @@ fn strings_in_json_are_cleaned_raw_and_escaped() {
 }
 
 #[test]
-fn depth_is_counted_outside_of_strings() {
+fn depth_ignores_brackets_in_strings() {
     for (json, deep) in
         [("1", 0), ("[]", 1), (r#"{"a":[1,{"b":[]}],"c":[]}"#, 4), (r#"["[[[\"[[","\\",[]]"#, 2)]
     {

@@ -1,8 +1,7 @@
-//! What is in a directory, read as the guest asks for it.
+//! Listings of directories, read as the guest asks for them.
 //!
-//! WASI's own function reads a directory to its end before the guest gets the first name, however many there are.
-//! Here a few are read ahead, so that a listing takes little memory however large the directory is, and the guest
-//! pays for each name when it gets it.
+//! WASI's own function reads a directory to its end before the guest gets the first name, however large it is. This one
+//! reads a few names ahead, so that a listing takes little memory, and the guest pays for each name when it gets it.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -15,70 +14,69 @@ use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
-use super::open::{directory, without_holding_up};
-use super::quota::Open;
-use super::{Answer, answer, quota};
-use crate::host::sandbox::store::State;
+use super::open::{directory, run_blocking};
+use super::quota::OpenFilePermit;
+use super::{Answer, FilesCtxView, FilesView, answer, quota_exceeded};
 
 /// How many names are read at once.
-const AHEAD: usize = 32;
+const READ_AHEAD_ENTRIES: usize = 32;
 
-/// What a name counts beside its own bytes.
-const ENTRY: u64 = 32;
+/// How many bytes an entry counts as read, in addition to its name.
+const ENTRY_BYTES: u64 = 32;
 
-type Name = std::result::Result<DirectoryEntry, ErrorCode>;
+type EntryResult = std::result::Result<DirectoryEntry, ErrorCode>;
 
-/// A listing that the guest holds.
-struct Held {
+/// A listing in the guest's table.
+struct OpenListing {
     listing: Listing,
-    /// Goes after the directory has.
-    _open: Open,
+    /// Dropped after the directory.
+    _permit: OpenFilePermit,
 }
 
 /// A directory that is being read.
 struct Listing {
-    ahead: VecDeque<Name>,
-    /// None: it was read to its end.
+    read_ahead: VecDeque<EntryResult>,
+    /// `None` means that it was read to its end.
     rest: Option<Entries>,
 }
 
-/// Puts listings in the place of WASI's.
-pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
+/// Replaces WASI's listings.
+pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> {
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
     types.resource(
         "directory-entry-stream",
-        ResourceType::host::<Held>(),
-        |mut store: StoreContextMut<'_, State>, listing| {
-            store.data_mut().table.delete(Resource::<Held>::new_own(listing))?;
+        ResourceType::host::<OpenListing>(),
+        |mut store: StoreContextMut<'_, T>, listing| {
+            store.data_mut().files().table.delete(Resource::<OpenListing>::new_own(listing))?;
             Ok(())
         },
     )?;
-    types.func_wrap_async("[method]descriptor.read-directory", |store, question| {
-        Box::new(read_directory(store, question))
+    types.func_wrap_async("[method]descriptor.read-directory", |store, arguments| {
+        Box::new(read_directory(store, arguments))
     })?;
-    types.func_wrap_async("[method]directory-entry-stream.read-directory-entry", |store, question| {
-        Box::new(read_directory_entry(store, question))
+    types.func_wrap_async("[method]directory-entry-stream.read-directory-entry", |store, arguments| {
+        Box::new(read_directory_entry(store, arguments))
     })?;
     Ok(())
 }
 
 impl Listing {
-    /// Opens the directory once more: each listing has a place in it of its own.
+    /// Opens the directory again, so that each listing has its own position.
     fn new(dir: &fs::File) -> io::Result<Self> {
         let again = openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { ahead: VecDeque::new(), rest: Some(Entries::new(again)?) })
+        Ok(Self { read_ahead: VecDeque::new(), rest: Some(Entries::new(again)?) })
     }
 
-    /// Reads ahead.
-    fn read_on(mut rest: Entries) -> Self {
-        let mut listing = Self { ahead: VecDeque::new(), rest: None };
-        while listing.ahead.len() < AHEAD {
+    /// Reads the next entries.
+    fn read_next(mut rest: Entries) -> Self {
+        let mut listing = Self { read_ahead: VecDeque::new(), rest: None };
+        while listing.read_ahead.len() < READ_AHEAD_ENTRIES {
             match rest.read() {
                 None => return listing,
                 Some(Ok(entry)) if [c".", c".."].contains(&entry.file_name()) => {}
                 Some(entry) => {
-                    let name = entry.map_err(io::Error::from).map_err(ErrorCode::from);
-                    listing.ahead.push_back(name.and_then(|entry| named(&rest, &entry)));
+                    let entry = entry.map_err(io::Error::from).map_err(ErrorCode::from);
+                    listing.read_ahead.push_back(entry.and_then(|entry| wasi_entry(&rest, &entry)));
                 }
             }
         }
@@ -87,11 +85,10 @@ impl Listing {
     }
 }
 
-/// The entry in the words of WASI.
-fn named(dir: &Entries, entry: &DirEntry) -> Name {
+fn wasi_entry(dir: &Entries, entry: &DirEntry) -> EntryResult {
     let name = entry.file_name().to_str().map_err(|_| ErrorCode::IllegalByteSequence)?.to_owned();
     let kind = match entry.file_type() {
-        // Some file systems don't say it along with the name.
+        // Some file systems don't report it with the name.
         FileType::Unknown => {
             let found = dir.fd().and_then(|dir| statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
             FileType::from_raw_mode(found.map_err(io::Error::from)?.st_mode)
@@ -109,49 +106,52 @@ fn named(dir: &Entries, entry: &DirEntry) -> Name {
     Ok(DirectoryEntry { type_, name })
 }
 
-async fn read_directory(
-    mut store: StoreContextMut<'_, State>,
+async fn read_directory<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
     (dir,): (Resource<Descriptor>,),
-) -> Result<Answer<Resource<Held>>> {
-    let state = store.data_mut();
-    state.homes.looked(dir.rep());
-    answer(open(state, &dir).await)
+) -> Result<Answer<Resource<OpenListing>>> {
+    let mut files = store.data_mut().files();
+    files.looked_up(dir.rep());
+    answer(open(&mut files, &dir).await)
 }
 
-async fn open(state: &mut State, dir: &Resource<Descriptor>) -> FsResult<Resource<Held>> {
-    let dir = directory(state, dir)?.dir;
-    let open = state.files.open()?;
-    let listing = without_holding_up(move || Ok(Listing::new(&dir)?)).await?;
-    Ok(state.table.push(Held { listing, _open: open })?)
+async fn open(files: &mut FilesCtxView<'_>, dir: &Resource<Descriptor>) -> FsResult<Resource<OpenListing>> {
+    let dir = directory(files.table, dir)?.dir;
+    let permit = files.state.quota.open()?;
+    let listing = run_blocking(move || Ok(Listing::new(&dir)?)).await?;
+    Ok(files.table.push(OpenListing { listing, _permit: permit })?)
 }
 
-async fn read_directory_entry(
-    mut store: StoreContextMut<'_, State>,
-    (listing,): (Resource<Held>,),
+async fn read_directory_entry<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (listing,): (Resource<OpenListing>,),
 ) -> Result<Answer<Option<DirectoryEntry>>> {
-    let state = store.data_mut();
-    match next(state, &listing).await {
+    let mut files = store.data_mut().files();
+    match next(&mut files, &listing).await {
         Ok(None) => Ok((Ok(None),)),
-        Ok(Some(name)) => {
-            let length = name.as_ref().map_or(0, |entry| entry.name.len());
-            match state.files.read(ENTRY + length as u64) {
-                Ok(()) => Ok((name.map(Some),)),
-                Err(exceeded) => Ok(quota(exceeded)),
+        Ok(Some(entry)) => {
+            let name_length = entry.as_ref().map_or(0, |entry| entry.name.len());
+            match files.state.quota.read(ENTRY_BYTES + name_length as u64) {
+                Ok(()) => Ok((entry.map(Some),)),
+                Err(exceeded) => Ok(quota_exceeded(exceeded)),
             }
         }
         Err(error) => answer(Err(error)),
     }
 }
 
-async fn next(state: &mut State, listing: &Resource<Held>) -> FsResult<Option<Name>> {
-    let this = &mut state.table.get_mut(listing)?.listing;
-    if this.ahead.is_empty()
+async fn next(
+    files: &mut FilesCtxView<'_>,
+    listing: &Resource<OpenListing>,
+) -> FsResult<Option<EntryResult>> {
+    let this = &mut files.table.get_mut(listing)?.listing;
+    if this.read_ahead.is_empty()
         && let Some(rest) = this.rest.take()
     {
-        let read = without_holding_up(move || Ok(Listing::read_on(rest))).await?;
-        state.table.get_mut(listing)?.listing = read;
+        let next = run_blocking(move || Ok(Listing::read_next(rest))).await?;
+        files.table.get_mut(listing)?.listing = next;
     }
-    Ok(state.table.get_mut(listing)?.listing.ahead.pop_front())
+    Ok(files.table.get_mut(listing)?.listing.read_ahead.pop_front())
 }
 
 #[cfg(test)]

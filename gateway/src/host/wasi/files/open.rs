@@ -1,10 +1,10 @@
-//! Opening that never waits, and that gives nothing but files and directories.
+//! Opening that never blocks and yields only files and directories.
 //!
-//! Looking first isn't enough: what was a file when it was looked at may be a pipe when it is opened. So whatever is
-//! there is opened without waiting, and looked at again when it is open. The look before spares pipes and devices what
-//! an opening does to them: waking who waits at the other end, say.
+//! A check before opening isn't enough: a file can become a pipe in between. So everything is opened in non-blocking mode
+//! and checked again when it is open. The check before spares pipes and devices the effects of being opened, such as
+//! waking the process at the other end.
 //!
-//! Paths are resolved as WASI's own functions do it, by the library whose code theirs is: each step below the directory.
+//! Paths are resolved by the library that WASI's own functions use: each step stays below the directory.
 
 use std::fs;
 use std::io;
@@ -17,59 +17,62 @@ use cap_primitives::fs::{FollowSymlinks, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use tokio_util::task::AbortOnDropHandle;
-use wasmtime::component::Resource;
+use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::filesystem::{Descriptor, Dir, File, OpenMode};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
-use super::MADE;
-use super::quota::Quota;
-use crate::host::sandbox::store::State;
+use super::NEW_ENTRY_BYTES;
+use super::quota::FileQuota;
 
 /// The directory behind a handle.
-pub(super) fn directory(state: &State, dir: &Resource<Descriptor>) -> FsResult<Dir> {
-    match state.table.get(dir)? {
+pub(super) fn directory(table: &ResourceTable, dir: &Resource<Descriptor>) -> FsResult<Dir> {
+    match table.get(dir)? {
         Descriptor::Dir(dir) => Ok(dir.clone()),
         Descriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
     }
 }
 
-/// What is to be opened, and how: as the guest says it.
+/// The arguments of `open-at`.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct OpenRequest {
     pub(super) path: String,
-    pub(super) links: PathFlags,
-    pub(super) open: OpenFlags,
+    pub(super) path_flags: PathFlags,
+    pub(super) open_flags: OpenFlags,
     pub(super) flags: DescriptorFlags,
 }
 
-impl Wanted {
-    /// To be read, if it is there; a link at its end isn't followed.
+impl OpenRequest {
+    /// Opens an existing file to read it. A symlink at the end of the path isn't followed.
     pub(super) fn read(path: &str) -> Self {
-        let (links, open, flags) = (PathFlags::empty(), OpenFlags::empty(), DescriptorFlags::READ);
-        Self { path: path.to_owned(), links, open, flags }
+        Self {
+            path: path.to_owned(),
+            path_flags: PathFlags::empty(),
+            open_flags: OpenFlags::empty(),
+            flags: DescriptorFlags::READ,
+        }
     }
 
-    /// The mode as WASI understands the flags: whoever doesn't write reads, and whoever makes or empties writes.
+    /// The mode as WASI defines it: without the write flag a file is read, and creating or truncating it is writing.
     fn mode(&self) -> OpenMode {
         let mut mode = OpenMode::empty();
         let writes = self.flags.contains(DescriptorFlags::WRITE);
         mode.set(OpenMode::READ, self.flags.contains(DescriptorFlags::READ) || !writes);
-        mode.set(OpenMode::WRITE, writes || self.open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE));
+        mode.set(OpenMode::WRITE, writes || self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE));
         mode
     }
 
     /// # Errors
-    /// The flags contradict each other, or ask for what there isn't.
+    /// The flags contradict each other, or aren't supported.
     fn check(&self) -> Result<(), ErrorCode> {
         let synchronous = DescriptorFlags::FILE_INTEGRITY_SYNC
             | DescriptorFlags::DATA_INTEGRITY_SYNC
             | DescriptorFlags::REQUESTED_WRITE_SYNC;
-        let of_files = OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE;
+        let for_files = OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE;
         if self.flags.intersects(synchronous) {
             return Err(ErrorCode::Unsupported);
         }
-        if self.open.contains(OpenFlags::DIRECTORY) && self.open.intersects(of_files) {
+        if self.open_flags.contains(OpenFlags::DIRECTORY) && self.open_flags.intersects(for_files) {
             return Err(ErrorCode::Invalid);
         }
         Ok(())
@@ -77,48 +80,49 @@ impl Wanted {
 
     fn options(&self) -> OpenOptions {
         let mode = self.mode();
-        let mut options = options(follow(self.links));
+        let mut options = options(follow(self.path_flags));
         options
             .read(mode.contains(OpenMode::READ))
             .write(mode.contains(OpenMode::WRITE))
-            .truncate(self.open.contains(OpenFlags::TRUNCATE));
-        if self.open.contains(OpenFlags::CREATE) {
-            options.create(true).create_new(self.open.contains(OpenFlags::EXCLUSIVE));
+            .truncate(self.open_flags.contains(OpenFlags::TRUNCATE));
+        if self.open_flags.contains(OpenFlags::CREATE) {
+            options.create(true).create_new(self.open_flags.contains(OpenFlags::EXCLUSIVE));
         }
         options
     }
 }
 
-/// Opens a file or directory. What has to be made counts as written.
-pub(super) async fn open(dir: &Dir, wanted: Wanted, quota: Quota) -> FsResult<Descriptor> {
-    wanted.check()?;
-    let (perms, mode) = (dir.perms, wanted.mode());
+/// Opens a file or directory. A new file counts as written.
+pub(super) async fn open(dir: &Dir, request: OpenRequest, quota: FileQuota) -> FsResult<Descriptor> {
+    request.check()?;
+    let perms = dir.perms;
+    let mode = request.mode();
     if perms.write_not_permitted() && mode.contains(OpenMode::WRITE) {
         return Err(ErrorCode::NotPermitted.into());
     }
     let start = Arc::clone(&dir.dir);
-    let directory = wanted.open.contains(OpenFlags::DIRECTORY);
-    let (opened, is_dir) = without_holding_up(move || {
-        let path = Path::new(&wanted.path);
-        match look(&start, path, follow(wanted.links)) {
-            Ok(found) => found?,
-            // What isn't there may be made; any other reason not to look at it is also one not to open it.
-            Err(_) if wanted.open.contains(OpenFlags::CREATE) => quota.write(MADE)?,
+    let must_be_directory = request.open_flags.contains(OpenFlags::DIRECTORY);
+    let (opened, is_dir) = run_blocking(move || {
+        let path = Path::new(&request.path);
+        match check_openable(&start, path, follow(request.path_flags)) {
+            Ok(openable) => openable?,
+            // A missing file may be created. Any other reason why it can't be checked also keeps it from being opened.
+            Err(_) if request.open_flags.contains(OpenFlags::CREATE) => quota.write(NEW_ENTRY_BYTES)?,
             Err(_) => {}
         }
-        unseen(&start, path, &wanted.options())
+        open_unchecked(&start, path, &request.options())
     })
     .await?;
     if is_dir {
         return Ok(Descriptor::Dir(Dir::new(opened, perms, mode, false)));
     }
-    if directory {
+    if must_be_directory {
         return Err(ErrorCode::NotDirectory.into());
     }
     Ok(Descriptor::File(File::new(opened, perms, mode, false)))
 }
 
-/// Sets the times of what a path leads to, also by a link at its end: that has to be opened.
+/// Sets the times of the target of a path, following a symlink at its end. It has to be opened for that.
 pub(super) async fn set_times(
     dir: &Dir,
     path: String,
@@ -132,53 +136,53 @@ pub(super) async fn set_times(
     let mut times = fs::FileTimes::new();
     times = accessed.map_or(times, |time| times.set_accessed(time));
     times = modified.map_or(times, |time| times.set_modified(time));
-    without_holding_up(move || {
+    run_blocking(move || {
         let path = Path::new(&path);
-        look(&start, path, FollowSymlinks::Yes)??;
-        let writing = unseen(&start, path, options(FollowSymlinks::Yes).write(true));
-        let (opened, _) = match writing {
+        check_openable(&start, path, FollowSymlinks::Yes)??;
+        let writable = open_unchecked(&start, path, options(FollowSymlinks::Yes).write(true));
+        let (opened, _) = match writable {
             Ok(opened) => opened,
-            // A directory, or a file that can't be changed: its owner may say when that was all the same.
-            Err(_) => unseen(&start, path, options(FollowSymlinks::Yes).read(true))?,
+            // A directory, or a read-only file: its owner may set its times nevertheless.
+            Err(_) => open_unchecked(&start, path, options(FollowSymlinks::Yes).read(true))?,
         };
         Ok(opened.set_times(times)?)
     })
     .await
 }
 
-/// Work that may take its time, on a thread for such work.
-pub(super) async fn without_holding_up<T: Send + 'static>(
+/// Does blocking work on a thread for such work.
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> FsResult<T> + Send + 'static,
 ) -> FsResult<T> {
     let done = AbortOnDropHandle::new(tokio::task::spawn_blocking(work)).await;
     done.map_err(|error| FsError::trap(wasmtime::Error::new(error)))?
 }
 
-fn follow(links: PathFlags) -> FollowSymlinks {
-    if links.contains(PathFlags::SYMLINK_FOLLOW) { FollowSymlinks::Yes } else { FollowSymlinks::No }
+fn follow(path_flags: PathFlags) -> FollowSymlinks {
+    if path_flags.contains(PathFlags::SYMLINK_FOLLOW) { FollowSymlinks::Yes } else { FollowSymlinks::No }
 }
 
-/// Neither waits for what is opened, nor makes a terminal the gateway's own.
+/// Options that neither block nor make a terminal the gateway's controlling one.
 fn options(follow: FollowSymlinks) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.follow(follow).nonblock(true).custom_flags(OFlags::NOCTTY.bits().cast_signed());
     options
 }
 
-/// Looks at what is there without opening it: is it something to be opened?
-fn look(start: &fs::File, path: &Path, follow: FollowSymlinks) -> io::Result<Result<(), ErrorCode>> {
+/// Checks, without opening it, that the path leads to something that may be opened.
+fn check_openable(start: &fs::File, path: &Path, follow: FollowSymlinks) -> io::Result<Result<(), ErrorCode>> {
     let found = cap_primitives::fs::stat(start, path, follow)?.file_type();
-    let can = found.is_file() || found.is_dir() || found.is_symlink();
-    Ok(if can { Ok(()) } else { Err(ErrorCode::NotPermitted) })
+    let may_open = found.is_file() || found.is_dir() || found.is_symlink();
+    Ok(if may_open { Ok(()) } else { Err(ErrorCode::NotPermitted) })
 }
 
-/// Opens what is there, whatever was there before, and tells whether it is a directory.
+/// Opens the path whatever it leads to by now. Returns the file and whether it is a directory.
 ///
 /// # Errors
-/// Besides what the system says: it is neither a file nor a directory.
-fn unseen(start: &fs::File, path: &Path, options: &OpenOptions) -> FsResult<(fs::File, bool)> {
+/// The system can't open it, or it is neither a file nor a directory.
+fn open_unchecked(start: &fs::File, path: &Path, options: &OpenOptions) -> FsResult<(fs::File, bool)> {
     let opened = match cap_primitives::fs::open(start, path, options) {
-        // So the system says that nobody reads a pipe, that a device isn't there, or that it is a socket.
+        // The error for a pipe without a reader, a missing device, or a socket.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {
             return Err(ErrorCode::NotPermitted.into());
         }

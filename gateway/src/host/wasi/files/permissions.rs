@@ -1,11 +1,11 @@
-//! A file that is put in the place of another by renaming takes over who may read, write and execute the other.
+//! A file that replaces another by a rename takes over its permissions.
 //!
-//! That is how programs replace a file without anybody seeing half of it: they write a new one beside it, give it the
-//! old one's permissions, and rename it. WASI has no word for permissions, so a component can't do the second; a script
-//! would no longer run, and what only its owner could read would be everybody's.
+//! Programs replace a file atomically in three steps: write a new file next to it, copy the permissions, rename. WASI has
+//! no permissions, so a component can't do the second: a script would no longer be executable, and a private file would
+//! become readable for everyone.
 //!
-//! It gives nobody more to read or to write than they had of the new file: permissions are only taken away, but for the
-//! right to run it.
+//! This never lets anyone read or write more than the new file did: permissions are only removed, except the right to
+//! execute.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -13,62 +13,63 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::{Descriptor, FsPerms};
 
-use super::open::{Wanted, directory, open};
-use crate::host::sandbox::store::State;
+use super::FilesCtxView;
+use super::open::{OpenRequest, directory, open};
 
-/// A file by its directory and its path there.
-type Place<'a> = (&'a Resource<Descriptor>, &'a str);
+/// A directory and a path in it.
+type Location<'a> = (&'a Resource<Descriptor>, &'a str);
 
-/// Gives `from` the permissions of `to`, if both are files and `to` may be changed. Where that fails the renaming goes
-/// on: most file systems that can't do it have no permissions.
-pub(super) async fn take_over(state: &mut State, from: Place<'_>, to: Place<'_>) {
-    if !(may_change(state, from.0) && may_change(state, to.0)) {
+/// Gives the permissions of `old` to `new`, if both are files in writable directories. If that fails, the rename
+/// continues: most file systems that can't do it have no permissions.
+pub(super) async fn transfer(files: &mut FilesCtxView<'_>, old: Location<'_>, new: Location<'_>) {
+    if !(is_writable(files, new.0) && is_writable(files, old.0)) {
         return;
     }
-    let Some(old) = file(state, to).await else { return };
-    let Some(new) = file(state, from).await else { return };
-    let done = tokio::task::spawn_blocking(move || give(&old, &new)).await;
-    if let Ok(Err(error)) = done {
-        tracing::debug!(%error, "a file that was replaced loses its permissions");
+    let Some(old) = file(files, old).await else { return };
+    let Some(new) = file(files, new).await else { return };
+    let result = tokio::task::spawn_blocking(move || copy_permissions(&old, &new)).await;
+    if let Ok(Err(error)) = result {
+        tracing::debug!(%error, "permissions of a replaced file are lost");
     }
 }
 
-fn may_change(state: &State, dir: &Resource<Descriptor>) -> bool {
-    matches!(state.table.get(dir), Ok(Descriptor::Dir(dir)) if dir.perms == FsPerms::ReadWrite)
+fn is_writable(files: &FilesCtxView<'_>, dir: &Resource<Descriptor>) -> bool {
+    matches!(files.table.get(dir), Ok(Descriptor::Dir(dir)) if dir.perms == FsPerms::ReadWrite)
 }
 
-/// The file, if it is one and may be read; links aren't followed.
-async fn file(state: &mut State, (dir, path): Place<'_>) -> Option<Arc<File>> {
-    let dir = directory(state, dir).ok()?;
-    match open(&dir, Wanted::read(path), state.files.clone()).await.ok()? {
+/// The file, if it is one and may be read. Symlinks aren't followed.
+async fn file(files: &mut FilesCtxView<'_>, (dir, path): Location<'_>) -> Option<Arc<File>> {
+    let dir = directory(files.table, dir).ok()?;
+    match open(&dir, OpenRequest::read(path), files.state.quota.clone()).await.ok()? {
         Descriptor::File(opened) => Some(opened.file),
         Descriptor::Dir(_) => None,
     }
 }
 
 #[cfg(unix)]
-fn give(old: &File, new: &File) -> std::io::Result<()> {
+fn copy_permissions(old: &File, new: &File) -> std::io::Result<()> {
     use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-    /// What the owner, the group and others may do: nothing that makes a program run as somebody else.
-    const ORDINARY: u32 = 0o777;
+    /// The permissions of owner, group and others, without set-user-ID and the like.
+    const PERMISSION_BITS: u32 = 0o777;
 
-    let found = new.metadata()?;
-    let [old, now] = [old.metadata()?, found.clone()].map(|found| found.permissions().mode() & ORDINARY);
-    // Nobody gets to read or write what they couldn't before: a guest that may rename chooses which file it moves, and a
-    // file with another name shows itself there, too. Who may read may run what could be run.
-    let runnable = (now & 0o444) >> 2;
-    let given = old & (now | runnable);
-    if given == now || found.nlink() > 1 {
+    let metadata = new.metadata()?;
+    let current = metadata.permissions().mode() & PERMISSION_BITS;
+    let old = old.metadata()?.permissions().mode() & PERMISSION_BITS;
+    // No one gains access to read or write: a guest that may rename chooses which file it moves, and a file with a second
+    // name would change there, too. Those who may read it may execute what was executable.
+    let executable = (current & 0o444) >> 2;
+    let permissions = old & (current | executable);
+    if permissions == current || metadata.nlink() > 1 {
         return Ok(());
     }
-    new.set_permissions(Permissions::from_mode(given))
+    new.set_permissions(Permissions::from_mode(permissions))
 }
 
 #[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "as where there are permissions")]
-fn give(_old: &File, _new: &File) -> std::io::Result<()> {
+#[expect(clippy::unnecessary_wraps, reason = "the same signature as on Unix")]
+fn copy_permissions(_old: &File, _new: &File) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -1,127 +1,116 @@
-//! How much a call reads from files and writes to them, and how many it has open.
+//! How much a call may read from files and write to them, and how many it may have open.
 
 use std::sync::Arc;
 
 use moongate_core::config::Limits;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, StreamError};
 
-use crate::host::sandbox::byte_quota::Allowance;
-use crate::host::wasi::grant_audit::Uses;
+use crate::host::sandbox::quota::{ByteQuota, CountPermit, CountQuota};
+use crate::host::wasi::grant_audit::GrantAudit;
 
-/// How many of a call's streams read or write at once, beside the function that the call waits for. Threads for such
-/// work are shared by everybody.
-const AT_ONCE: usize = 4;
+/// How many of a call's streams read or write at once, in addition to the function that the call waits for. All plugins
+/// share the threads for such work.
+const MAX_CONCURRENT_STREAMS: usize = 4;
 
-/// What a call has left. All its streams share it.
+/// The quota of one call, shared by all its streams.
 #[derive(Debug, Clone)]
-pub(in crate::host) struct Quota(Arc<Shared>);
+pub(super) struct FileQuota(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    read: Allowance,
-    written: Allowance,
-    turns: Arc<Semaphore>,
-    /// How many files it may have open, beside the granted directories.
-    most_open: u32,
-    /// How many more it may open.
-    open: Arc<Semaphore>,
-    uses: Uses,
+    read: ByteQuota,
+    written: ByteQuota,
+    open: Arc<CountQuota>,
+    stream_turns: Arc<Semaphore>,
+    audit: GrantAudit,
 }
 
-/// A file, a directory or a listing is open, as long as this or a copy of it lives: a stream keeps its file open, however
-/// long the guest has given that back. Held beside what is open, because that is the library's.
+/// Counts a file, a directory or a listing as open until all its copies are dropped: a stream keeps its file open, even
+/// if the guest has dropped the descriptor. It is kept next to what is open, because that is the library's type.
 #[derive(Debug, Clone)]
-pub(super) struct Open {
-    _permit: Arc<OwnedSemaphorePermit>,
+pub(super) struct OpenFilePermit {
+    _permit: Arc<CountPermit>,
 }
 
 /// The call has read, written or opened more than it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the call {} more than it may", match .0 { Way::Read => "read", Way::Written => "wrote", Way::Open => "opened" })]
-pub(super) struct Exceeded(Way);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum QuotaExceeded {
+    #[error("the call read more than it may")]
     Read,
+    #[error("the call wrote more than it may")]
     Written,
+    #[error("the call opened more files than it may")]
     Open,
 }
 
-impl Quota {
-    /// `most_open`: how many files the call may have open, beside the granted directories.
-    pub(in crate::host) fn new(limits: &Limits, most_open: u32, uses: Uses) -> Self {
+impl FileQuota {
+    /// `max_open` is how many files the call may have open, in addition to the granted directories.
+    pub(super) fn new(limits: &Limits, max_open: u32, audit: GrantAudit) -> Self {
         Self(Arc::new(Shared {
-            read: Allowance::new(limits.read),
-            written: Allowance::new(limits.written),
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
-            most_open,
-            open: Arc::new(Semaphore::new(most_open as usize)),
-            uses,
+            read: ByteQuota::new(limits.read),
+            written: ByteQuota::new(limits.written),
+            open: Arc::new(CountQuota::new(max_open)),
+            stream_turns: Arc::new(Semaphore::new(MAX_CONCURRENT_STREAMS)),
+            audit,
         }))
     }
 
-    /// As much again, for whoever comes next.
-    pub(in crate::host) fn again(&self, limits: &Limits, uses: Uses) -> Self {
-        Self::new(limits, self.0.most_open, uses)
-    }
-
-    /// Counts what is about to be opened.
-    pub(super) fn open(&self) -> Result<Open, Exceeded> {
-        let Shared { most_open, open, uses, .. } = &*self.0;
-        if let Ok(permit) = Arc::clone(open).try_acquire_owned() {
-            return Ok(Open { _permit: Arc::new(permit) });
+    /// Counts something that is about to be opened.
+    pub(super) fn open(&self) -> Result<OpenFilePermit, QuotaExceeded> {
+        let Shared { open, audit, .. } = &*self.0;
+        if let Some(permit) = open.acquire() {
+            return Ok(OpenFilePermit { _permit: Arc::new(permit) });
         }
-        uses.exceeded_share(
+        audit.report_derived_limit(
             "open files",
-            &format!("wanted more than {most_open} files and directories open at once, beside those that are granted"),
-            "that is its share of the files that the system lets the gateway open",
+            &format!("wanted more than {open} files and directories open at once, in addition to the granted ones"),
+            "this is its share of the files that the system lets the gateway open",
         );
-        Err(Exceeded(Way::Open))
+        Err(QuotaExceeded::Open)
     }
 
-    /// How many of so many bytes may be read at once: one more than is left at least, because whether there is one
-    /// more is only known when it is read.
+    /// How many of these bytes to read at once: at least one more than is left, because only reading shows whether there
+    /// is one more.
     pub(super) fn readable(&self, bytes: u64) -> u64 {
         bytes.min(self.0.read.left().saturating_add(1))
     }
 
-    /// Counts what was read.
-    pub(super) fn read(&self, bytes: u64) -> Result<(), Exceeded> {
-        let Shared { read, uses, .. } = &*self.0;
-        count(read, bytes, uses, "read", "read more from files").ok_or(Exceeded(Way::Read))
+    /// Counts bytes that were read.
+    pub(super) fn read(&self, bytes: u64) -> Result<(), QuotaExceeded> {
+        let Shared { read, audit, .. } = &*self.0;
+        if read.take(bytes) {
+            return Ok(());
+        }
+        audit.report_limit("read", &format!("read more than the {read} from files that a call may"));
+        Err(QuotaExceeded::Read)
     }
 
-    /// Counts what is about to be written.
-    pub(super) fn write(&self, bytes: u64) -> Result<(), Exceeded> {
-        let Shared { written, uses, .. } = &*self.0;
-        count(written, bytes, uses, "written", "wrote more to files").ok_or(Exceeded(Way::Written))
+    /// Counts bytes that are about to be written.
+    pub(super) fn write(&self, bytes: u64) -> Result<(), QuotaExceeded> {
+        let Shared { written, audit, .. } = &*self.0;
+        if written.take(bytes) {
+            return Ok(());
+        }
+        audit.report_limit("written", &format!("wrote more than the {written} to files that a call may"));
+        Err(QuotaExceeded::Written)
     }
 
-    /// Each permit is one stream's turn to read or write.
-    pub(super) fn turns(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.0.turns)
+    /// A permit of this is a stream's turn to read or write.
+    pub(super) fn stream_turns(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.stream_turns)
     }
 }
 
-/// Takes so many bytes; if there aren't so many, the operator hears of it.
-fn count(of: &Allowance, bytes: u64, uses: &Uses, key: &'static str, did: &str) -> Option<()> {
-    if of.take(bytes) {
-        return Some(());
-    }
-    uses.exceeded(key, &format!("{did} than the {of} that a call may"));
-    None
-}
-
-impl From<Exceeded> for StreamError {
-    fn from(error: Exceeded) -> Self {
+impl From<QuotaExceeded> for StreamError {
+    fn from(error: QuotaExceeded) -> Self {
         Self::LastOperationFailed(wasmtime::Error::new(error))
     }
 }
 
-impl From<Exceeded> for FsError {
-    fn from(_: Exceeded) -> Self {
+impl From<QuotaExceeded> for FsError {
+    fn from(_: QuotaExceeded) -> Self {
         ErrorCode::Quota.into()
     }
 }

@@ -1,7 +1,7 @@
-//! Streams of files that count, around WASI's own.
+//! Streams of files with a quota, around WASI's own.
 //!
-//! Theirs start to read or write on a thread of their own whenever they are asked, and a call may hold a thousand of
-//! them: these wait for their turn. Where the guest waits for the answer anyway nothing is started.
+//! WASI's streams start to read or write on a thread of their own whenever they are asked, and a call can have a thousand
+//! of them. These wait for their turn. A blocking call of the guest starts nothing: the guest waits anyway.
 
 use bytes::Bytes;
 use tokio_util::task::AbortOnDropHandle;
@@ -9,23 +9,23 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
 
-use super::quota::{Open, Quota};
+use super::quota::{FileQuota, OpenFilePermit};
 
-/// How much is read before anybody waits for it, in bytes: each stream of a call may hold so much.
-const AHEAD: usize = 16 << 10;
+/// How much is read before the guest waits for it, in bytes. Each stream of a call may buffer this much.
+const READ_AHEAD_BYTES: usize = 16 << 10;
 
 /// How much may be written without waiting, in bytes.
-const PERMIT: usize = 64 << 10;
+const MAX_WRITE_BYTES: usize = 64 << 10;
 
-/// Reads and counts.
-pub(super) struct Reader {
-    state: Reading,
-    quota: Quota,
-    /// Goes after the file has.
-    _open: Option<Open>,
+/// An input stream that counts what is read.
+pub(super) struct QuotaReader {
+    state: ReadState,
+    quota: FileQuota,
+    /// Dropped after the file.
+    _permit: Option<OpenFilePermit>,
 }
 
-enum Reading {
+enum ReadState {
     Idle(DynInputStream),
     Waiting(AbortOnDropHandle<(DynInputStream, StreamResult<Bytes>)>),
     Read(DynInputStream, Bytes),
@@ -33,18 +33,19 @@ enum Reading {
     Closed,
 }
 
-impl Reader {
-    /// `open`: counts the file, which the stream keeps open.
-    pub(super) fn new(inner: DynInputStream, quota: Quota, open: Option<Open>) -> Self {
-        Self { state: Reading::Idle(inner), quota, _open: open }
+impl QuotaReader {
+    /// `permit` counts the file, which the stream keeps open.
+    pub(super) fn new(inner: DynInputStream, quota: FileQuota, permit: Option<OpenFilePermit>) -> Self {
+        Self { state: ReadState::Idle(inner), quota, _permit: permit }
     }
 
-    /// Starts to read, unless that goes on or is over already.
+    /// Starts to read, unless a read is running or has ended.
     fn start(&mut self, size: usize) {
-        self.state = match std::mem::replace(&mut self.state, Reading::Closed) {
-            Reading::Idle(mut inner) => {
-                let (turns, size) = (self.quota.turns(), readable(&self.quota, size));
-                Reading::Waiting(AbortOnDropHandle::new(tokio::spawn(async move {
+        self.state = match std::mem::replace(&mut self.state, ReadState::Closed) {
+            ReadState::Idle(mut inner) => {
+                let turns = self.quota.stream_turns();
+                let size = readable(&self.quota, size);
+                ReadState::Waiting(AbortOnDropHandle::new(tokio::spawn(async move {
                     let _turn = turns.acquire().await;
                     let read = inner.blocking_read(size).await;
                     (inner, read)
@@ -54,41 +55,41 @@ impl Reader {
         };
     }
 
-    /// Waits for what was started.
+    /// Waits for the operation that was started.
     async fn settle(&mut self) {
-        if let Reading::Waiting(task) = &mut self.state {
+        if let ReadState::Waiting(task) = &mut self.state {
             let ended = task.await;
             self.state = match ended {
                 Ok((inner, read)) => self.counted(inner, read),
-                Err(error) => Reading::Failed(StreamError::Trap(wasmtime::Error::new(error))),
+                Err(error) => ReadState::Failed(StreamError::Trap(wasmtime::Error::new(error))),
             };
         }
     }
 
-    fn counted(&self, inner: DynInputStream, read: StreamResult<Bytes>) -> Reading {
+    fn counted(&self, inner: DynInputStream, read: StreamResult<Bytes>) -> ReadState {
         match read {
             Ok(bytes) => match self.quota.read(bytes.len() as u64) {
-                Ok(()) if bytes.is_empty() => Reading::Idle(inner),
-                Ok(()) => Reading::Read(inner, bytes),
-                Err(exceeded) => Reading::Failed(exceeded.into()),
+                Ok(()) if bytes.is_empty() => ReadState::Idle(inner),
+                Ok(()) => ReadState::Read(inner, bytes),
+                Err(exceeded) => ReadState::Failed(exceeded.into()),
             },
-            Err(StreamError::Closed) => Reading::Closed,
-            Err(error) => Reading::Failed(error),
+            Err(StreamError::Closed) => ReadState::Closed,
+            Err(error) => ReadState::Failed(error),
         }
     }
 
-    /// Hands over what was read.
+    /// Hands over bytes that were read.
     fn deliver(&mut self, size: usize) -> StreamResult<Bytes> {
-        match std::mem::replace(&mut self.state, Reading::Closed) {
-            Reading::Read(inner, mut bytes) => {
+        match std::mem::replace(&mut self.state, ReadState::Closed) {
+            ReadState::Read(inner, mut bytes) => {
                 let given = bytes.split_to(bytes.len().min(size));
                 self.state =
-                    if bytes.is_empty() { Reading::Idle(inner) } else { Reading::Read(inner, bytes) };
+                    if bytes.is_empty() { ReadState::Idle(inner) } else { ReadState::Read(inner, bytes) };
                 Ok(given)
             }
-            Reading::Failed(error) => Err(error),
-            Reading::Closed => Err(StreamError::Closed),
-            other @ (Reading::Idle(_) | Reading::Waiting(_)) => {
+            ReadState::Failed(error) => Err(error),
+            ReadState::Closed => Err(StreamError::Closed),
+            other @ (ReadState::Idle(_) | ReadState::Waiting(_)) => {
                 self.state = other;
                 Ok(Bytes::new())
             }
@@ -96,15 +97,15 @@ impl Reader {
     }
 }
 
-fn readable(quota: &Quota, size: usize) -> usize {
+fn readable(quota: &FileQuota, size: usize) -> usize {
     usize::try_from(quota.readable(size as u64)).unwrap_or(size)
 }
 
 #[wasmtime_wasi::async_trait]
-impl InputStream for Reader {
+impl InputStream for QuotaReader {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         if size > 0 {
-            self.start(size.min(AHEAD));
+            self.start(size.min(READ_AHEAD_BYTES));
         }
         self.deliver(size)
     }
@@ -112,10 +113,10 @@ impl InputStream for Reader {
     async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
         self.settle().await;
         if size > 0
-            && let Reading::Idle(inner) = &mut self.state
+            && let ReadState::Idle(inner) = &mut self.state
         {
             let read = inner.blocking_read(readable(&self.quota, size)).await;
-            if let Reading::Idle(inner) = std::mem::replace(&mut self.state, Reading::Closed) {
+            if let ReadState::Idle(inner) = std::mem::replace(&mut self.state, ReadState::Closed) {
                 self.state = self.counted(inner, read);
             }
         }
@@ -124,56 +125,56 @@ impl InputStream for Reader {
 
     async fn cancel(&mut self) {
         self.settle().await;
-        self.state = Reading::Closed;
+        self.state = ReadState::Closed;
     }
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Reader {
+impl Pollable for QuotaReader {
     async fn ready(&mut self) {
-        self.start(AHEAD);
+        self.start(READ_AHEAD_BYTES);
         self.settle().await;
     }
 }
 
-/// Counts and writes.
-pub(super) struct Writer {
-    state: Writing,
-    quota: Quota,
-    /// Goes after the file has.
-    _open: Option<Open>,
+/// An output stream that counts what is written.
+pub(super) struct QuotaWriter {
+    state: WriteState,
+    quota: FileQuota,
+    /// Dropped after the file.
+    _permit: Option<OpenFilePermit>,
 }
 
-enum Writing {
+enum WriteState {
     Idle(DynOutputStream),
     Waiting(AbortOnDropHandle<(DynOutputStream, StreamResult<()>)>),
     Failed(StreamError),
     Closed,
 }
 
-impl Writer {
-    /// `open`: counts the file, which the stream keeps open.
-    pub(super) fn new(inner: DynOutputStream, quota: Quota, open: Option<Open>) -> Self {
-        Self { state: Writing::Idle(inner), quota, _open: open }
+impl QuotaWriter {
+    /// `permit` counts the file, which the stream keeps open.
+    pub(super) fn new(inner: DynOutputStream, quota: FileQuota, permit: Option<OpenFilePermit>) -> Self {
+        Self { state: WriteState::Idle(inner), quota, _permit: permit }
     }
 
-    /// Waits for what was started.
+    /// Waits for the operation that was started.
     async fn settle(&mut self) {
-        if let Writing::Waiting(task) = &mut self.state {
+        if let WriteState::Waiting(task) = &mut self.state {
             let ended = task.await;
             self.state = match ended {
-                Ok((inner, written)) => after(inner, written),
-                Err(error) => Writing::Failed(StreamError::Trap(wasmtime::Error::new(error))),
+                Ok((inner, written)) => state_after(inner, written),
+                Err(error) => WriteState::Failed(StreamError::Trap(wasmtime::Error::new(error))),
             };
         }
     }
 
-    /// An error is told once; then the stream is closed.
-    fn standing(&mut self) -> StreamResult<()> {
-        match std::mem::replace(&mut self.state, Writing::Closed) {
-            Writing::Failed(error) => Err(error),
-            Writing::Closed => Err(StreamError::Closed),
-            other @ (Writing::Idle(_) | Writing::Waiting(_)) => {
+    /// Returns an error once; then the stream is closed.
+    fn check_open(&mut self) -> StreamResult<()> {
+        match std::mem::replace(&mut self.state, WriteState::Closed) {
+            WriteState::Failed(error) => Err(error),
+            WriteState::Closed => Err(StreamError::Closed),
+            other @ (WriteState::Idle(_) | WriteState::Waiting(_)) => {
                 self.state = other;
                 Ok(())
             }
@@ -181,67 +182,67 @@ impl Writer {
     }
 }
 
-fn after(inner: DynOutputStream, written: StreamResult<()>) -> Writing {
+fn state_after(inner: DynOutputStream, written: StreamResult<()>) -> WriteState {
     match written {
-        Ok(()) => Writing::Idle(inner),
-        Err(StreamError::Closed) => Writing::Closed,
-        Err(error) => Writing::Failed(error),
+        Ok(()) => WriteState::Idle(inner),
+        Err(StreamError::Closed) => WriteState::Closed,
+        Err(error) => WriteState::Failed(error),
     }
 }
 
 #[wasmtime_wasi::async_trait]
-impl OutputStream for Writer {
+impl OutputStream for QuotaWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.standing()?;
-        match std::mem::replace(&mut self.state, Writing::Closed) {
-            Writing::Idle(mut inner) => {
+        self.check_open()?;
+        match std::mem::replace(&mut self.state, WriteState::Closed) {
+            WriteState::Idle(mut inner) => {
                 self.quota.write(bytes.len() as u64)?;
-                let turns = self.quota.turns();
-                self.state = Writing::Waiting(AbortOnDropHandle::new(tokio::spawn(async move {
+                let turns = self.quota.stream_turns();
+                self.state = WriteState::Waiting(AbortOnDropHandle::new(tokio::spawn(async move {
                     let _turn = turns.acquire().await;
                     let written = inner.blocking_write_and_flush(bytes).await;
                     (inner, written)
                 })));
                 Ok(())
             }
-            Writing::Waiting(_) | Writing::Failed(_) | Writing::Closed => {
-                Err(StreamError::trap("a write that `check-write` didn't allow"))
+            WriteState::Waiting(_) | WriteState::Failed(_) | WriteState::Closed => {
+                Err(StreamError::trap("a write that `check-write` didn't permit"))
             }
         }
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.settle().await;
-        self.standing()?;
-        if let Writing::Idle(inner) = &mut self.state {
+        self.check_open()?;
+        if let WriteState::Idle(inner) = &mut self.state {
             let written = match self.quota.write(bytes.len() as u64) {
                 Ok(()) => inner.blocking_write_and_flush(bytes).await,
                 Err(exceeded) => Err(exceeded.into()),
             };
-            if let Writing::Idle(inner) = std::mem::replace(&mut self.state, Writing::Closed) {
-                self.state = after(inner, written);
+            if let WriteState::Idle(inner) = std::mem::replace(&mut self.state, WriteState::Closed) {
+                self.state = state_after(inner, written);
             }
         }
-        self.standing()
+        self.check_open()
     }
 
     fn flush(&mut self) -> StreamResult<()> {
-        self.standing() // what is written lies nowhere in between
+        self.check_open() // nothing is buffered here
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        self.standing()?;
-        Ok(if matches!(self.state, Writing::Idle(_)) { PERMIT } else { 0 })
+        self.check_open()?;
+        Ok(if matches!(self.state, WriteState::Idle(_)) { MAX_WRITE_BYTES } else { 0 })
     }
 
     async fn cancel(&mut self) {
         self.settle().await;
-        self.state = Writing::Closed;
+        self.state = WriteState::Closed;
     }
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Writer {
+impl Pollable for QuotaWriter {
     async fn ready(&mut self) {
         self.settle().await;
     }

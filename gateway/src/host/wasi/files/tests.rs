@@ -1,4 +1,4 @@
-//! How streams count and wait, with streams that only pretend.
+//! How streams count and take turns, with fake streams.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,11 +9,11 @@ use moongate_core::config::Limits;
 use moongate_core::names::PluginId;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-use super::quota::{Exceeded, Quota};
-use super::streams::{Reader, Writer};
-use crate::host::wasi::grant_audit::Uses;
+use super::quota::{QuotaExceeded, FileQuota};
+use super::streams::{QuotaReader, QuotaWriter};
+use crate::host::wasi::grant_audit::GrantAudit;
 
-/// How many of these work at once, and how many did at most.
+/// Counts how many of these work at once.
 #[derive(Clone, Default)]
 struct AtWork {
     now: Arc<AtomicUsize>,
@@ -39,7 +39,7 @@ impl Pollable for AtWork {
 #[wasmtime_wasi::async_trait]
 impl InputStream for AtWork {
     fn read(&mut self, _: usize) -> StreamResult<Bytes> {
-        panic!("nothing is read without waiting")
+        panic!("only blocking reads are expected")
     }
 
     async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
@@ -51,7 +51,7 @@ impl InputStream for AtWork {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for AtWork {
     fn write(&mut self, _: Bytes) -> StreamResult<()> {
-        panic!("nothing is written without waiting")
+        panic!("only blocking writes are expected")
     }
 
     fn flush(&mut self) -> StreamResult<()> {
@@ -68,20 +68,20 @@ impl OutputStream for AtWork {
     }
 }
 
-fn quota(bytes: u64) -> Quota {
+fn quota(bytes: u64) -> FileQuota {
     let limits = Limits { read: ByteSize::b(bytes), written: ByteSize::b(bytes), ..Limits::default() };
-    Quota::new(&limits, 2, Uses::new(PluginId::new("guest").unwrap(), None, Arc::default()))
+    FileQuota::new(&limits, 2, GrantAudit::new(PluginId::new("guest").unwrap(), None, Arc::default()))
 }
 
 #[tokio::test]
 async fn streams_of_a_call_take_turns() {
     let (at_work, quota) = (AtWork::default(), quota(1 << 20));
     let mut readers: Vec<_> =
-        (0..20).map(|_| Reader::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
+        (0..20).map(|_| QuotaReader::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
     let mut writers: Vec<_> =
-        (0..20).map(|_| Writer::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
+        (0..20).map(|_| QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
     for reader in &mut readers {
-        assert!(reader.read(1000).unwrap().is_empty(), "it was only begun");
+        assert!(reader.read(1000).unwrap().is_empty(), "the read was only started");
     }
     for writer in &mut writers {
         writer.write(Bytes::from_static(b"abc")).unwrap();
@@ -102,16 +102,16 @@ async fn streams_of_a_call_take_turns() {
 
 #[track_caller]
 fn is_exceeded<T>(result: StreamResult<T>) {
-    let Err(StreamError::LastOperationFailed(error)) = result else { panic!("no refusal") };
-    assert!(error.is::<Exceeded>(), "{error}");
+    let Err(StreamError::LastOperationFailed(error)) = result else { panic!("not refused") };
+    assert!(error.is::<QuotaExceeded>(), "{error}");
 }
 
 #[tokio::test]
-async fn streams_share_what_is_left_and_tell_once_that_it_was_too_much() {
+async fn streams_share_a_quota_and_fail_once() {
     let (at_work, quota) = (AtWork::default(), quota(150));
-    let mut readers = [0; 2].map(|_| Reader::new(Box::new(at_work.clone()), quota.clone(), None));
+    let mut readers = [0; 2].map(|_| QuotaReader::new(Box::new(at_work.clone()), quota.clone(), None));
     assert_eq!(readers[0].blocking_read(1000).await.unwrap().len(), 100);
-    // Of the fifty that are left one more is read, to know whether there is one.
+    // One more than the fifty that are left is read, to know whether there is one.
     is_exceeded(readers[1].blocking_read(1000).await);
     assert!(matches!(readers[1].blocking_read(1000).await, Err(StreamError::Closed)));
     assert_eq!(readers[0].blocking_read(50).await.unwrap().len(), 50);
@@ -119,7 +119,7 @@ async fn streams_share_what_is_left_and_tell_once_that_it_was_too_much() {
     is_exceeded(readers[0].read(1));
     assert!(matches!(readers[0].read(1), Err(StreamError::Closed)));
 
-    let mut writers = [0; 2].map(|_| Writer::new(Box::new(at_work.clone()), quota.clone(), None));
+    let mut writers = [0; 2].map(|_| QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), None));
     writers[0].write(vec![0; 100].into()).unwrap();
     is_exceeded(writers[1].write(vec![0; 51].into()));
     writers[0].ready().await;
@@ -129,12 +129,12 @@ async fn streams_share_what_is_left_and_tell_once_that_it_was_too_much() {
 }
 
 #[tokio::test]
-async fn a_file_counts_as_open_until_its_last_stream_is_gone() {
+async fn a_file_counts_as_open_until_its_last_stream_is_dropped() {
     let (at_work, quota) = (AtWork::default(), quota(150));
     let (file, _directory) = (quota.open().unwrap(), quota.open().unwrap());
     assert!(quota.open().is_err());
-    let reader = Reader::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
-    let writer = Writer::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
+    let reader = QuotaReader::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
+    let writer = QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
     drop(file);
     drop(reader);
     assert!(quota.open().is_err(), "it is being written to");

@@ -1,59 +1,53 @@
-//! What the operator reads of what plugins want.
+//! What the operator reads of grants and limits.
 
 use super::*;
 use crate::host::tests::Warnings;
 use crate::telemetry::Verbosity;
 use crate::telemetry::tests::said;
 
+fn audit() -> GrantAudit {
+    GrantAudit::new(PluginId::new("greedy").unwrap(), None, Arc::default())
+}
+
+fn missing(wanted: String, line: String) -> MissingGrant {
+    MissingGrant { wanted, fix: Some(Cure::Line(line)) }
+}
+
 #[test]
-fn who_wants_a_thousand_things_hides_no_limit_and_it_is_told_that_there_are_more() {
+fn many_missing_grants_hide_no_limit() {
     let (warnings, _guard) = Warnings::listen();
-    let uses = Uses::new(PluginId::new("greedy").unwrap(), None, Arc::default());
+    let audit = audit();
     for at in 0..1000 {
-        let cure = Some(Cure::Line(format!("env = [\"V{at}\"]")));
-        uses.lacked(Lack { wanted: format!("the variable V{at}"), cure });
+        audit.report_missing(&missing(format!("the variable V{at}"), format!("env = [\"V{at}\"]")));
     }
     for _ in 0..2 {
-        uses.exceeded("memory", "was refused more memory");
+        audit.report_limit("memory", "was refused more memory");
     }
     let warnings = warnings.lines();
     let [first, .., more, limit] = &warnings[..] else { panic!("{warnings:?}") };
-    assert!(first.contains("the variable V0, which isn't granted"), "{first}");
-    assert_eq!(warnings.iter().filter(|line| line.contains("isn't granted; ")).count(), 64);
+    assert!(first.contains("plugin `greedy` was denied the variable V0; to allow it, add"), "{first}");
+    assert_eq!(warnings.iter().filter(|line| line.contains("to allow it")).count(), 64);
     assert!(more.contains("`moongate call --explain`"), "{more}");
-    assert!(limit.contains("`memory` in `[plugins.greedy.limits]`"), "{limit}");
+    assert!(limit.contains("raise `memory` in `[plugins.greedy.limits]`"), "{limit}");
     assert_eq!(warnings.len(), 66);
 }
 
 #[test]
-fn what_a_guest_words_anew_each_time_is_told_once_and_leaves_room_for_other_lacks() {
-    let (warnings, _guard) = Warnings::listen();
-    let uses = Uses::new(PluginId::new("greedy").unwrap(), None, Arc::default());
-    for at in 0..1000 {
-        let cure = Some(Cure::ReadDirectory { guest: Some(format!("/{at}")) });
-        uses.lacked_some("a file", Lack { wanted: format!("a file (perhaps `/{at}/x`)"), cure });
-        uses.may_have_lacked(|| panic!("nobody asks for an explanation"));
-    }
-    uses.lacked(Lack {
-        wanted: "to keep state".to_owned(),
-        cure: Some(Cure::Line("state = true".to_owned())),
-    });
-    let warnings = warnings.lines();
-    assert!(warnings.len() == 2 && warnings[0].contains("`/0/x`"), "{warnings:?}");
-    assert!(warnings[1].contains("`state = true` in"), "{warnings:?}");
+fn possibly_missing_grants_are_made_only_for_a_ledger() {
+    audit().note_possibly_missing(|| panic!("nobody reads it"));
 }
 
 #[test]
-fn a_cure_is_told_whole_or_not_at_all() {
+fn a_fix_is_shown_whole_or_not_at_all() {
     let (warnings, _guard) = Warnings::listen();
     let ledger = Arc::new(Ledger::default());
-    let told = Arc::default();
-    let uses = Uses::new(PluginId::new("notes").unwrap(), Some(Arc::clone(&ledger)), told);
+    let plugin = PluginId::new("notes").unwrap();
+    let audit = GrantAudit::new(plugin, Some(Arc::clone(&ledger)), Arc::default());
     for (wanted, host) in
         [("a", "/n".to_owned()), ("b", format!("/{}", "n".repeat(500))), ("c", "/\u{202e}".to_owned())]
     {
-        let cure = Some(Cure::ChangeDirectory { host, guest: "/n".to_owned() });
-        uses.lacked(Lack { wanted: wanted.to_owned(), cure });
+        let fix = Some(Cure::ChangeDirectory { host, guest: "/n".to_owned() });
+        audit.report_missing(&MissingGrant { wanted: wanted.to_owned(), fix });
     }
     let whole = |entry: &Entry| match entry {
         Entry::Lacked { cure, .. } => cure.as_ref().map(|cure| cure.line().ends_with("\"rw\" }]")),
@@ -61,25 +55,25 @@ fn a_cure_is_told_whole_or_not_at_all() {
     };
     assert_eq!(ledger.entries().iter().map(whole).collect::<Vec<_>>(), [Some(true), None, None]);
     let warnings = warnings.lines();
-    assert!(warnings[0].contains("`dirs = [") && warnings[0].contains("grants it"), "{warnings:?}");
-    let long = |line: &String| line.contains("isn't granted") && line.contains("too long to be shown");
+    assert!(warnings[0].contains("add `dirs = ["), "{warnings:?}");
+    let long = |line: &String| line.contains("was denied") && line.contains("too long to show");
     assert!(warnings.len() == 3 && warnings[1..].iter().all(long), "{warnings:?}");
 }
 
 #[test]
-fn of_a_plugin_that_nothing_is_granted_to_its_limits_are_told_and_what_it_lacks_is_not() {
-    let tell = || {
-        let uses = Uses::new(PluginId::new("greedy").unwrap(), None, Arc::default());
+fn without_a_table_limits_are_logged_and_grants_are_not() {
+    let report = || {
+        let audit = audit();
         for at in 0..100 {
-            let cure = (at > 0).then(|| Cure::Line(format!("env = [\"V{at}\"]")));
-            uses.lacked(Lack { wanted: format!("the variable V{at}"), cure });
+            let fix = (at > 0).then(|| Cure::Line(format!("env = [\"V{at}\"]")));
+            audit.report_missing(&MissingGrant { wanted: format!("the variable V{at}"), fix });
         }
-        uses.exceeded("memory", "was refused more memory");
+        audit.report_limit("memory", "was refused more memory");
     };
-    let (low, ungranted) = (said(Verbosity::Low, tell), said(Verbosity::Ungranted, tell));
-    assert!(low.contains("which can't be granted") && low.contains("it wants more"), "{low}");
-    assert!(!ungranted.contains("granted"), "{ungranted}");
-    for said in [low, ungranted] {
-        assert!(said.contains("`memory` in `[plugins.greedy.limits]` raises that"), "{said}");
+    let (low, ungranted) = (said(Verbosity::Low, report), said(Verbosity::Ungranted, report));
+    assert!(low.contains("which can't be allowed") && low.contains("lacks more grants"), "{low}");
+    assert!(!ungranted.contains("denied") && !ungranted.contains("grants"), "{ungranted}");
+    for logged in [low, ungranted] {
+        assert!(logged.contains("raise `memory` in `[plugins.greedy.limits]`"), "{logged}");
     }
 }

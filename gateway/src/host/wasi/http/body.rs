@@ -1,4 +1,4 @@
-//! Bodies on their way, counted: a request's [`Upload`] and the answer's [`Download`].
+//! Bodies in transit, counted: a request's [`RequestBody`] and its response's [`ResponseBody`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,53 +12,53 @@ use moongate_core::config::HttpOrigin;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::budget::{Budget, Ticket};
-use super::failure;
-use super::pool::{Connection, Pool};
+use super::pool::{Connection, ConnectionPool};
+use super::quota::{HttpQuota, RequestPermit};
+use super::{buffered, failure};
 
-/// How a request's body fares, for whoever waits for the answer.
+/// The progress of a request's body, for the task that waits for the response.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// It was sent, or nobody wants it any more.
-    over: AtomicBool,
-    /// It was more than the call may send.
-    too_much: AtomicBool,
+pub(super) struct UploadProgress {
+    /// The body was sent or dropped.
+    ended: AtomicBool,
+    /// The body was larger than the call may send.
+    over_quota: AtomicBool,
 }
 
-impl Progress {
-    pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
+impl UploadProgress {
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
-    pub(super) fn was_too_much(&self) -> bool {
-        self.too_much.load(Ordering::Acquire)
+    pub(super) fn is_over_quota(&self) -> bool {
+        self.over_quota.load(Ordering::Acquire)
     }
 }
 
 /// The body of a request.
-pub(super) struct Upload {
+pub(super) struct RequestBody {
     body: WasiBody,
-    budget: Arc<Budget>,
-    progress: Arc<Progress>,
+    quota: Arc<HttpQuota>,
+    progress: Arc<UploadProgress>,
 }
 
-impl Upload {
-    pub(super) fn new(body: WasiBody, budget: Arc<Budget>) -> Self {
-        Self { body, budget, progress: Arc::default() }
+impl RequestBody {
+    pub(super) fn new(body: WasiBody, quota: Arc<HttpQuota>) -> Self {
+        Self { body, quota, progress: Arc::default() }
     }
 
-    pub(super) fn progress(&self) -> Arc<Progress> {
+    pub(super) fn progress(&self) -> Arc<UploadProgress> {
         Arc::clone(&self.progress)
     }
 }
 
-impl Drop for Upload {
+impl Drop for RequestBody {
     fn drop(&mut self) {
-        self.progress.over.store(true, Ordering::Release);
+        self.progress.ended.store(true, Ordering::Release);
     }
 }
 
-impl Body for Upload {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = Error;
 
@@ -69,9 +69,9 @@ impl Body for Upload {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(data) = frame.data_ref()
-            && let Err(error) = self.budget.sends(data.len())
+            && let Err(error) = self.quota.send(data.len())
         {
-            self.progress.too_much.store(true, Ordering::Release);
+            self.progress.over_quota.store(true, Ordering::Release);
             return Poll::Ready(Some(Err(error)));
         }
         polled
@@ -86,40 +86,44 @@ impl Body for Upload {
     }
 }
 
-/// The body of an answer, with the connection that it comes from. Dropping it before its end closes the connection.
-pub(super) struct Download {
+/// The body of a response, with the connection that it comes from. Dropping it before its end closes the connection.
+pub(super) struct ResponseBody {
     body: Incoming,
-    ticket: Ticket,
-    /// How long it may take until something comes.
-    patience: Duration,
+    permit: RequestPermit,
+    /// How long the server may send nothing.
+    read_timeout: Duration,
     /// Runs while the guest waits.
-    waiting: Option<Pin<Box<Sleep>>>,
-    source: Option<Source>,
+    timer: Option<Pin<Box<Sleep>>>,
+    source: Option<ResponseSource>,
 }
 
-/// Where an answer comes from.
-pub(super) struct Source {
+/// The connection of a response.
+pub(super) struct ResponseSource {
     pub(super) connection: Connection,
     pub(super) origin: HttpOrigin,
-    /// Where the connection goes when all has ended; none: nowhere.
-    pub(super) pool: Option<Arc<Pool>>,
-    /// How the request's body fares.
-    pub(super) sent: Arc<Progress>,
+    /// Where the connection is kept when both bodies have ended. `None` means that it is closed.
+    pub(super) pool: Option<Arc<ConnectionPool>>,
+    pub(super) upload: Arc<UploadProgress>,
 }
 
-impl Download {
-    pub(super) fn new(body: Incoming, ticket: Ticket, patience: Duration, source: Source) -> Self {
-        let mut download = Self { body, ticket, patience, waiting: None, source: Some(source) };
-        if download.body.is_end_stream() {
-            download.keep_connection();
+impl ResponseBody {
+    pub(super) fn new(
+        body: Incoming,
+        permit: RequestPermit,
+        read_timeout: Duration,
+        source: ResponseSource,
+    ) -> Self {
+        let mut response = Self { body, permit, read_timeout, timer: None, source: Some(source) };
+        if response.body.is_end_stream() {
+            response.keep_connection();
         }
-        download
+        response
     }
 
-    /// The answer has ended; if the request has too, its connection may be used again.
+    /// The response has ended. If the request has too, its connection may be used again.
     fn keep_connection(&mut self) {
-        if let Some(Source { connection, origin, pool: Some(pool), sent }) = self.source.take()
-            && sent.is_over()
+        if let Some(ResponseSource { connection, origin, pool: Some(pool), upload }) = self.source.take()
+            && upload.has_ended()
         {
             pool.put(&origin, connection);
         }
@@ -131,16 +135,16 @@ impl Download {
     }
 }
 
-impl Drop for Download {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        // A guest that knows the length needn't read on to find that there is no more.
+        // A guest that knows the length doesn't read the end.
         if self.body.is_end_stream() {
             self.keep_connection();
         }
     }
 }
 
-impl Body for Download {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Error;
 
@@ -150,19 +154,20 @@ impl Body for Download {
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
-                self.waiting = None;
-                let budget = self.ticket.budget();
-                if frame.trailers_ref().is_some_and(|trailers| !budget.unfetched().trailers(trailers)) {
+                self.timer = None;
+                let quota = self.permit.quota();
+                let fits = |trailers| buffered::undelivered_trailers(quota.undelivered(), trailers);
+                if !frame.trailers_ref().is_none_or(fits) {
                     return self.fail(Error::HttpResponseTrailerSectionSize(None));
                 }
                 let length = frame.data_ref().map_or(0, Bytes::len);
-                match budget.receives(length) {
+                match quota.receive(length) {
                     Ok(()) => Poll::Ready(Some(Ok(frame))),
                     Err(error) => self.fail(error),
                 }
             }
             Poll::Ready(Some(Err(error))) => {
-                let error = failure::of_answer(&error);
+                let error = failure::of_response(&error);
                 self.fail(error)
             }
             Poll::Ready(None) => {
@@ -170,9 +175,9 @@ impl Body for Download {
                 Poll::Ready(None)
             }
             Poll::Pending => {
-                let patience = self.patience;
-                let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
-                match waiting.as_mut().poll(context) {
+                let read_timeout = self.read_timeout;
+                let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(read_timeout)));
+                match timer.as_mut().poll(context) {
                     Poll::Ready(()) => self.fail(Error::ConnectionReadTimeout),
                     Poll::Pending => Poll::Pending,
                 }

@@ -1,7 +1,8 @@
-//! A new connection: the host's addresses, those of them that are allowed, and nothing else.
+//! New connections: a host's addresses, and a connection to one that is allowed.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use hyper::client::conn::http1;
@@ -9,6 +10,7 @@ use hyper_util::rt::TokioIo;
 use moongate_core::config::{HttpOrigin, HttpScheme};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -18,42 +20,75 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Host;
 use wasmtime_wasi_http::Error;
 
-use super::check::{Permit, Refusal};
+use super::check::{GrantedRequest, RequestRefusal};
 use super::pool::Connection;
-use super::{Sender, failure, tls};
-use crate::host::wasi::grant_audit::Uses;
-use crate::host::wasi::http::informational::Counted;
+use super::{RequestSender, failure, tls};
+use crate::host::wasi::grant_audit::GrantAudit;
+use super::head_limit::LimitedStream;
 
-/// So many addresses of a host are tried.
-const TRIED: usize = 8;
+/// How many names are looked up at once for one plugin. A lookup can't be cancelled, and each takes one of the threads
+/// that files need, too.
+pub(super) const MAX_CONCURRENT_LOOKUPS: usize = 8;
 
-/// The head of an answer: its size in bytes, and how many headers.
-const HEAD: usize = 64 << 10;
-const HEADERS: usize = 128;
+/// How many addresses of a host are tried.
+const MAX_ADDRESSES: usize = 8;
 
-impl Sender {
-    /// Connects to an address of the host that is allowed.
+/// The largest head of a response, in bytes.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// The most headers in a response.
+const MAX_HEADERS: usize = 128;
+
+/// The future of a lookup.
+pub(super) type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+
+/// Resolves names, once for each connection.
+pub(super) trait Resolver: Send + Sync {
+    /// Returns all addresses of a name, in the order in which to try them. The permit is dropped when the lookup has
+    /// ended, even if its future was dropped before.
+    fn resolve<'a>(&'a self, name: &'a str, permit: OwnedSemaphorePermit) -> Lookup<'a>;
+}
+
+/// The system's resolver, with its files and name servers.
+#[derive(Debug)]
+pub(super) struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, name: &'a str, permit: OwnedSemaphorePermit) -> Lookup<'a> {
+        let name = name.to_owned();
+        Box::pin(async move {
+            let lookup = tokio::task::spawn_blocking(move || {
+                let _permit = permit;
+                (name.as_str(), 0).to_socket_addrs().map(|all| all.map(|address| address.ip()).collect())
+            });
+            lookup.await.map_err(io::Error::other)?
+        })
+    }
+}
+
+impl RequestSender {
+    /// Connects to an allowed address of the host.
     pub(super) async fn connect(
         &self,
-        permit: &Permit<'_>,
+        request: &GrantedRequest<'_>,
         until: Instant,
-        uses: &Uses,
+        audit: &GrantAudit,
     ) -> Result<Connection, Error> {
-        let HttpOrigin { scheme, host, port } = &permit.origin;
+        let HttpOrigin { scheme, host, port } = &request.origin;
         let found = timeout_at(until, self.addresses(host)).await.map_err(|_| Error::DnsTimeout)??;
-        let allowed = self.allowed(permit, &found, *port).map_err(|refusal| refusal.told(uses))?;
-        let (stream, address) = reach(&allowed, until).await?;
+        let allowed = self.allowed(request, &found, *port).map_err(|refusal| refusal.report(audit))?;
+        let (stream, address) = connect_to_any(&allowed, until).await?;
         let _ = stream.set_nodelay(true);
         match scheme {
-            HttpScheme::Http => speak(stream, address, until).await,
+            HttpScheme::Http => handshake(stream, address, until).await,
             HttpScheme::Https => {
-                let stream = self.secure(stream, &permit.origin, until).await?;
-                speak(stream, address, until).await
+                let stream = self.tls_handshake(stream, &request.origin, until).await?;
+                handshake(stream, address, until).await
             }
         }
     }
 
-    /// Every address of a host, asked for once.
+    /// All addresses of a host, resolved once.
     async fn addresses(&self, host: &Host<String>) -> Result<Vec<IpAddr>, Error> {
         let name = match host {
             Host::Ipv4(address) => return Ok(vec![(*address).into()]),
@@ -61,41 +96,48 @@ impl Sender {
             Host::Domain(name) => name,
         };
         let no_address = |error: io::Error| {
-            tracing::debug!("`{name}` has no address: {error}");
+            tracing::debug!(plugin = %self.config.id, "cannot resolve `{name}`: {error}");
             Error::DnsError { rcode: None, info_code: None }
         };
-        let turn = Arc::clone(&self.lookups).acquire_owned().await;
-        let turn = turn.map_err(|error| no_address(io::Error::other(error)))?;
-        let found = self.outlet.resolver.resolve(name, turn).await.map_err(no_address)?;
+        let permit = Arc::clone(&self.lookups).acquire_owned().await;
+        let permit = permit.map_err(|error| no_address(io::Error::other(error)))?;
+        let found = self.outbound.resolver.resolve(name, permit).await.map_err(no_address)?;
         if found.is_empty() {
-            return Err(no_address(io::Error::other("the resolver knows none")));
+            return Err(no_address(io::Error::other("the resolver found none")));
         }
-        // What is mapped into IPv6 is the address of IPv4 that the connection goes to.
+        // A connection to an IPv4-mapped IPv6 address goes to the IPv4 address.
         Ok(found.into_iter().map(|address| address.to_canonical()).collect())
     }
 
-    /// Those of the addresses that the request may go to; or what is wrong with the others.
-    fn allowed(&self, permit: &Permit<'_>, found: &[IpAddr], port: u16) -> Result<Vec<SocketAddr>, Refusal> {
+    /// The addresses that the request may go to.
+    ///
+    /// # Errors
+    /// There is none.
+    fn allowed(
+        &self,
+        request: &GrantedRequest<'_>,
+        found: &[IpAddr],
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, RequestRefusal> {
         let mut refusal = None;
         let mut allowed = Vec::new();
         for ip in found {
             let address = SocketAddr::new(*ip, port);
-            if self.outlet.own.is(address) {
-                refusal = Some(permit.own());
-            } else if permit.by(*ip).is_none() {
-                refusal.get_or_insert_with(|| permit.not_public(*ip));
-            } else if allowed.len() < TRIED {
+            if self.outbound.self_addresses.contain(address) {
+                refusal = Some(request.gateway());
+            } else if request.grant_for(*ip).is_none() {
+                refusal.get_or_insert_with(|| request.not_public(*ip));
+            } else if allowed.len() < MAX_ADDRESSES {
                 allowed.push(address);
             }
         }
         if allowed.is_empty() {
-            return Err(refusal.unwrap_or(Refusal::Never(Error::DestinationNotFound)));
+            return Err(refusal.unwrap_or(RequestRefusal::Invalid(Error::DestinationNotFound)));
         }
         Ok(allowed)
     }
 
-    /// Speaks TLS with whoever can prove to be this host.
-    async fn secure(
+    async fn tls_handshake(
         &self,
         stream: TcpStream,
         origin: &HttpOrigin,
@@ -104,7 +146,7 @@ impl Sender {
         let config = match self.tls.get() {
             Some(config) => Arc::clone(config),
             None => {
-                let made = timeout_at(until, self.outlet.roots.config()).await;
+                let made = timeout_at(until, self.outbound.trust_roots.client_config()).await;
                 let made = made.map_err(|_| Error::ConnectionTimeout)??;
                 Arc::clone(self.tls.get_or_init(|| made))
             }
@@ -121,18 +163,18 @@ impl Sender {
             let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>()) else {
                 return Error::ConnectionTerminated;
             };
-            let told = failure::of_tls(error);
-            if matches!(told, Error::TlsCertificateError) {
-                tls::tell(&self.told, &self.config.id, origin, error);
+            let failure = failure::of_tls(error);
+            if matches!(failure, Error::TlsCertificateError) {
+                tls::log_untrusted(&self.logged_untrusted, &self.config.id, origin, error);
             }
-            told
+            failure
         })
     }
 }
 
 /// Connects to the first address that answers. Each has its share of the time, so that a dead one leaves some for the
 /// others.
-async fn reach(addresses: &[SocketAddr], until: Instant) -> Result<(TcpStream, IpAddr), Error> {
+async fn connect_to_any(addresses: &[SocketAddr], until: Instant) -> Result<(TcpStream, IpAddr), Error> {
     let mut failed = Error::DestinationNotFound;
     for (at, address) in addresses.iter().enumerate() {
         let now = Instant::now();
@@ -147,18 +189,18 @@ async fn reach(addresses: &[SocketAddr], until: Instant) -> Result<(TcpStream, I
     Err(failed)
 }
 
-/// Begins to speak HTTP/1.1.
-async fn speak<S>(stream: S, address: IpAddr, until: Instant) -> Result<Connection, Error>
+/// Starts HTTP/1.1.
+async fn handshake<S>(stream: S, address: IpAddr, until: Instant) -> Result<Connection, Error>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let mut builder = http1::Builder::new();
-    builder.max_buf_size(HEAD).max_header_size(HEAD).max_headers(HEADERS);
-    let (stream, preface) = Counted::new(stream);
-    let spoken = timeout_at(until, builder.handshake(TokioIo::new(stream))).await;
-    let spoken = spoken.map_err(|_| Error::ConnectionTimeout)?;
-    let (sender, connection) = spoken.map_err(|error| failure::of_request(&error))?;
-    // What goes wrong is told to whoever waits for the answer.
+    builder.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES).max_headers(MAX_HEADERS);
+    let (stream, head_limit) = LimitedStream::new(stream);
+    let started = timeout_at(until, builder.handshake(TokioIo::new(stream))).await;
+    let started = started.map_err(|_| Error::ConnectionTimeout)?;
+    let (sender, connection) = started.map_err(|error| failure::of_request(&error))?;
+    // Its errors are reported to the task that waits for the response.
     let driver = tokio::spawn(async move { drop(connection.await) });
-    Ok(Connection { sender, address, preface, _driver: AbortOnDropHandle::new(driver) })
+    Ok(Connection { sender, address, head_limit, _driver: AbortOnDropHandle::new(driver) })
 }

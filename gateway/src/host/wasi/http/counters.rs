@@ -1,4 +1,4 @@
-//! What became of requests, counted for each plugin over all its tables and versions.
+//! Numbers of requests, for each plugin over all its configurations and versions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,80 +7,80 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use moongate_core::names::PluginId;
 use wasmtime_wasi_http::Error;
 
-/// How many requests of a plugin ended in which way.
+/// The numbers of requests of a plugin, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// They were answered.
+    /// Requests that got a response.
     pub sent: u64,
-    /// The gateway didn't send them: they aren't granted, or one too many.
+    /// Requests that the gateway didn't send: not granted, invalid, or over a limit.
     pub refused: u64,
-    /// They were to be sent, and no answer came.
+    /// Requests that were sent and got no response.
     pub failed: u64,
 }
 
-/// The counts of one plugin.
+/// The counters of one plugin.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct RequestCounters {
     sent: AtomicU64,
     refused: AtomicU64,
     failed: AtomicU64,
 }
 
-/// The counts of all plugins that can send requests now.
+/// The counters of all plugins that can send requests now.
 #[derive(Debug, Default)]
-pub(super) struct Tallies(Mutex<BTreeMap<PluginId, Weak<Tally>>>);
+pub(super) struct PluginCounters(Mutex<BTreeMap<PluginId, Weak<RequestCounters>>>);
 
-/// A request that is counted when this goes: one that nobody waited for any more has failed.
+/// Counts a request when it is dropped. One that was given up counts as failed.
 #[derive(Debug)]
-pub(super) struct Fate {
-    tally: Arc<Tally>,
-    end: End,
+pub(super) struct CountOnDrop {
+    counters: Arc<RequestCounters>,
+    outcome: RequestOutcome,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum RequestOutcome {
     Sent,
     Refused,
     Failed,
 }
 
-impl Tallies {
-    /// The counts of a plugin, which go on where there are some.
-    pub(super) fn of(&self, plugin: &PluginId) -> Arc<Tally> {
+impl PluginCounters {
+    /// The counters of a plugin, which continue if there are some.
+    pub(super) fn of(&self, plugin: &PluginId) -> Arc<RequestCounters> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tally) = all.get(plugin).and_then(Weak::upgrade) {
-            return tally;
+        if let Some(counters) = all.get(plugin).and_then(Weak::upgrade) {
+            return counters;
         }
-        all.retain(|_, tally| tally.strong_count() > 0);
-        let tally = Arc::default();
-        all.insert(plugin.clone(), Arc::downgrade(&tally));
-        tally
+        all.retain(|_, counters| counters.strong_count() > 0);
+        let counters = Arc::default();
+        all.insert(plugin.clone(), Arc::downgrade(&counters));
+        counters
     }
 
-    /// The counts now.
+    /// The current numbers.
     pub(super) fn all(&self) -> BTreeMap<PluginId, Requests> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter_map(|(plugin, tally)| Some((plugin.clone(), tally.upgrade()?.counts()))).collect()
+        all.iter().filter_map(|(plugin, counters)| Some((plugin.clone(), counters.upgrade()?.counts()))).collect()
     }
 }
 
-impl Tally {
+impl RequestCounters {
     fn counts(&self) -> Requests {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Requests { sent: count(&self.sent), refused: count(&self.refused), failed: count(&self.failed) }
     }
 
-    /// A request begins.
-    pub(super) fn begin(self: &Arc<Self>) -> Fate {
-        Fate { tally: Arc::clone(self), end: End::Failed }
+    /// Starts a request.
+    pub(super) fn start(self: &Arc<Self>) -> CountOnDrop {
+        CountOnDrop { counters: Arc::clone(self), outcome: RequestOutcome::Failed }
     }
 }
 
-impl Fate {
-    /// Says how the request ended.
-    pub(super) fn ends<T>(mut self, result: &Result<T, Error>) {
-        self.end = match result {
-            Ok(_) => End::Sent,
+impl CountOnDrop {
+    /// Counts the request by its result.
+    pub(super) fn finish<T>(mut self, result: &Result<T, Error>) {
+        self.outcome = match result {
+            Ok(_) => RequestOutcome::Sent,
             Err(
                 Error::HttpRequestDenied
                 | Error::DestinationIpProhibited
@@ -91,19 +91,19 @@ impl Fate {
                 | Error::HttpRequestUriTooLong
                 | Error::HttpRequestBodySize(_)
                 | Error::InternalError(_),
-            ) => End::Refused,
-            Err(_) => End::Failed,
+            ) => RequestOutcome::Refused,
+            Err(_) => RequestOutcome::Failed,
         };
     }
 }
 
-impl Drop for Fate {
+impl Drop for CountOnDrop {
     fn drop(&mut self) {
-        let Tally { sent, refused, failed } = &*self.tally;
-        let count = match self.end {
-            End::Sent => sent,
-            End::Refused => refused,
-            End::Failed => failed,
+        let RequestCounters { sent, refused, failed } = &*self.counters;
+        let count = match self.outcome {
+            RequestOutcome::Sent => sent,
+            RequestOutcome::Refused => refused,
+            RequestOutcome::Failed => failed,
         };
         count.fetch_add(1, Ordering::Relaxed);
     }

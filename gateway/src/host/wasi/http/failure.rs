@@ -1,4 +1,4 @@
-//! What went wrong, in the words of `wasi:http`.
+//! Errors of requests as errors of `wasi:http`.
 
 use std::error::Error as _;
 use std::io;
@@ -7,7 +7,7 @@ use tokio_rustls::rustls;
 use wasmtime_wasi_http::Error;
 use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode;
 
-/// A request that got no answer.
+/// The error of a request without a response.
 pub(super) fn of_request(error: &hyper::Error) -> Error {
     if error.is_parse_too_large() {
         return Error::HttpResponseHeaderSectionSize(None);
@@ -21,8 +21,8 @@ pub(super) fn of_request(error: &hyper::Error) -> Error {
     Error::ConnectionTerminated
 }
 
-/// An answer that broke off.
-pub(super) fn of_answer(error: &hyper::Error) -> Error {
+/// The error of an incomplete response.
+pub(super) fn of_response(error: &hyper::Error) -> Error {
     if error.is_incomplete_message() {
         return Error::HttpResponseIncomplete;
     }
@@ -36,7 +36,7 @@ pub(super) fn of_answer(error: &hyper::Error) -> Error {
     }
 }
 
-/// No connection.
+/// The error of a failed connection attempt.
 pub(super) fn of_connecting(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,
@@ -46,7 +46,7 @@ pub(super) fn of_connecting(error: &io::Error) -> Error {
     }
 }
 
-/// No TLS.
+/// The error of a failed TLS handshake.
 pub(super) fn of_tls(error: &rustls::Error) -> Error {
     match error {
         rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
@@ -60,7 +60,7 @@ pub(super) fn of_tls(error: &rustls::Error) -> Error {
     }
 }
 
-/// The code of an error that a body was read to; the bindings know only those of requests.
+/// The code of an error of a response's body. The bindings only know those of requests.
 pub(super) fn code(error: &Error) -> ErrorCode {
     match error {
         Error::HttpResponseBodySize(size) => ErrorCode::HttpResponseBodySize(*size),

@@ -1,7 +1,7 @@
-//! Connections of one plugin under one table, and those that wait for its next request.
+//! Idle connections of one plugin under one configuration.
 //!
-//! A connection goes with what holds it: dropping [`Connection`] closes it, whatever goes on in it. It is kept only
-//! when both the request and the answer have ended.
+//! Dropping a [`Connection`] closes it, whatever is running on it. It is kept only when both the request and the response
+//! have ended.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,44 +13,43 @@ use moongate_core::config::HttpOrigin;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::body::Upload;
-use crate::host::wasi::http::informational::Preface;
+use super::body::RequestBody;
+use super::head_limit::HeadLimit;
 
-/// How long a connection waits for its next request: less than servers usually do, so that it is seldom closed under
-/// one.
-const IDLE: Duration = Duration::from_secs(30);
+/// How long an idle connection is kept: less than servers usually do, so that a request seldom meets a closed one.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many connections wait for each origin, and in all.
-const EACH: usize = 4;
-const ALL: usize = 32;
+/// How many idle connections are kept, for each origin and in total.
+const MAX_IDLE_PER_ORIGIN: usize = 4;
+const MAX_IDLE: usize = 32;
 
 /// An open connection.
 pub(super) struct Connection {
-    pub(super) sender: SendRequest<Upload>,
-    /// Whom it goes to.
+    pub(super) sender: SendRequest<RequestBody>,
+    /// The server's address.
     pub(super) address: IpAddr,
-    /// What comes on it before an answer.
-    pub(super) preface: Arc<Preface>,
-    /// What moves its bytes; it ends with the connection.
+    /// The limit on what comes before a response.
+    pub(super) head_limit: Arc<HeadLimit>,
+    /// The task that reads and writes. It ends with the connection.
     pub(super) _driver: AbortOnDropHandle<()>,
 }
 
-/// Connections that wait.
+/// Idle connections.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<Idle>);
+pub(super) struct ConnectionPool(Mutex<Idle>);
 
 #[derive(Default)]
 struct Idle {
-    waiting: HashMap<HttpOrigin, Vec<(Connection, Instant)>>,
-    /// Closes those that have waited for long; runs while there are any.
+    connections: HashMap<HttpOrigin, Vec<(Connection, Instant)>>,
+    /// Closes those that were idle for too long. It runs while there are any.
     reaper: Option<AbortOnDropHandle<()>>,
 }
 
-impl Pool {
-    /// A connection to go on with, if one leads to an address that is allowed: the one that was used last.
+impl ConnectionPool {
+    /// An idle connection to an address that is allowed: the one that was used last.
     pub(super) fn take(&self, origin: &HttpOrigin, allowed: impl Fn(IpAddr) -> bool) -> Option<Connection> {
         let mut idle = self.lock();
-        let waiting = idle.waiting.get_mut(origin)?;
+        let waiting = idle.connections.get_mut(origin)?;
         waiting.retain(|(connection, _)| !connection.sender.is_closed());
         let at = waiting.iter().rposition(|(connection, _)| allowed(connection.address))?;
         Some(waiting.remove(at).0)
@@ -62,39 +61,40 @@ impl Pool {
             return;
         }
         let mut idle = self.lock();
-        let all: usize = idle.waiting.values().map(Vec::len).sum();
-        if all >= ALL {
+        let all: usize = idle.connections.values().map(Vec::len).sum();
+        if all >= MAX_IDLE {
             return;
         }
-        let waiting = idle.waiting.entry(origin.clone()).or_default();
-        if waiting.len() >= EACH {
+        let waiting = idle.connections.entry(origin.clone()).or_default();
+        if waiting.len() >= MAX_IDLE_PER_ORIGIN {
             return;
         }
-        let until = Instant::now() + IDLE;
+        let until = Instant::now() + IDLE_TIMEOUT;
         waiting.push((connection, until));
         if idle.reaper.is_none() {
             idle.reaper = Some(AbortOnDropHandle::new(tokio::spawn(reap(Arc::downgrade(self), until))));
         }
     }
 
-    /// Closes what has waited for too long. When is there something to do next?
-    fn close_old(&self) -> Option<Instant> {
-        let (mut idle, now) = (self.lock(), Instant::now());
-        for waiting in idle.waiting.values_mut() {
+    /// Closes connections that were idle for too long. Returns when the next one is due.
+    fn close_expired(&self) -> Option<Instant> {
+        let mut idle = self.lock();
+        let now = Instant::now();
+        for waiting in idle.connections.values_mut() {
             waiting.retain(|(connection, until)| *until > now && !connection.sender.is_closed());
         }
-        idle.waiting.retain(|_, waiting| !waiting.is_empty());
-        let next = idle.waiting.values().flatten().map(|(_, until)| *until).min();
+        idle.connections.retain(|_, waiting| !waiting.is_empty());
+        let next = idle.connections.values().flatten().map(|(_, until)| *until).min();
         if next.is_none() {
-            idle.reaper = None; // which is whoever asks, and ends by itself
+            idle.reaper = None; // the caller, which ends by itself
         }
         next
     }
 
-    /// How many connections wait.
+    /// The number of idle connections.
     #[cfg(test)]
-    pub(super) fn waiting(&self) -> usize {
-        self.lock().waiting.values().map(Vec::len).sum()
+    pub(super) fn idle(&self) -> usize {
+        self.lock().connections.values().map(Vec::len).sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, Idle> {
@@ -102,11 +102,11 @@ impl Pool {
     }
 }
 
-async fn reap(pool: Weak<Pool>, mut next: Instant) {
+async fn reap(pool: Weak<ConnectionPool>, mut next: Instant) {
     loop {
         tokio::time::sleep_until(next).await;
         let Some(pool) = pool.upgrade() else { return };
-        match pool.close_old() {
+        match pool.close_expired() {
             Some(later) => next = later,
             None => return,
         }

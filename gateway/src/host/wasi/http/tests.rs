@@ -1,4 +1,4 @@
-//! The sender against a resolver that answers what a test says, and servers on loopback addresses.
+//! The sender with a fake resolver, and servers on loopback addresses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -17,13 +17,13 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::AbortOnDropHandle;
 use wasmtime_wasi_http::Error;
 
-use super::resolve::Lookup;
+use super::connect::Lookup;
 use super::*;
 
 /// The fixed limits.
 mod fixed;
 
-/// Answers what it was given, the last answer again and again.
+/// Returns the given answers in order, then the last one again and again.
 #[derive(Default)]
 struct Fake {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
@@ -54,27 +54,27 @@ fn table(allow: &str) -> Arc<PluginConfig> {
     Arc::clone(&loaded.config.unwrap_or_else(|| panic!("{allow}: {:?}", loaded.problems)).plugins[0])
 }
 
-fn sender(allow: &str, own: &[SocketAddr], resolver: Arc<Fake>) -> Arc<Sender> {
-    let options = Options { own: own.to_vec(), ca_file: None };
-    Sender::new(Outlet::resolving(options, resolver).unwrap(), table(allow))
+fn sender(allow: &str, own: &[SocketAddr], resolver: Arc<Fake>) -> Arc<RequestSender> {
+    let options = OutgoingOptions { own: own.to_vec(), ca_file: None };
+    RequestSender::new(OutboundHttp::with_resolver(options, resolver).unwrap(), table(allow))
 }
 
 /// Sends one request without a body and reads its answer.
-async fn get(sender: &Sender, url: &str) -> Result<String, Error> {
+async fn get(sender: &RequestSender, url: &str) -> Result<String, Error> {
     get_with(sender, url, None).await
 }
 
 /// The same with an `Authorization`.
-async fn get_with(sender: &Sender, url: &str, authorization: Option<&str>) -> Result<String, Error> {
+async fn get_with(sender: &RequestSender, url: &str, authorization: Option<&str>) -> Result<String, Error> {
     let nothing = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
     let mut request = Request::get(url);
     if let Some(said) = authorization {
         request = request.header("authorization", said);
     }
     let request = request.body(nothing).unwrap();
-    let uses = Uses::new(sender.config.id.clone(), None, Arc::default());
-    let ticket = Budget::new(&sender.config.limits, uses.clone()).begin()?;
-    let answer = sender.send(request, RequestOptions::default(), ticket, &uses).await?;
+    let audit = GrantAudit::new(sender.config.id.clone(), None, Arc::default());
+    let permit = HttpQuota::new(&sender.config.limits, audit.clone()).start_request()?;
+    let answer = sender.send(request, RequestOptions::default(), permit, &audit).await?;
     let body = answer.into_body().collect().await?.to_bytes();
     Ok(String::from_utf8(body.to_vec()).unwrap())
 }
@@ -124,7 +124,7 @@ impl Server {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_to_addresses_that_are_not_public_is_refused() {
+async fn refuses_names_with_only_non_public_addresses() {
     for address in [
         "127.0.0.1",
         "10.0.0.1",
@@ -154,10 +154,10 @@ async fn a_name_that_leads_to_addresses_that_are_not_public_is_refused() {
     }
 }
 
-// Elsewhere a machine has only one address of its own, unless somebody gave it more.
+// Only Linux accepts connections to all of 127.0.0.0/8 without configuration.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked() {
+async fn connects_to_the_checked_address_without_resolving_again() {
     let server = Server::start("127.0.0.1:0", 1).await;
     let other = Server::start(&format!("127.0.0.2:{}", server.port()), 1).await;
     let resolver = Fake::answering([&["127.0.0.1"][..], &["127.0.0.2"]]);
@@ -171,17 +171,17 @@ async fn a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked() {
 }
 
 #[tokio::test]
-async fn only_those_addresses_of_a_name_are_used_that_are_allowed() {
+async fn uses_only_allowed_addresses_of_a_name() {
     let server = Server::start("127.0.0.1:0", 1).await;
     let grant = format!("http = [{{ url = 'http://*:{}', networks = ['127.0.0.0/30'] }}]", server.port());
-    // Nobody listens at the second.
+    // Nothing listens on the second.
     let resolver = Fake::answering([&["10.0.0.1", "127.0.0.3", "127.0.0.1"][..]]);
     let sender = sender(&grant, &[], resolver);
     assert_eq!(get(&sender, &format!("http://several.example:{}/", server.port())).await.unwrap(), "hello");
 }
 
 #[tokio::test]
-async fn the_gateway_itself_is_never_reached() {
+async fn never_connects_to_the_gateway_itself() {
     let server = Server::start("127.0.0.1:0", 1).await;
     let port = server.port();
     let grants = format!(
@@ -198,7 +198,7 @@ async fn the_gateway_itself_is_never_reached() {
         let sender = sender(&grants, &[own], Fake::answering([]));
         let refused = get(&sender, &format!("http://127.0.0.1:{port}/")).await;
         assert!(matches!(refused, Err(Error::LoopDetected)), "{own}: {refused:?}");
-        // Nor does anybody say how to grant it.
+        // Without a grant, the refusal is the same.
         let sender = self::sender("", &[own], Fake::answering([]));
         for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0x7f.1"] {
             let refused = get(&sender, &format!("http://{host}:{port}/")).await;
@@ -206,14 +206,14 @@ async fn the_gateway_itself_is_never_reached() {
         }
     }
     assert_eq!(server.connections(), 0);
-    // Another listener on the same machine is no concern of the gateway.
+    // Another listener on the same machine can be reached.
     let other = SocketAddr::from(([0, 0, 0, 0], port ^ 1));
     let sender = sender(&grants, &[other], Fake::answering([]));
     assert_eq!(get(&sender, &format!("http://127.0.0.1:{port}/")).await.unwrap(), "hello");
 }
 
 #[tokio::test]
-async fn a_kept_connection_serves_only_requests_that_may_go_where_it_leads() {
+async fn reuses_idle_connections_only_for_allowed_addresses() {
     let server = Server::start("127.0.0.1:0", 9).await;
     let port = server.port();
     let grants = format!(
@@ -226,13 +226,13 @@ async fn a_kept_connection_serves_only_requests_that_may_go_where_it_leads() {
     assert!(matches!(get(&sender, &url("/out")).await, Err(Error::DestinationIpProhibited)));
     assert!(matches!(get(&sender, &url("/inside")).await, Err(Error::HttpRequestDenied)));
     assert_eq!(server.connections(), 1);
-    // Under another table nothing is shared, not even where it says the same.
-    assert_eq!(get(&sender.under(table(&grants)), &url("/in")).await.unwrap(), "hello");
+    // Another configuration shares nothing, even if it is equal.
+    assert_eq!(get(&sender.with_config(table(&grants)), &url("/in")).await.unwrap(), "hello");
     assert_eq!(server.connections(), 2);
 }
 
 #[tokio::test]
-async fn a_connection_on_which_somebody_said_who_they_are_serves_nobody_else() {
+async fn never_reuses_authenticated_connections() {
     let server = Server::start("127.0.0.1:0", 9).await;
     let url = format!("http://127.0.0.1:{}", server.port());
     let grant = format!("http = [{{ url = '{url}', networks = ['127.0.0.1/32'] }}]");
@@ -240,18 +240,18 @@ async fn a_connection_on_which_somebody_said_who_they_are_serves_nobody_else() {
     for said in ["NTLM TlRMTVNTUAAB", "negotiate YII=", "Basic YTpi, Negotiate YII="] {
         let before = server.connections();
         assert_eq!(get_with(&sender, &url, Some(said)).await.unwrap(), "hello");
-        assert_eq!(sender.pool.waiting(), 0, "{said}");
+        assert_eq!(sender.pool.idle(), 0, "{said}");
         assert_eq!(server.connections(), before + 1);
     }
     for said in [None, Some("Basic YTpi"), Some("Bearer ntlm")] {
         assert_eq!(get_with(&sender, &url, said).await.unwrap(), "hello");
-        assert_eq!(sender.pool.waiting(), 1, "{said:?}");
+        assert_eq!(sender.pool.idle(), 1, "{said:?}");
     }
     assert_eq!(server.connections(), 4);
 }
 
 #[tokio::test]
-async fn a_connection_that_its_server_closed_is_replaced() {
+async fn replaces_connections_that_the_server_closed() {
     let server = Server::start("127.0.0.1:0", 2).await;
     let url = format!("http://127.0.0.1:{}", server.port());
     let sender = sender(
@@ -266,7 +266,7 @@ async fn a_connection_that_its_server_closed_is_replaced() {
 }
 
 #[tokio::test]
-async fn connections_that_nobody_uses_are_closed() {
+async fn closes_idle_connections() {
     let server = Server::start("127.0.0.1:0", 9).await;
     let url = format!("http://127.0.0.1:{}", server.port());
     let sender = sender(
@@ -275,10 +275,10 @@ async fn connections_that_nobody_uses_are_closed() {
         Fake::answering([]),
     );
     assert_eq!(get(&sender, &url).await.unwrap(), "hello");
-    assert_eq!(sender.pool.waiting(), 1);
+    assert_eq!(sender.pool.idle(), 1);
     tokio::time::pause();
     tokio::time::advance(std::time::Duration::from_secs(31)).await;
-    while sender.pool.waiting() > 0 {
+    while sender.pool.idle() > 0 {
         tokio::task::yield_now().await;
     }
     tokio::time::resume();

@@ -1,4 +1,4 @@
-//! Whom TLS trusts: the machine's authorities, and those of `gateway.ca_file`.
+//! Trusted TLS certificates: the system's, and those of `gateway.ca_file`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,102 +14,103 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 use wasmtime_wasi_http::Error;
 
-use crate::host::diagnostics::log_once::{News, Once};
+use crate::host::diagnostics::log_once::{FirstTime, LogOnce};
 use crate::host::diagnostics::text;
 
-/// How many servers a plugin may take up again where it left off, without a whole handshake.
-const RESUMED: usize = 32;
+/// How many servers a plugin can resume TLS sessions with.
+const MAX_RESUMED_SESSIONS: usize = 32;
 
-/// The largest file of authorities, in bytes; all that browsers trust together are less than a tenth of it.
-const FILE: u64 = 4 << 20;
+/// The largest CA file, in bytes. The bundles of browsers are less than a tenth of it.
+const MAX_CA_FILE_BYTES: u64 = 4 << 20;
 
-/// The file of authorities can't be used.
+/// The CA file can't be used.
 #[derive(Debug, thiserror::Error)]
-#[error("`{}`, which `ca_file` in `[gateway]` names, can't be used: {reason}", path.display())]
+#[error("cannot use `{}` (`ca_file` in `[gateway]`): {reason}", path.display())]
 pub struct CaError {
     path: PathBuf,
     reason: String,
 }
 
-/// The one configuration of TLS, made when it is first needed: reading the machine's authorities takes a while.
-pub(super) struct Roots {
-    more: Arc<[CertificateDer<'static>]>,
-    made: OnceLock<watch::Receiver<Option<Made>>>,
+/// The shared TLS configuration, made when it is first needed, because reading the system's certificates takes a while.
+pub(super) struct TrustRoots {
+    additional: Arc<[CertificateDer<'static>]>,
+    shared: OnceLock<watch::Receiver<Option<SharedConfig>>>,
 }
 
-/// None: it can't be made.
-type Made = Option<Arc<ClientConfig>>;
+/// `None` means that it can't be made.
+type SharedConfig = Option<Arc<ClientConfig>>;
 
-impl Roots {
-    /// Reads the file of more authorities.
+impl TrustRoots {
+    /// Reads the CA file.
     ///
     /// # Errors
-    /// It can't be read, or holds no certificate of an authority.
+    /// It can't be read, or contains no CA certificate.
     pub(super) fn new(file: Option<&Path>) -> Result<Self, CaError> {
-        let more = file.map_or(Ok(Vec::new()), |path| {
+        let additional = file.map_or(Ok(Vec::new()), |path| {
             let failed = |reason: String| CaError {
                 path: path.to_owned(),
                 reason: text::line(&reason, text::SENTENCE),
             };
             read(path).map_err(failed)
         })?;
-        Ok(Self { more: more.into(), made: OnceLock::new() })
+        Ok(Self { additional: additional.into(), shared: OnceLock::new() })
     }
 
-    /// For one plugin: sessions with servers aren't shared. Whoever stops waiting leaves the work to the next one.
+    /// The configuration of one plugin, which shares no TLS sessions. If the future is dropped, the work continues for the
+    /// next caller.
     ///
     /// # Errors
-    /// The machine trusts nobody, and no file says whom to trust.
-    pub(super) async fn config(&self) -> Result<Arc<ClientConfig>, Error> {
-        let mut made = self.made.get_or_init(|| begin(Arc::clone(&self.more))).clone();
-        let made = made.wait_for(Option::is_some).await.map_err(|_| Error::ConfigurationError)?.clone();
-        let made = made.flatten().ok_or(Error::ConfigurationError)?;
-        let mut own = ClientConfig::clone(&made);
-        own.resumption = Resumption::in_memory_sessions(RESUMED);
+    /// There is no trusted certificate, neither of the system nor in a CA file.
+    pub(super) async fn client_config(&self) -> Result<Arc<ClientConfig>, Error> {
+        let mut shared = self.shared.get_or_init(|| start(Arc::clone(&self.additional))).clone();
+        let shared = shared.wait_for(Option::is_some).await.map_err(|_| Error::ConfigurationError)?.clone();
+        let shared = shared.flatten().ok_or(Error::ConfigurationError)?;
+        let mut own = ClientConfig::clone(&shared);
+        own.resumption = Resumption::in_memory_sessions(MAX_RESUMED_SESSIONS);
         Ok(Arc::new(own))
     }
 }
 
-/// Makes it on a thread where reading files holds up nobody.
-fn begin(more: Arc<[CertificateDer<'static>]>) -> watch::Receiver<Option<Made>> {
-    let (tell, told) = watch::channel(None);
-    tokio::task::spawn_blocking(move || tell.send_replace(Some(make(&more))));
-    told
+/// Makes the configuration on a thread that may block.
+fn start(additional: Arc<[CertificateDer<'static>]>) -> watch::Receiver<Option<SharedConfig>> {
+    let (sender, receiver) = watch::channel(None);
+    tokio::task::spawn_blocking(move || sender.send_replace(Some(make(&additional))));
+    receiver
 }
 
-fn make(more: &[CertificateDer<'static>]) -> Made {
+fn make(additional: &[CertificateDer<'static>]) -> SharedConfig {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
         let error = text::line(&error.to_string(), text::SENTENCE);
-        tracing::debug!("some of the machine's certificates can't be read: {error}");
+        tracing::debug!("some system certificates can't be read: {error}");
     }
-    // Machines have odd certificates among the good ones.
+    // Systems have invalid certificates among the good ones.
     let _ = roots.add_parsable_certificates(found.certs);
-    let _ = roots.add_parsable_certificates(more.iter().cloned());
+    let _ = roots.add_parsable_certificates(additional.iter().cloned());
     if roots.is_empty() {
         tracing::error!(
-            "no request can be sent by https: this machine has no certificates of authorities; install them \
-             (`ca-certificates`), or name a file of them as `ca_file` in `[gateway]`"
+            "plugins can't send https requests: the system has no CA certificates; install `ca-certificates`, or set `ca_file` \
+             in `[gateway]`"
         );
         return None;
     }
-    let made = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| tracing::error!("no request can be sent by https: {error}"))
+        .map_err(|error| tracing::error!("plugins can't send https requests: {error}"))
         .ok()?;
-    let mut made = made.with_root_certificates(roots).with_no_client_auth();
-    made.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Some(Arc::new(made))
+    let mut config = config.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Some(Arc::new(config))
 }
 
 fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let about = fs::metadata(path).map_err(|error| error.to_string())?;
-    if !about.is_file() {
-        return Err("it is no file".to_owned());
+    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("not a file".to_owned());
     }
-    if about.len() > FILE {
-        return Err("it is larger than 4 MiB".to_owned());
+    if metadata.len() > MAX_CA_FILE_BYTES {
+        return Err("larger than 4 MiB".to_owned());
     }
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let all = CertificateDer::pem_slice_iter(&bytes);
@@ -118,25 +119,30 @@ fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     for certificate in &all {
         roots.add(certificate.clone()).map_err(|error| error.to_string())?;
     }
-    if all.is_empty() { Err("it holds no certificate in PEM".to_owned()) } else { Ok(all) }
+    if all.is_empty() { Err("contains no PEM certificate".to_owned()) } else { Ok(all) }
 }
 
-/// Tells the operator of a server's certificate, once for each server.
-pub(super) fn tell(told: &Once<HttpOrigin>, plugin: &PluginId, origin: &HttpOrigin, error: &rustls::Error) {
-    match told.hear(origin.clone()) {
-        News::Yes => {
-            // It tells what stands in the certificate, which the server wrote.
+/// Logs that a server's certificate isn't trusted, once for each server.
+pub(super) fn log_untrusted(
+    logged: &LogOnce<HttpOrigin>,
+    plugin: &PluginId,
+    origin: &HttpOrigin,
+    error: &rustls::Error,
+) {
+    match logged.insert(origin.clone()) {
+        FirstTime::Yes => {
+            // It quotes the certificate, which the server wrote.
             let error = text::line(&error.to_string(), text::SENTENCE);
             tracing::warn!(
                 %plugin,
-                "{origin} isn't who it says it is: {error}; `ca_file` in `[gateway]` names authorities to trust beside \
-                 those of the machine"
+                "TLS certificate of {origin} is not trusted: {error}; to trust another authority, set `ca_file` in \
+                 `[gateway]`"
             );
         }
-        News::More => tracing::warn!(
+        FirstTime::LimitReached => tracing::warn!(
             %plugin,
-            "more servers aren't who they say they are, which aren't logged any more"
+            "more TLS certificates are not trusted; they are no longer logged"
         ),
-        News::No => {}
+        FirstTime::No => {}
     }
 }

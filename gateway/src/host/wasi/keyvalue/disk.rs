@@ -1,10 +1,9 @@
-//! Stores on disk: who does the work, and what happens while it can't be done.
+//! Stores on disk: the threads that access the database, and its state while it can't be used.
 //!
-//! Two threads do all of it, one that reads and one that writes, each with a connection of its own: no worker of the
-//! runtime ever waits for a disk, and readers wait for no writer. SQLite lets one write at a time anyway. What is asked
-//! waits in a line of bounded length, and a call that has ended isn't waited for. Only who answers was committed: a
-//! call that is given up meanwhile may have been done or not.
-//! Whoever finds the database locked by another process tries again, as long as `PATIENCE` and the call last.
+//! One thread reads and one writes, each with its own connection, so no runtime worker ever waits for a disk, and readers
+//! don't wait for the writer. SQLite allows one writer at a time anyway. Operations wait in a bounded queue, and those of
+//! ended calls are skipped. An operation that was answered is committed; one that was given up may be committed or not.
+//! If another process has locked the database, the operation is retried until [`LOCK_TIMEOUT`] or the end of the call.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,87 +15,87 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::database::{Database, FILE, Identity, Side, Trouble, identity};
-use super::entries::{Done, Entries};
-use super::{Changed, KeepError, Owner, Page, StateProblem, Value};
+use super::database::{DatabaseConnection, DATABASE_FILE, Identity, ConnectionRole, DatabaseError, identity};
+use super::entries::{OperationResult, StoreEntries};
+use super::{SwapConflict, KeyValueError, StoreOwner, KeyPage, StateProblem, StoredValue};
 
-/// How many operations wait for each thread; who comes then waits to be in line. Each may hold a value.
-const LINE: usize = 32;
-/// How long an operation waits for other processes, from when it is asked.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The first pause before a locked database is tried again; each is twice as long as the one before.
-const FIRST_PAUSE: Duration = Duration::from_micros(100);
-/// The longest one.
-const LONGEST_PAUSE: Duration = Duration::from_millis(5);
-/// After it couldn't be opened, it is tried again no sooner than this.
-const REST: Duration = Duration::from_secs(1);
-/// The log is looked at after so many writes.
-const TIDY: u32 = 64;
+/// The length of each thread's queue. Further operations wait for a place. Each can contain a value.
+const QUEUE_LENGTH: usize = 32;
+/// How long an operation waits for other processes, from its start.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The first pause before a locked database is tried again. Each further one is twice as long.
+const FIRST_RETRY_PAUSE: Duration = Duration::from_micros(100);
+/// The longest pause.
+const MAX_RETRY_PAUSE: Duration = Duration::from_millis(5);
+/// The pause after a database that couldn't be opened.
+const REOPEN_PAUSE: Duration = Duration::from_secs(1);
+/// The log's size is checked after this many writes.
+const WRITES_PER_CHECKPOINT: u32 = 64;
 
-/// The folder with the database. The threads start when the first store is opened.
-pub(super) struct Disk {
+/// The database in the state directory. Its threads start when the first store is opened.
+pub(super) struct StateDatabase {
     dir: PathBuf,
-    lines: OnceLock<Lines>,
-    health: Arc<Health>,
+    queues: OnceLock<WorkerQueues>,
+    health: Arc<DatabaseHealth>,
 }
 
-/// Where the threads are asked; none: the system gave us no thread.
-struct Lines {
-    reads: Option<mpsc::Sender<Job>>,
-    writes: Option<mpsc::Sender<Job>>,
+/// The queues of the threads. `None` means that the thread couldn't be started.
+struct WorkerQueues {
+    reader: Option<mpsc::Sender<Job>>,
+    writer: Option<mpsc::Sender<Job>>,
 }
 
-/// One owner's entries in it.
-pub(super) struct Shelf {
-    disk: Arc<Disk>,
+/// The store of one owner.
+pub(super) struct DiskStore {
+    disk: Arc<StateDatabase>,
     owner: Arc<str>,
 }
 
-/// What both threads know.
+/// The state that both threads share.
 #[derive(Default)]
-struct Health {
-    /// What the operator was told is wrong, by side.
-    told: Mutex<BTreeMap<Side, StateProblem>>,
-    /// A file that was found to be damaged, and how. It isn't used again, by neither side.
+struct DatabaseHealth {
+    /// The current problems, which were logged, by thread.
+    problems: Mutex<BTreeMap<ConnectionRole, StateProblem>>,
+    /// A damaged file, and how it is damaged. No thread uses it again.
     damaged: Mutex<Option<(Identity, String)>>,
 }
 
-type Job = Box<dyn Work>;
+type Job = Box<dyn DatabaseJob>;
 
-/// Something to be done in the database.
-trait Work: Send {
-    /// Does it, perhaps again after it was in vain. False: nothing is to be committed.
+/// An operation on the database.
+trait DatabaseJob: Send {
+    /// Runs the operation, which can be a retry. False means that nothing is to be committed.
     fn attempt(&mut self, db: &Connection) -> rusqlite::Result<bool>;
-    /// Says what came of it, once that is committed.
-    fn answer(self: Box<Self>, done: Result<(), KeepError>);
-    /// Does nobody wait for it any more?
+    /// Sends the result, once it is committed.
+    fn answer(self: Box<Self>, done: Result<(), KeyValueError>);
+    /// Whether the call has ended.
     fn is_abandoned(&self) -> bool;
-    /// When it is given up.
-    fn until(&self) -> Instant;
+    /// When the operation is given up.
+    fn deadline(&self) -> Instant;
 }
 
-struct Question<F, T> {
-    ask: F,
-    result: Option<Result<T, KeepError>>,
-    answer: oneshot::Sender<Result<T, KeepError>>,
-    until: Instant,
+struct Operation<F, T> {
+    run: F,
+    result: Option<Result<T, KeyValueError>>,
+    answer: oneshot::Sender<Result<T, KeyValueError>>,
+    deadline: Instant,
 }
 
-impl<F, T> Work for Question<F, T>
+impl<F, T> DatabaseJob for Operation<F, T>
 where
-    F: FnMut(&Connection) -> Done<T> + Send,
+    F: FnMut(&Connection) -> OperationResult<T> + Send,
     T: Send,
 {
     fn attempt(&mut self, db: &Connection) -> rusqlite::Result<bool> {
-        let result = (self.ask)(db)?;
+        let result = (self.run)(db)?;
         let commit = result.is_ok();
         self.result = Some(result);
         Ok(commit)
     }
 
-    fn answer(self: Box<Self>, done: Result<(), KeepError>) {
-        let Self { ask: _, result, answer, until: _ } = *self;
-        let result = done.and_then(|()| result.unwrap_or(Err(KeepError::Unavailable)));
+    fn answer(self: Box<Self>, done: Result<(), KeyValueError>) {
+        let Self { run: _, result, answer, deadline: _ } = *self;
+        let result = done.and_then(|()| result.unwrap_or(Err(KeyValueError::Unavailable)));
         let _ = answer.send(result); // the call may have ended
     }
 
@@ -104,270 +103,279 @@ where
         self.answer.is_closed()
     }
 
-    fn until(&self) -> Instant {
-        self.until
+    fn deadline(&self) -> Instant {
+        self.deadline
     }
 }
 
-impl fmt::Debug for Disk {
+impl fmt::Debug for StateDatabase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Disk").field("dir", &self.dir).finish_non_exhaustive()
+        f.debug_struct("StateDatabase").field("dir", &self.dir).finish_non_exhaustive()
     }
 }
 
-impl Disk {
+impl StateDatabase {
     pub(super) fn new(dir: PathBuf) -> Self {
-        Self { dir, lines: OnceLock::new(), health: Arc::default() }
+        Self { dir, queues: OnceLock::new(), health: Arc::default() }
     }
 
-    fn lines(&self) -> &Lines {
-        self.lines.get_or_init(|| Lines { reads: self.start(Side::Reads), writes: self.start(Side::Writes) })
+    fn queues(&self) -> &WorkerQueues {
+        self.queues.get_or_init(|| WorkerQueues {
+            reader: self.start_worker(ConnectionRole::Reader),
+            writer: self.start_worker(ConnectionRole::Writer),
+        })
     }
 
-    fn start(&self, side: Side) -> Option<mpsc::Sender<Job>> {
-        let (line, jobs) = mpsc::channel(LINE);
-        let name = match side {
-            Side::Reads => "state-reads",
-            Side::Writes => "state-writes",
+    fn start_worker(&self, role: ConnectionRole) -> Option<mpsc::Sender<Job>> {
+        let (queue, jobs) = mpsc::channel(QUEUE_LENGTH);
+        let name = match role {
+            ConnectionRole::Reader => "state-reads",
+            ConnectionRole::Writer => "state-writes",
         };
-        let (dir, health) = (self.dir.clone(), Arc::clone(&self.health));
-        let worker = Worker { side, dir, health, database: None, rest: None, ill: false, writes: 0 };
+        let worker = DatabaseWorker {
+            role,
+            dir: self.dir.clone(),
+            health: Arc::clone(&self.health),
+            database: None,
+            retry_at: None,
+            failed: false,
+            writes: 0,
+        };
         let started = thread::Builder::new().name(name.to_owned()).spawn(move || worker.run(jobs));
         match started {
-            Ok(_) => Some(line),
+            Ok(_) => Some(queue),
             Err(error) => {
-                tracing::error!("plugins' state can't be used: no thread for it: {error}");
+                tracing::error!("plugins' state can't be used: cannot start its thread: {error}");
                 None
             }
         }
     }
 
-    /// Asks one of the threads, and waits for the answer.
-    async fn ask<T: Send + 'static>(
+    /// Runs an operation on one of the threads.
+    async fn run<T: Send + 'static>(
         &self,
-        side: Side,
-        ask: impl FnMut(&Connection) -> Done<T> + Send + 'static,
-    ) -> Result<T, KeepError> {
+        role: ConnectionRole,
+        run: impl FnMut(&Connection) -> OperationResult<T> + Send + 'static,
+    ) -> Result<T, KeyValueError> {
         let (answer, answered) = oneshot::channel();
-        let job = Box::new(Question { ask, result: None, answer, until: Instant::now() + PATIENCE });
-        let lines = self.lines();
-        let line = match side {
-            Side::Reads => &lines.reads,
-            Side::Writes => &lines.writes,
+        let job = Box::new(Operation { run, result: None, answer, deadline: Instant::now() + LOCK_TIMEOUT });
+        let queues = self.queues();
+        let queue = match role {
+            ConnectionRole::Reader => &queues.reader,
+            ConnectionRole::Writer => &queues.writer,
         };
-        let Some(line) = line else { return Err(KeepError::Unavailable) };
-        line.send(job).await.map_err(|_| KeepError::Unavailable)?;
-        answered.await.unwrap_or(Err(KeepError::Unavailable))
+        let Some(queue) = queue else { return Err(KeyValueError::Unavailable) };
+        queue.send(job).await.map_err(|_| KeyValueError::Unavailable)?;
+        answered.await.unwrap_or(Err(KeyValueError::Unavailable))
     }
 
-    /// What is wrong with it, if a store was opened and something is.
+    /// The current problem, if a store was opened and there is one.
     pub(super) async fn problem(&self) -> Option<StateProblem> {
-        self.lines.get()?;
-        for side in [Side::Reads, Side::Writes] {
-            let _ = self.ask(side, |_| Ok(Ok(()))).await;
+        self.queues.get()?;
+        for role in [ConnectionRole::Reader, ConnectionRole::Writer] {
+            let _ = self.run(role, |_| Ok(Ok(()))).await;
         }
-        self.health.told.lock().unwrap_or_else(PoisonError::into_inner).values().next().cloned()
+        self.health.problems.lock().unwrap_or_else(PoisonError::into_inner).values().next().cloned()
     }
 }
 
-impl Shelf {
-    pub(super) fn new(disk: &Arc<Disk>, owner: &Owner) -> Self {
-        disk.lines(); // so that what is wrong is told when the gateway starts
+impl DiskStore {
+    pub(super) fn new(disk: &Arc<StateDatabase>, owner: &StoreOwner) -> Self {
+        disk.queues(); // so that problems are logged when the gateway starts
         Self { disk: Arc::clone(disk), owner: owner.to_string().into() }
     }
 
-    pub(super) async fn ask<T: Send + 'static>(
+    pub(super) async fn run<T: Send + 'static>(
         &self,
-        side: Side,
-        mut ask: impl FnMut(Entries<'_>) -> Done<T> + Send + 'static,
-    ) -> Result<T, KeepError> {
+        role: ConnectionRole,
+        mut run: impl FnMut(StoreEntries<'_>) -> OperationResult<T> + Send + 'static,
+    ) -> Result<T, KeyValueError> {
         let owner = Arc::clone(&self.owner);
-        self.disk.ask(side, move |db| ask(Entries { db, owner: &owner })).await
+        self.disk.run(role, move |db| run(StoreEntries { db, owner: &owner })).await
     }
 
-    pub(super) async fn get(&self, key: String) -> Result<Option<Value>, KeepError> {
-        self.ask(Side::Reads, move |entries| entries.get(&key).map(Ok)).await
+    pub(super) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
+        self.run(ConnectionRole::Reader, move |entries| entries.get(&key).map(Ok)).await
     }
 
-    pub(super) async fn exists(&self, key: String) -> Result<bool, KeepError> {
-        self.ask(Side::Reads, move |entries| entries.exists(&key).map(Ok)).await
+    pub(super) async fn exists(&self, key: String) -> Result<bool, KeyValueError> {
+        self.run(ConnectionRole::Reader, move |entries| entries.exists(&key).map(Ok)).await
     }
 
-    pub(super) async fn page(&self, cursor: Option<String>) -> Result<Page, KeepError> {
-        self.ask(Side::Reads, move |entries| entries.page(cursor.as_deref()).map(Ok)).await
+    pub(super) async fn page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
+        self.run(ConnectionRole::Reader, move |entries| entries.page(cursor.as_deref()).map(Ok)).await
     }
 
-    pub(super) async fn put(&self, key: String, value: Value, most: u64) -> Result<(), KeepError> {
-        self.ask(Side::Writes, move |entries| entries.put(&key, &value, most)).await
+    pub(super) async fn put(&self, key: String, value: StoredValue, limit: u64) -> Result<(), KeyValueError> {
+        self.run(ConnectionRole::Writer, move |entries| entries.put(&key, &value, limit)).await
     }
 
-    pub(super) async fn delete(&self, key: String) -> Result<(), KeepError> {
-        self.ask(Side::Writes, move |entries| entries.delete(&key).map(Ok)).await
+    pub(super) async fn delete(&self, key: String) -> Result<(), KeyValueError> {
+        self.run(ConnectionRole::Writer, move |entries| entries.delete(&key).map(Ok)).await
     }
 
-    pub(super) async fn increment(&self, key: String, delta: i64, most: u64) -> Result<i64, KeepError> {
-        self.ask(Side::Writes, move |entries| entries.increment(&key, delta, most)).await
+    pub(super) async fn increment(&self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
+        self.run(ConnectionRole::Writer, move |entries| entries.increment(&key, delta, limit)).await
     }
 
     pub(super) async fn swap(
         &self,
         key: String,
-        seen: Option<Value>,
-        value: Value,
-        most: u64,
-    ) -> Result<Result<(), Changed>, KeepError> {
-        self.ask(Side::Writes, move |entries| entries.swap(&key, seen.as_ref(), &value, most)).await
+        seen: Option<StoredValue>,
+        value: StoredValue,
+        limit: u64,
+    ) -> Result<Result<(), SwapConflict>, KeyValueError> {
+        self.run(ConnectionRole::Writer, move |entries| entries.swap(&key, seen.as_ref(), &value, limit)).await
     }
 }
 
 /// One of the threads.
-struct Worker {
-    side: Side,
+struct DatabaseWorker {
+    role: ConnectionRole,
     dir: PathBuf,
-    health: Arc<Health>,
-    database: Option<Database>,
-    /// Until when it isn't opened again.
-    rest: Option<Instant>,
+    health: Arc<DatabaseHealth>,
+    database: Option<DatabaseConnection>,
+    /// The database isn't opened again before this.
+    retry_at: Option<Instant>,
     /// The last attempt failed.
-    ill: bool,
+    failed: bool,
     writes: u32,
 }
 
-impl Worker {
+impl DatabaseWorker {
     fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
-        // Not only when somebody asks, so that the operator reads it at the start.
+        // Not only for the first operation, so that problems are logged at the start.
         match self.open().map(drop) {
-            Ok(()) | Err(Trouble::Busy) => {}
-            Err(trouble) => self.failed(&trouble),
+            Ok(()) | Err(DatabaseError::Busy) => {}
+            Err(error) => self.report(&error),
         }
         while let Some(mut job) = jobs.blocking_recv() {
             if !job.is_abandoned() {
-                let done = self.attend(&mut *job);
+                let done = self.run_job(&mut *job);
                 job.answer(done);
             }
         }
     }
 
-    fn attend(&mut self, job: &mut dyn Work) -> Result<(), KeepError> {
-        let mut pause = FIRST_PAUSE;
+    fn run_job(&mut self, job: &mut dyn DatabaseJob) -> Result<(), KeyValueError> {
+        let mut pause = FIRST_RETRY_PAUSE;
         loop {
-            if self.rest.is_some_and(|until| Instant::now() < until) {
-                return Err(KeepError::Unavailable);
+            if self.retry_at.is_some_and(|retry_at| Instant::now() < retry_at) {
+                return Err(KeyValueError::Unavailable);
             }
             match self.attempt(job) {
                 Ok(()) => {
-                    if self.ill {
-                        self.ill = false;
-                        self.health.works(self.side);
+                    if self.failed {
+                        self.failed = false;
+                        self.health.recovered(self.role);
                     }
                     return Ok(());
                 }
-                Err(Trouble::Busy) if job.is_abandoned() => return Err(KeepError::Busy),
-                Err(Trouble::Busy) if Instant::now() < job.until() => {
+                Err(DatabaseError::Busy) if job.is_abandoned() => return Err(KeyValueError::Busy),
+                Err(DatabaseError::Busy) if Instant::now() < job.deadline() => {
                     thread::sleep(pause);
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_RETRY_PAUSE);
                 }
-                Err(trouble) => {
-                    self.failed(&trouble);
-                    return Err(match trouble {
-                        Trouble::Busy => KeepError::Busy,
-                        _ => KeepError::Unavailable,
+                Err(error) => {
+                    self.report(&error);
+                    return Err(match error {
+                        DatabaseError::Busy => KeyValueError::Busy,
+                        _ => KeyValueError::Unavailable,
                     });
                 }
             }
         }
     }
 
-    fn attempt(&mut self, job: &mut dyn Work) -> Result<(), Trouble> {
-        let side = self.side;
+    fn attempt(&mut self, job: &mut dyn DatabaseJob) -> Result<(), DatabaseError> {
+        let role = self.role;
         let database = self.open()?;
-        let done = match side {
-            Side::Reads => job.attempt(&database.connection).map(drop),
-            Side::Writes => write(&mut database.connection, job),
+        let done = match role {
+            ConnectionRole::Reader => job.attempt(&database.connection).map(drop),
+            ConnectionRole::Writer => write(&mut database.connection, job),
         };
-        done.map_err(|error| database.trouble(&error))?;
-        if side == Side::Writes {
+        done.map_err(|error| database.database_error(&error))?;
+        if role == ConnectionRole::Writer {
             self.writes += 1;
-            if self.writes.is_multiple_of(TIDY)
+            if self.writes.is_multiple_of(WRITES_PER_CHECKPOINT)
                 && let Some(database) = &self.database
             {
-                database.tidy();
+                database.checkpoint();
             }
         }
         Ok(())
     }
 
-    /// The database, opened if it isn't, or isn't the one that stands there any more.
-    fn open(&mut self) -> Result<&mut Database, Trouble> {
-        let usable = |database: &Database| {
+    /// The database, which is opened again if the file was replaced.
+    fn open(&mut self) -> Result<&mut DatabaseConnection, DatabaseError> {
+        let usable = |database: &DatabaseConnection| {
             let in_place = database.is_in_place();
-            if !in_place && self.side == Side::Writes {
+            if !in_place && self.role == ConnectionRole::Writer {
                 let dir = self.dir.display();
-                tracing::warn!("`{FILE}` in `{dir}` was moved or removed; what stands there now is used");
+                tracing::warn!("`{DATABASE_FILE}` in `{dir}` was moved or removed; using the file that is there now");
             }
             in_place && self.health.damage(database.identity).is_none()
         };
         let database = match self.database.take().filter(usable) {
             Some(database) => database,
             None => {
-                let file = self.dir.join(FILE);
+                let file = self.dir.join(DATABASE_FILE);
                 if let Some(reason) = identity(&file).and_then(|found| self.health.damage(found)) {
-                    return Err(Trouble::Damaged { file, reason });
+                    return Err(DatabaseError::Damaged { file, reason });
                 }
-                Database::open(&self.dir, self.side)?
+                DatabaseConnection::open(&self.dir, self.role)?
             }
         };
         Ok(self.database.insert(database))
     }
 
-    /// Tells the operator, and begins anew the next time.
-    fn failed(&mut self, trouble: &Trouble) {
-        self.ill = true;
-        self.health.tell(self.side, trouble);
-        if matches!(trouble, Trouble::Busy) {
+    /// Reports an error, and closes the database.
+    fn report(&mut self, error: &DatabaseError) {
+        self.failed = true;
+        self.health.report(self.role, error);
+        if matches!(error, DatabaseError::Busy) {
             return;
         }
-        if let Trouble::Damaged { file: _, reason } = trouble
-            && let Some(found) = identity(&self.dir.join(FILE))
+        if let DatabaseError::Damaged { file: _, reason } = error
+            && let Some(found) = identity(&self.dir.join(DATABASE_FILE))
         {
-            self.health.found_damaged(found, reason);
+            self.health.set_damaged(found, reason);
         }
         if self.database.take().is_none() {
-            self.rest = Some(Instant::now() + REST); // it couldn't even be opened
+            self.retry_at = Some(Instant::now() + REOPEN_PAUSE); // it couldn't even be opened
         }
     }
 }
 
-/// Does all of it or nothing, holding the right to write from the beginning.
-fn write(connection: &mut Connection, job: &mut dyn Work) -> rusqlite::Result<()> {
+/// Runs the operation in a transaction that has the write lock from its start.
+fn write(connection: &mut Connection, job: &mut dyn DatabaseJob) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if job.attempt(&transaction)? { transaction.commit() } else { transaction.rollback() }
 }
 
-impl Health {
-    /// Tells the operator what is wrong, once for both sides and as long as it is the same.
-    fn tell(&self, side: Side, trouble: &Trouble) {
-        let problem = StateProblem { reason: trouble.to_string(), hint: trouble.hint() };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let news = !told.values().any(|before| *before == problem);
-        if news {
+impl DatabaseHealth {
+    /// Logs an error, once for both threads and as long as it stays the same.
+    fn report(&self, role: ConnectionRole, error: &DatabaseError) {
+        let problem = StateProblem { reason: error.to_string(), hint: error.hint() };
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if !problems.values().any(|before| *before == problem) {
             let StateProblem { reason, hint } = &problem;
             tracing::error!(
-                "plugins' state can't be used, and those that keep some get an error: {reason}; {hint}"
+                "plugins' state can't be used, and plugins that need it get an error: {reason}; {hint}"
             );
         }
-        told.insert(side, problem);
+        problems.insert(role, problem);
     }
 
-    /// That side works again.
-    fn works(&self, side: Side) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.remove(&side).is_some() && told.is_empty() {
+    /// The thread can use the database again.
+    fn recovered(&self, role: ConnectionRole) {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if problems.remove(&role).is_some() && problems.is_empty() {
             tracing::info!("plugins' state can be used again");
         }
     }
 
-    fn found_damaged(&self, file: Identity, reason: &str) {
+    fn set_damaged(&self, file: Identity, reason: &str) {
         *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = Some((file, reason.to_owned()));
     }
 

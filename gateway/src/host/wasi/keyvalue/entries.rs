@@ -1,24 +1,26 @@
-//! The tables of the database, and what is done in them. Whoever writes does so inside a transaction that holds the
-//! right to write from its beginning, so that what was read still holds when it is written.
+//! The tables of the database, and the operations on them. A write runs in a transaction that has the write lock from its
+//! start, so that the values it read are still current when it writes.
 
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
-use super::{Changed, KeepError, PAGE, Page, Value, cost, page, resized, sum};
+use super::{
+    KeyPage, KeyValueError, MAX_PAGE_KEYS, StoredValue, SwapConflict, entry_size, new_store_size, page, sum,
+};
 
-/// Form 1 of the tables. Owners are `plugin:<id>` and `name:<name>`; keys are bytes, so that nothing but their bytes
-/// orders them; `size` is what the entries of the owner cost together.
+/// Version 1 of the tables. Owners are `plugin:<id>` and `name:<name>`. Keys are bytes, so that they are ordered as bytes.
+/// `size` is the size of all entries of the owner.
 pub(super) const TABLES: &str = "
     CREATE TABLE stores (
-        owner TEXT NOT NULL PRIMARY KEY,
+        owner TEXT NOT NULL PRIMARY MAX_KEY_BYTES,
         size INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE entries (
         owner TEXT NOT NULL,
         key BLOB NOT NULL,
         value BLOB NOT NULL,
-        PRIMARY KEY (owner, key)
+        PRIMARY MAX_KEY_BYTES (owner, key)
     ) STRICT, WITHOUT ROWID;
 ";
 
@@ -33,17 +35,17 @@ const RESIZE: &str = "INSERT INTO stores (owner, size) VALUES (?1, ?2) \
                       ON CONFLICT (owner) DO UPDATE SET size = excluded.size";
 const DELETE: &str = "DELETE FROM entries WHERE owner = ?1 AND key = ?2";
 
-/// What came of it; an error here is the plugin's own, and nothing is written.
-pub(super) type Done<T> = Result<std::result::Result<T, KeepError>>;
+/// The result of an operation. The inner error is the plugin's own, and nothing is written.
+pub(super) type OperationResult<T> = Result<std::result::Result<T, KeyValueError>>;
 
-/// A store's part of the tables.
-pub(super) struct Entries<'a> {
+/// The entries of one store.
+pub(super) struct StoreEntries<'a> {
     pub(super) db: &'a Connection,
     pub(super) owner: &'a str,
 }
 
-impl Entries<'_> {
-    pub(super) fn get(&self, key: &str) -> Result<Option<Value>> {
+impl StoreEntries<'_> {
+    pub(super) fn get(&self, key: &str) -> Result<Option<StoredValue>> {
         let mut select = self.db.prepare_cached(VALUE_OF)?;
         let value = select.query_row(params![self.owner, key.as_bytes()], |row| {
             Ok(Arc::<[u8]>::from(row.get_ref(0)?.as_blob()?))
@@ -55,9 +57,9 @@ impl Entries<'_> {
         Ok(self.length(key)?.is_some())
     }
 
-    pub(super) fn put(&self, key: &str, value: &[u8], most: u64) -> Done<()> {
-        let before = self.length(key)?.map_or(0, |length| cost(key, length));
-        let size = match resized(self.size()?, before, cost(key, value.len() as u64), most) {
+    pub(super) fn put(&self, key: &str, value: &[u8], limit: u64) -> OperationResult<()> {
+        let before = self.length(key)?.map_or(0, |length| entry_size(key, length));
+        let size = match new_store_size(self.size()?, before, entry_size(key, value.len() as u64), limit) {
             Ok(size) => size,
             Err(error) => return Ok(Err(error)),
         };
@@ -69,39 +71,39 @@ impl Entries<'_> {
     pub(super) fn delete(&self, key: &str) -> Result<()> {
         let Some(length) = self.length(key)? else { return Ok(()) };
         self.db.prepare_cached(DELETE)?.execute(params![self.owner, key.as_bytes()])?;
-        self.resize(self.size()?.saturating_sub(cost(key, length)))
+        self.resize(self.size()?.saturating_sub(entry_size(key, length)))
     }
 
-    pub(super) fn page(&self, cursor: Option<&str>) -> Result<Page> {
+    pub(super) fn page(&self, cursor: Option<&str>) -> Result<KeyPage> {
         let mut select = self.db.prepare_cached(if cursor.is_some() { NEXT_PAGE } else { FIRST_PAGE })?;
         let start = cursor.unwrap_or_default().as_bytes();
-        let keys = select.query_map(params![self.owner, start, PAGE as i64 + 1], |row| {
+        let keys = select.query_map(params![self.owner, start, MAX_PAGE_KEYS as i64 + 1], |row| {
             Ok(String::from_utf8_lossy(row.get_ref(0)?.as_blob()?).into_owned())
         })?;
         Ok(page(keys.collect::<Result<_>>()?))
     }
 
-    pub(super) fn increment(&self, key: &str, delta: i64, most: u64) -> Done<i64> {
+    pub(super) fn increment(&self, key: &str, delta: i64, limit: u64) -> OperationResult<i64> {
         let sum = match sum(self.get(key)?.as_deref(), delta) {
             Ok(sum) => sum,
             Err(error) => return Ok(Err(error)),
         };
-        let put = self.put(key, sum.to_string().as_bytes(), most)?;
+        let put = self.put(key, sum.to_string().as_bytes(), limit)?;
         Ok(put.map(|()| sum))
     }
 
     pub(super) fn swap(
         &self,
         key: &str,
-        seen: Option<&Value>,
+        seen: Option<&StoredValue>,
         value: &[u8],
-        most: u64,
-    ) -> Done<std::result::Result<(), Changed>> {
-        let now = self.get(key)?;
-        if now.as_ref() != seen {
-            return Ok(Ok(Err(Changed(now))));
+        limit: u64,
+    ) -> OperationResult<std::result::Result<(), SwapConflict>> {
+        let current = self.get(key)?;
+        if current.as_ref() != seen {
+            return Ok(Ok(Err(SwapConflict(current))));
         }
-        Ok(self.put(key, value, most)?.map(Ok))
+        Ok(self.put(key, value, limit)?.map(Ok))
     }
 
     fn length(&self, key: &str) -> Result<Option<u64>> {

@@ -1,59 +1,61 @@
-//! A store in memory, for as long as the host lives.
+//! A store in memory, which exists as long as the host.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::{Changed, KeepError, PAGE, Page, Value, cost, page, resized, sum};
+use super::{
+    KeyPage, KeyValueError, MAX_PAGE_KEYS, StoredValue, SwapConflict, entry_size, new_store_size, page, sum,
+};
 
-/// One store's entries.
+/// The entries of one store.
 #[derive(Default)]
-pub(super) struct Memory {
-    values: BTreeMap<String, Value>,
-    /// What they cost together.
+pub(super) struct MemoryStore {
+    values: BTreeMap<String, StoredValue>,
+    /// The size of all entries.
     pub(super) size: u64,
 }
 
-impl Memory {
-    pub(super) fn get(&self, key: &str) -> Option<Value> {
+impl MemoryStore {
+    pub(super) fn get(&self, key: &str) -> Option<StoredValue> {
         self.values.get(key).cloned()
     }
 
-    pub(super) fn put(&mut self, key: String, value: Value, most: u64) -> Result<(), KeepError> {
-        let before = self.values.get(&key).map_or(0, |before| cost(&key, before.len() as u64));
-        self.size = resized(self.size, before, cost(&key, value.len() as u64), most)?;
+    pub(super) fn put(&mut self, key: String, value: StoredValue, limit: u64) -> Result<(), KeyValueError> {
+        let before = self.values.get(&key).map_or(0, |before| entry_size(&key, before.len() as u64));
+        self.size = new_store_size(self.size, before, entry_size(&key, value.len() as u64), limit)?;
         self.values.insert(key, value);
         Ok(())
     }
 
     pub(super) fn delete(&mut self, key: &str) {
         if let Some(value) = self.values.remove(key) {
-            self.size -= cost(key, value.len() as u64);
+            self.size -= entry_size(key, value.len() as u64);
         }
     }
 
-    pub(super) fn page(&self, cursor: Option<&str>) -> Page {
+    pub(super) fn page(&self, cursor: Option<&str>) -> KeyPage {
         let start = cursor.map_or(Bound::Unbounded, Bound::Excluded);
         let keys = self.values.range::<str, _>((start, Bound::Unbounded)).map(|(key, _)| key);
-        page(keys.take(PAGE + 1).cloned().collect())
+        page(keys.take(MAX_PAGE_KEYS + 1).cloned().collect())
     }
 
-    pub(super) fn increment(&mut self, key: String, delta: i64, most: u64) -> Result<i64, KeepError> {
+    pub(super) fn increment(&mut self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
         let sum = sum(self.values.get(&key).map(|value| &value[..]), delta)?;
-        self.put(key, sum.to_string().into_bytes().into(), most)?;
+        self.put(key, sum.to_string().into_bytes().into(), limit)?;
         Ok(sum)
     }
 
     pub(super) fn swap(
         &mut self,
         key: String,
-        seen: Option<&Value>,
-        value: Value,
-        most: u64,
-    ) -> Result<Result<(), Changed>, KeepError> {
-        let now = self.values.get(&key);
-        if now != seen {
-            return Ok(Err(Changed(now.cloned())));
+        seen: Option<&StoredValue>,
+        value: StoredValue,
+        limit: u64,
+    ) -> Result<Result<(), SwapConflict>, KeyValueError> {
+        let current = self.values.get(&key);
+        if current != seen {
+            return Ok(Err(SwapConflict(current.cloned())));
         }
-        self.put(key, value, most).map(Ok)
+        self.put(key, value, limit).map(Ok)
     }
 }

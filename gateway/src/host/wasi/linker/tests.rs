@@ -1,4 +1,4 @@
-//! The tables of what is offered say what the linker has.
+//! The tables match the linker.
 
 use wasmtime::component::Component;
 
@@ -43,18 +43,18 @@ fn some_export(interface: &'static str) -> &'static str {
 }
 
 #[test]
-fn every_interface_of_the_tables_is_linked() {
+fn every_interface_in_the_tables_is_linked() {
     let linker = linker(&Engine::default()).unwrap();
-    for interface in WASI {
+    for interface in WASI_IMPORTS {
         let name = format!("{interface}@0.2.0");
         let export = some_export(interface);
         assert!(has(&linker, &name, export) || has(&linker, &name, &format!("get-{export}")), "{interface}");
-        assert!(is_offered(&format!("{interface}@0.2.6")), "{interface}");
+        assert!(is_known(&format!("{interface}@0.2.6")), "{interface}");
     }
-    for draft in DRAFTS {
-        assert!(has(&linker, draft, some_export(draft)) && is_offered(draft), "{draft}");
+    for draft in DRAFT_IMPORTS {
+        assert!(has(&linker, draft, some_export(draft)) && is_known(draft), "{draft}");
     }
-    for (interface, functions) in CONTRACT {
+    for (interface, functions) in CONTRACT_IMPORTS {
         for function in functions {
             assert!(
                 has(&linker, &format!("{PACKAGE}/{interface}@0.1.0"), function),
@@ -63,34 +63,34 @@ fn every_interface_of_the_tables_is_linked() {
         }
     }
     for missing in ["wasi:http/incoming-handler@0.2.0", "wasi:cli/stdout@0.3.0"] {
-        assert!(!has(&linker, missing, "get-stdout") && !is_offered(missing), "{missing}");
+        assert!(!has(&linker, missing, "get-stdout") && !is_known(missing), "{missing}");
     }
     assert!(!has(&linker, "wasi:cli/stdout@0.2.0", "brand-new"));
 }
 
 #[test]
-fn the_table_of_the_contract_has_every_function_of_the_wit() {
+fn the_contract_table_matches_the_wit() {
     let mut resolve = wit_parser::Resolve::default();
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
     let (package, _) = resolve.push_dir(path).unwrap();
     let imported = resolve.packages[package]
         .interfaces
         .iter()
-        .filter(|(name, _)| !EXPORTS.contains(&name.as_str()) || *name == "types");
+        .filter(|(name, _)| !CONTRACT_EXPORTS.contains(&name.as_str()) || *name == "types");
     let mut found: Vec<(&str, Vec<&str>)> = imported
         .map(|(name, id)| {
             (name.as_str(), resolve.interfaces[*id].functions.keys().map(String::as_str).collect())
         })
         .collect();
     let mut table: Vec<(&str, Vec<&str>)> =
-        CONTRACT.iter().map(|(name, all)| (*name, all.to_vec())).collect();
+        CONTRACT_IMPORTS.iter().map(|(name, all)| (*name, all.to_vec())).collect();
     found.sort_unstable();
     table.sort_unstable();
     assert_eq!(found, table);
 }
 
 #[test]
-fn a_thousand_imports_with_endless_names_make_a_short_message() {
+fn many_long_imports_make_a_short_message() {
     let engine = Engine::default();
     let long = "c".repeat(20_000);
     for (package, said) in [("a:b", "it imports `a:b/c"), (PACKAGE, "it needs `c")] {

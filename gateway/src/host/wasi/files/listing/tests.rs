@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// Reads a listing to its end; `look` sees it each time that it has read on.
-fn names(mut listing: Listing, mut look: impl FnMut(&Listing)) -> Vec<Name> {
+/// Reads a listing to its end. `look` sees it after each read.
+fn names(mut listing: Listing, mut look: impl FnMut(&Listing)) -> Vec<EntryResult> {
     let mut names = Vec::new();
     loop {
-        names.extend(listing.ahead.drain(..));
+        names.extend(listing.read_ahead.drain(..));
         let Some(rest) = listing.rest.take() else { return names };
-        listing = Listing::read_on(rest);
+        listing = Listing::read_next(rest);
         look(&listing);
     }
 }
 
 #[test]
-fn a_large_directory_is_read_a_few_names_at_a_time() {
+fn reads_a_large_directory_a_few_names_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let all: BTreeSet<String> = (0..3_000).map(|number| format!("name-{number}")).collect();
     for name in &all {
@@ -26,17 +26,17 @@ fn a_large_directory_is_read_a_few_names_at_a_time() {
     let mut most = 0;
     let listings = [Listing::new(&dir).unwrap(), Listing::new(&dir).unwrap()];
     for listing in listings {
-        assert!(listing.ahead.is_empty(), "nothing is read before it is asked for");
-        let read = names(listing, |listing| most = most.max(listing.ahead.len()));
+        assert!(listing.read_ahead.is_empty(), "nothing is read before the guest asks");
+        let read = names(listing, |listing| most = most.max(listing.read_ahead.len()));
         let read: Vec<_> = read.into_iter().map(|name| name.unwrap().name).collect();
         assert_eq!(read.len(), all.len());
         assert_eq!(read.into_iter().collect::<BTreeSet<_>>(), all);
     }
-    assert_eq!(most, AHEAD);
+    assert_eq!(most, READ_AHEAD_ENTRIES);
 }
 
 #[test]
-fn what_an_entry_is_stands_beside_its_name() {
+fn entries_have_their_type() {
     use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::symlink;
 

@@ -1,4 +1,4 @@
-//! What is opened, and what is refused, also when nobody looked before.
+//! What is opened and what is refused, also without the check before.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use moongate_core::names::PluginId;
 use wasmtime_wasi::FsPerms;
 
 use super::*;
-use crate::host::wasi::grant_audit::Uses;
+use crate::host::wasi::grant_audit::GrantAudit;
 
-/// Longer than anything here takes, and what doesn't wait for ever is done by then.
+/// Longer than anything here takes unless it blocks.
 const FOREVER: Duration = Duration::from_secs(60);
 
 /// A folder with a file, a folder, a pipe, a socket, and links to them.
@@ -30,22 +30,22 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Does something that mustn't wait.
+/// Does something that must not block.
 #[track_caller]
 fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, answer) = mpsc::channel();
     std::thread::spawn(move || done.send(work()));
-    answer.recv_timeout(FOREVER).expect("it waits, and its thread is lost")
+    answer.recv_timeout(FOREVER).expect("it blocks, and its thread is lost")
 }
 
-/// Opens without a look before.
+/// Opens without the check before.
 #[track_caller]
-fn unlooked(folder: PathBuf, path: &'static str, set: fn(&mut OpenOptions)) -> Result<bool, ErrorCode> {
+fn opened_unchecked(folder: PathBuf, path: &'static str, set: fn(&mut OpenOptions)) -> Result<bool, ErrorCode> {
     at_once(move || {
         let mut options = options(FollowSymlinks::Yes);
         set(&mut options);
         let start = fs::File::open(folder).unwrap();
-        unseen(&start, Path::new(path), &options).map(|(_, is_dir)| is_dir).map_err(code)
+        open_unchecked(&start, Path::new(path), &options).map(|(_, is_dir)| is_dir).map_err(code)
     })
 }
 
@@ -54,7 +54,7 @@ fn code(error: FsError) -> ErrorCode {
 }
 
 #[test]
-fn what_became_a_pipe_after_the_look_is_refused_without_waiting() {
+fn refuses_what_became_a_pipe_without_blocking() {
     let folder = folder();
     let ways: [fn(&mut OpenOptions); 5] = [
         |options| _ = options.read(true),
@@ -65,18 +65,18 @@ fn what_became_a_pipe_after_the_look_is_refused_without_waiting() {
     ];
     for path in ["pipe", "to-pipe", "socket", "to-socket"] {
         for way in ways {
-            let opened = unlooked(folder.path().to_owned(), path, way);
+            let opened = opened_unchecked(folder.path().to_owned(), path, way);
             assert_eq!(opened, Err(ErrorCode::NotPermitted), "{path}");
         }
     }
     let reading: fn(&mut OpenOptions) = |options| _ = options.read(true);
     for (path, is_dir) in [("file", false), ("to-file", false), ("folder", true), ("to-folder", true)] {
-        assert_eq!(unlooked(folder.path().to_owned(), path, reading), Ok(is_dir), "{path}");
+        assert_eq!(opened_unchecked(folder.path().to_owned(), path, reading), Ok(is_dir), "{path}");
     }
 }
 
-fn quota() -> Quota {
-    Quota::new(&Limits::default(), 8, Uses::new(PluginId::new("guest").unwrap(), None, Arc::default()))
+fn quota() -> FileQuota {
+    FileQuota::new(&Limits::default(), 8, GrantAudit::new(PluginId::new("guest").unwrap(), None, Arc::default()))
 }
 
 fn dir(folder: &tempfile::TempDir, perms: FsPerms) -> Dir {
@@ -88,8 +88,8 @@ fn some<F: Copy + std::ops::BitOr<Output = F>>(none: F, all: [F; 4], bits: u8) -
     (0..4).filter(|bit| bits & (1 << bit) != 0).fold(none, |some, bit| some | all[bit])
 }
 
-/// Everything that can be asked for: each path with each set of flags.
-fn everything() -> impl Iterator<Item = Wanted> {
+/// Each path with each set of flags.
+fn everything() -> impl Iterator<Item = OpenRequest> {
     const PATHS: [&str; 13] = [
         "file",
         "folder",
@@ -116,16 +116,16 @@ fn everything() -> impl Iterator<Item = Wanted> {
     let all = PATHS.into_iter().flat_map(|path| (0..16).map(move |open| (path, open)));
     let all = all.flat_map(|(path, open)| (0..16).map(move |flags| (path, open, flags)));
     all.flat_map(|(path, open, flags)| {
-        [PathFlags::empty(), PathFlags::SYMLINK_FOLLOW].map(|links| Wanted {
+        [PathFlags::empty(), PathFlags::SYMLINK_FOLLOW].map(|path_flags| OpenRequest {
             path: path.to_owned(),
-            links,
-            open: some(OpenFlags::empty(), OPEN, open),
+            path_flags,
+            open_flags: some(OpenFlags::empty(), OPEN, open),
             flags: some(DescriptorFlags::empty(), FLAGS, flags),
         })
     })
 }
 
-/// What came of it: a file or a directory with its mode, or an error.
+/// A file or a directory with its mode, or an error.
 fn outcome(opened: FsResult<Descriptor>) -> String {
     match opened {
         Ok(Descriptor::File(file)) => format!("file {:?}", file.open_mode),
@@ -134,10 +134,9 @@ fn outcome(opened: FsResult<Descriptor>) -> String {
     }
 }
 
-/// WASI's own function is the measure: it is asked for the same, but for pipes, where it waits, and sockets, of which it
-/// only says that something is wrong.
+/// Compares with WASI's own function, except for pipes, where that one blocks, and sockets, where its error is another.
 #[tokio::test]
-async fn all_flags_mean_what_they_mean_to_wasi() {
+async fn flags_work_as_in_wasmtime() {
     use wasmtime::component::ResourceTable;
     use wasmtime_wasi::filesystem::{WasiFilesystemCtx, WasiFilesystemCtxView};
     use wasmtime_wasi::p2::bindings::filesystem::types::HostDescriptor as _;
@@ -145,21 +144,21 @@ async fn all_flags_mean_what_they_mean_to_wasi() {
     let (ours, theirs) = (folder(), folder());
     let mut seen = BTreeSet::new();
     for perms in [FsPerms::ReadOnly, FsPerms::ReadWrite] {
-        for wanted in everything() {
-            let refused = ["pipe", "to-pipe", "socket"].contains(&wanted.path.as_str());
-            let said = format!("{perms:?} {wanted:?}");
+        for request in everything() {
+            let refused = ["pipe", "to-pipe", "socket"].contains(&request.path.as_str());
+            let said = format!("{perms:?} {request:?}");
             let mut table = ResourceTable::new();
             let asked = table.push(Descriptor::Dir(dir(&theirs, perms))).unwrap();
             let mut ctx = WasiFilesystemCtx::default();
             let mut wasi = WasiFilesystemCtxView { ctx: &mut ctx, table: &mut table };
-            let Wanted { path, links, open, flags } = &wanted;
+            let OpenRequest { path, path_flags, open_flags, flags } = &request;
             let expected = if refused {
                 None
             } else {
-                let opened = wasi.open_at(asked, *links, path.clone(), *open, *flags).await;
+                let opened = wasi.open_at(asked, *path_flags, path.clone(), *open_flags, *flags).await;
                 Some(outcome(opened.map(|opened| table.delete(opened).unwrap())))
             };
-            let found = outcome(super::open(&dir(&ours, perms), wanted, quota()).await);
+            let found = outcome(super::open(&dir(&ours, perms), request, quota()).await);
             match expected {
                 Some(expected) => assert_eq!(found, expected, "{said}"),
                 None => assert!(!found.starts_with("file") && !found.starts_with("dir"), "{said}: {found}"),
@@ -177,7 +176,7 @@ async fn all_flags_mean_what_they_mean_to_wasi() {
 }
 
 #[tokio::test]
-async fn times_are_set_through_links_and_never_of_a_pipe() {
+async fn sets_times_through_links_but_not_of_pipes() {
     let folder = folder();
     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let writable = dir(&folder, FsPerms::ReadWrite);

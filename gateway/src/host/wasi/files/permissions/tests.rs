@@ -1,4 +1,4 @@
-//! Which permissions a file takes over.
+//! Which permissions a replacing file gets.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::*;
 
 #[test]
-fn permissions_are_taken_away_and_never_given_but_to_run_what_can_be_read() {
+fn permissions_are_only_removed_except_to_execute() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, mode: u32| {
         let path = folder.path().join(name);
@@ -14,7 +14,7 @@ fn permissions_are_taken_away_and_never_given_but_to_run_what_can_be_read() {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         file
     };
-    for (old, now, then) in [
+    for (old, current, expected) in [
         (0o755, 0o644, 0o755),
         (0o600, 0o644, 0o600),
         (0o444, 0o644, 0o444),
@@ -22,12 +22,12 @@ fn permissions_are_taken_away_and_never_given_but_to_run_what_can_be_read() {
         (0o777, 0o600, 0o700),
         (0o4755, 0o644, 0o755),
     ] {
-        let (old, new) = (file("old", old), file("new", now));
-        give(&old, &new).unwrap();
-        assert_eq!(new.metadata().unwrap().permissions().mode() & 0o7777, then, "{now:o}");
+        let (old, new) = (file("old", old), file("new", current));
+        copy_permissions(&old, &new).unwrap();
+        assert_eq!(new.metadata().unwrap().permissions().mode() & 0o7777, expected, "{current:o}");
     }
     let (old, new) = (file("old", 0o600), file("new", 0o644));
     fs::hard_link(folder.path().join("new"), folder.path().join("its-other-name")).unwrap();
-    give(&old, &new).unwrap();
-    assert_eq!(new.metadata().unwrap().permissions().mode() & 0o777, 0o644, "it has another name");
+    copy_permissions(&old, &new).unwrap();
+    assert_eq!(new.metadata().unwrap().permissions().mode() & 0o777, 0o644, "a file with a second name stays as it is");
 }

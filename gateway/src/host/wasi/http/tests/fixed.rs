@@ -1,4 +1,4 @@
-//! The fixed limits of the sender, each at its edge.
+//! The sender's fixed limits, each at its boundary.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use http::Uri;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::check::{Refusal, check};
-use super::self_addresses::Own;
+use super::check::{RequestRefusal, check};
+use super::self_addresses::SelfAddresses;
 use super::*;
 
 /// Answers every request with the same bytes, and closes nothing.
@@ -41,7 +41,7 @@ async fn got(said: String) -> Result<String, Error> {
     get(&sender(&grant, &[], Fake::answering([])), &url).await
 }
 
-/// An answer with a head of so many bytes, in so many headers beside its length.
+/// A response with a head of this size, in this many headers in addition to its length.
 fn head(bytes: usize, headers: usize) -> String {
     let mut head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n".to_owned();
     let each = (bytes - head.len() - 2) / headers;
@@ -54,7 +54,7 @@ fn head(bytes: usize, headers: usize) -> String {
 }
 
 #[tokio::test]
-async fn the_head_of_an_answer_has_a_size_and_so_many_headers() {
+async fn response_heads_have_limits() {
     assert_eq!(got(head(63 << 10, 60)).await.unwrap(), "hello");
     let large = got(head((64 << 10) + 60, 60)).await;
     assert!(matches!(large, Err(Error::HttpResponseHeaderSectionSize(_))), "{large:?}");
@@ -64,7 +64,7 @@ async fn the_head_of_an_answer_has_a_size_and_so_many_headers() {
 }
 
 #[tokio::test]
-async fn what_comes_before_an_answer_is_counted() {
+async fn informational_responses_have_a_limit() {
     let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let fits = hint.repeat((120 << 10) / hint.len()) + answer;
@@ -76,24 +76,24 @@ async fn what_comes_before_an_answer_is_counted() {
         matches!(refused, Err(Error::HttpResponseHeaderSectionSize(size)) if size == most),
         "{refused:?}"
     );
-    // Bodies aren't counted so.
+    // The limit doesn't include the body.
     let body = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}", 1 << 20, "x".repeat(1 << 20));
     assert_eq!(got(body).await.unwrap().len(), 1 << 20);
 }
 
 #[test]
-fn a_path_with_its_query_has_a_length() {
+fn paths_have_a_maximum_length() {
     let config = table("http = ['https://a.example']");
     let asked = |length: usize| {
         let uri = format!("https://a.example/?{}", "x".repeat(length - 2)).parse::<Uri>().unwrap();
-        check(&config, &Own::new(Vec::new()), "GET", &uri).map(|permit| permit.asked.as_str().len())
+        check(&config, &SelfAddresses::new(Vec::new()), "GET", &uri).map(|granted| granted.path_and_query.as_str().len())
     };
     assert_eq!(asked(16 << 10).unwrap(), 16 << 10);
     let longer = asked((16 << 10) + 1);
-    assert!(matches!(longer, Err(Refusal::Never(Error::HttpRequestUriTooLong))), "{longer:?}");
+    assert!(matches!(longer, Err(RequestRefusal::Invalid(Error::HttpRequestUriTooLong))), "{longer:?}");
 }
 
-/// Answers when it is told to, and knows how many it owes an answer.
+/// Answers when told to, and counts the pending lookups.
 #[derive(Default)]
 struct Slow {
     asked: AtomicUsize,
@@ -102,7 +102,7 @@ struct Slow {
     go: Notify,
 }
 
-/// A lookup that has ended, or that nobody waits for any more.
+/// Counts a lookup as ended when it is dropped.
 struct Closed<'a>(&'a AtomicUsize);
 
 impl Drop for Closed<'_> {
@@ -112,27 +112,27 @@ impl Drop for Closed<'_> {
 }
 
 impl Resolver for Slow {
-    fn resolve<'a>(&'a self, _: &'a str, turn: OwnedSemaphorePermit) -> Lookup<'a> {
+    fn resolve<'a>(&'a self, _: &'a str, permit: OwnedSemaphorePermit) -> Lookup<'a> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(open, Ordering::SeqCst);
         let closed = Closed(&self.open);
         Box::pin(async move {
-            let (_closed, _turn) = (closed, turn);
+            let (_closed, _permit) = (closed, permit);
             self.go.notified().await;
             Err(io::Error::other("nothing is known"))
         })
     }
 }
 
-fn slow() -> (Arc<Slow>, Arc<Sender>) {
+fn slow() -> (Arc<Slow>, Arc<RequestSender>) {
     let resolver = Arc::<Slow>::default();
-    let outlet = Outlet::resolving(Options::default(), Arc::clone(&resolver) as Arc<dyn Resolver>).unwrap();
-    (resolver, Sender::new(outlet, table("http = ['http://*', 'https://*']")))
+    let outbound = OutboundHttp::with_resolver(OutgoingOptions::default(), Arc::clone(&resolver) as Arc<dyn Resolver>).unwrap();
+    (resolver, RequestSender::new(outbound, table("http = ['http://*', 'https://*']")))
 }
 
 #[tokio::test(start_paused = true)]
-async fn connecting_takes_five_seconds_at_most_with_the_lookup_of_the_name() {
+async fn connecting_times_out_after_five_seconds() {
     let (_resolver, sender) = slow();
     let began = Instant::now();
     let silent = get(&sender, "https://silent.example/").await;
@@ -142,7 +142,7 @@ async fn connecting_takes_five_seconds_at_most_with_the_lookup_of_the_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_names_are_looked_up_at_once() {
+async fn concurrent_lookups_have_a_limit() {
     let (resolver, sender) = slow();
     let gets: Vec<_> = (0..20)
         .map(|at| {
@@ -151,7 +151,7 @@ async fn so_many_names_are_looked_up_at_once() {
         })
         .collect();
     for answered in 0..20 {
-        while resolver.asked.load(Ordering::SeqCst) < (answered + resolve::AT_ONCE).min(20) {
+        while resolver.asked.load(Ordering::SeqCst) < (answered + connect::MAX_CONCURRENT_LOOKUPS).min(20) {
             tokio::task::yield_now().await;
         }
         resolver.go.notify_one();
@@ -160,13 +160,13 @@ async fn so_many_names_are_looked_up_at_once() {
         }
     }
     assert!(join_all(gets).await.into_iter().all(Result::unwrap), "none has an address");
-    assert_eq!((resolver.most.load(Ordering::SeqCst), resolve::AT_ONCE), (8, 8));
+    assert_eq!((resolver.most.load(Ordering::SeqCst), connect::MAX_CONCURRENT_LOOKUPS), (8, 8));
 }
 
-// Elsewhere a machine has only one address of its own, unless somebody gave it more.
+// Only Linux accepts connections to all of 127.0.0.0/8 without configuration.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn so_many_addresses_of_a_name_are_tried() {
+async fn tries_at_most_eight_addresses() {
     let server = Server::start("127.0.0.9:0", 1).await;
     let port = server.port();
     let grant = format!("http = [{{ url = 'http://*:{port}', networks = ['127.0.0.0/8'] }}]");
@@ -185,7 +185,7 @@ fn kilobytes(count: usize) -> String {
 }
 
 #[tokio::test]
-async fn heads_and_trailers_that_the_guest_does_not_fetch_have_a_limit() {
+async fn undelivered_headers_and_trailers_have_a_limit() {
     let heavy = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 5\r\n\r\nhello", kilobytes(60));
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n";
     let trailing = format!("{chunked}{}\r\n", kilobytes(12));
@@ -194,14 +194,14 @@ async fn heads_and_trailers_that_the_guest_does_not_fetch_have_a_limit() {
         let limits = "[plugins.x.limits]\nrequests = 1000\nrequests_at_once = 1000";
         let grant = format!("http = [{{ url = '{url}', networks = ['127.0.0.1/32'] }}]\n{limits}");
         let sender = sender(&grant, &[], Fake::answering([]));
-        let uses = Uses::new(sender.config.id.clone(), None, Arc::default());
-        let budget = Budget::new(&sender.config.limits, uses.clone());
+        let audit = GrantAudit::new(sender.config.id.clone(), None, Arc::default());
+        let quota = HttpQuota::new(&sender.config.limits, audit.clone());
         let mut kept = Vec::new();
         let refused = loop {
             let nothing = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
             let request = Request::get(&url).body(nothing).unwrap();
-            let ticket = budget.begin().unwrap();
-            let answer = sender.send(request, RequestOptions::default(), ticket, &uses).await;
+            let permit = quota.start_request().unwrap();
+            let answer = sender.send(request, RequestOptions::default(), permit, &audit).await;
             let (head, body) = match answer {
                 Ok(answer) => answer.into_parts(),
                 Err(error) => break error,
@@ -220,31 +220,31 @@ async fn heads_and_trailers_that_the_guest_does_not_fetch_have_a_limit() {
             "{refused:?}"
         );
         let trailers: usize =
-            kept.iter().filter_map(|(_, body)| body.trailers()).map(buffered::headers).sum();
+            kept.iter().filter_map(|(_, body)| body.trailers()).map(buffered::headers_bytes).sum();
         drop(kept);
-        assert_eq!(budget.unfetched().bytes(), trailers, "heads count as long as they are there");
-        budget.unfetched().fetched(trailers);
-        assert_eq!(budget.unfetched().bytes(), 0);
+        assert_eq!(quota.undelivered().used(), trailers as u64, "headers count only while they exist");
+        quota.undelivered().give_back(trailers as u64);
+        assert_eq!(quota.undelivered().used(), 0);
     }
 }
 
 #[tokio::test]
-async fn so_many_connections_are_kept_for_an_origin_and_in_all() {
+async fn idle_connections_have_limits() {
     let server = Server::start("127.0.0.1:0", 99).await;
     let port = server.port();
     let grant = format!("http = [{{ url = 'http://*:{port}', networks = ['127.0.0.0/8'] }}]");
     let sender = sender(&grant, &[], Fake::answering([&["127.0.0.1"][..]]));
     let at_once = async |name: &str| {
         let urls: Vec<_> = (0..6).map(|_| format!("http://{name}.example:{port}/")).collect();
-        // All find nothing that is kept before the first one is answered.
+        // All of them start before the first one is answered, so none finds an idle connection.
         for got in join_all(urls.iter().map(|url| get(&sender, url))).await {
             assert_eq!(got.unwrap(), "hello");
         }
     };
     at_once("a").await;
-    assert_eq!(sender.pool.waiting(), 4);
+    assert_eq!(sender.pool.idle(), 4);
     for name in ["b", "c", "d", "e", "f", "g", "h", "i", "j"] {
         at_once(name).await;
     }
-    assert_eq!(sender.pool.waiting(), 32);
+    assert_eq!(sender.pool.idle(), 32);
 }

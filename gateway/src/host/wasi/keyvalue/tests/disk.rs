@@ -5,18 +5,18 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use rusqlite::Connection;
 
-use super::super::database::FILE;
-use super::super::entries::Entries;
+use super::super::database::DATABASE_FILE;
+use super::super::entries::StoreEntries;
 use super::*;
 
-impl Shelf {
-    pub(super) async fn size(&self) -> Result<u64, KeepError> {
-        self.ask(super::super::database::Side::Reads, |entries| entries.size().map(Ok)).await
+impl DiskStore {
+    pub(super) async fn size(&self) -> Result<u64, KeyValueError> {
+        self.run(super::super::database::ConnectionRole::Reader, |entries| entries.size().map(Ok)).await
     }
 }
 
 fn file(folder: &TempDir) -> PathBuf {
-    folder.path().join("state").join(FILE)
+    folder.path().join("state").join(DATABASE_FILE)
 }
 
 /// A folder for state that is there already.
@@ -50,19 +50,19 @@ async fn filled() -> TempDir {
     folder
 }
 
-/// Nothing can be read or written, and this is said to be why.
+/// Checks that nothing can be read or written, for this reason.
 async fn is_refused(folder: &TempDir, why: &str) {
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
-    assert_eq!(kept.get("key".into()).await, Err(KeepError::Unavailable), "{why}");
-    assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(KeepError::Unavailable), "{why}");
-    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::Unavailable), "{why}");
+    assert_eq!(kept.get("key".into()).await, Err(KeyValueError::Unavailable), "{why}");
+    assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(KeyValueError::Unavailable), "{why}");
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Unavailable), "{why}");
     let problem = stores.problem().await.map(|problem| problem.reason).unwrap_or_default();
     assert!(problem.contains(why), "{why}: {problem}");
 }
 
 #[tokio::test]
-async fn what_is_kept_outlives_the_host_and_nobody_else_can_read_it() {
+async fn state_outlives_the_host_and_is_private() {
     let folder = filled().await;
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
@@ -77,16 +77,16 @@ async fn what_is_kept_outlives_the_host_and_nobody_else_can_read_it() {
 }
 
 #[tokio::test]
-async fn a_folder_is_made_only_when_a_plugin_may_keep_something() {
+async fn the_directory_is_created_with_the_first_store() {
     let folder = TempDir::new().unwrap();
     let stores = on_disk(folder.path());
-    assert!(matches!(stores.of(&config("a", StateGrant::Refused)), Access::Refused));
+    assert!(matches!(stores.of(&config("a", StateGrant::Refused)), StoreAccess::Refused));
     assert_eq!(stores.problem().await, None);
     assert!(!folder.path().join("state").exists());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn hosts_that_begin_together_on_an_empty_folder_share_it() {
+async fn hosts_can_share_a_new_directory() {
     let folder = TempDir::new().unwrap();
     let tasks: Vec<_> = (0..4)
         .map(|_| {
@@ -104,20 +104,20 @@ async fn hosts_that_begin_together_on_an_empty_folder_share_it() {
 }
 
 #[tokio::test]
-async fn the_limit_holds_for_all_hosts_together() {
+async fn the_limit_holds_across_hosts() {
     let folder = TempDir::new().unwrap();
     let [one, two] = [0; 2].map(|_| granted(&on_disk(folder.path()), "a", StateGrant::Own));
-    let most = 2 * ENTRY + 2;
-    one.set("a".into(), Vec::new(), most).await.unwrap();
-    two.set("b".into(), Vec::new(), most).await.unwrap();
-    assert_eq!(one.set("c".into(), Vec::new(), most).await, Err(KeepError::Full(most)));
+    let limit = 2 * ENTRY_OVERHEAD_BYTES + 2;
+    one.set("a".into(), Vec::new(), limit).await.unwrap();
+    two.set("b".into(), Vec::new(), limit).await.unwrap();
+    assert_eq!(one.set("c".into(), Vec::new(), limit).await, Err(KeyValueError::Full(limit)));
     two.delete("a".into()).await.unwrap();
-    one.set("c".into(), Vec::new(), most).await.unwrap();
-    assert_eq!(two.size().await, most);
+    one.set("c".into(), Vec::new(), limit).await.unwrap();
+    assert_eq!(two.size().await, limit);
 }
 
 #[tokio::test]
-async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
+async fn refuses_directories_and_files_that_others_can_access() {
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let folder = filled().await;
     mode(&folder.path().join("state"), 0o770);
@@ -125,7 +125,7 @@ async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
 
     let folder = filled().await;
     mode(&file(&folder), 0o644);
-    is_refused(&folder, "may be read or written by others (mode 644").await;
+    is_refused(&folder, "(mode 644 instead of 600)").await;
 
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("elsewhere")).unwrap();
@@ -136,16 +136,16 @@ async fn a_folder_or_file_that_isnt_ours_alone_isnt_used() {
     let folder = prepared();
     write_private(&folder.path().join("elsewhere"), b"");
     symlink(folder.path().join("elsewhere"), file(&folder)).unwrap();
-    is_refused(&folder, "is no regular file").await;
+    is_refused(&folder, "is not a regular file").await;
     assert_eq!(fs::read(folder.path().join("elsewhere")).unwrap(), b"");
 
     let folder = prepared();
     fs::create_dir(file(&folder)).unwrap();
-    is_refused(&folder, "is no regular file").await;
+    is_refused(&folder, "is not a regular file").await;
 }
 
 #[tokio::test]
-async fn what_isnt_our_database_stays_as_it_is() {
+async fn leaves_other_files_unchanged() {
     for (content, why) in [
         (
             &b"notes of mine, certainly no database of anybody's, and longer than the head of one would be"[..],
@@ -163,7 +163,7 @@ async fn what_isnt_our_database_stays_as_it_is() {
         ("PRAGMA application_id = 7", "the database of another program"),
         (
             "PRAGMA application_id = 0x4d6f4e67; PRAGMA user_version = 2; CREATE TABLE stores (a)",
-            "newer version of Moongate (form 2",
+            "newer version of Moongate (schema version 2",
         ),
     ] {
         let folder = prepared();
@@ -176,7 +176,7 @@ async fn what_isnt_our_database_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_left_alone_until_another_stands_there() {
+async fn a_damaged_database_is_unused_until_replaced() {
     let folder = filled().await;
     let whole = fs::read(file(&folder)).unwrap();
     let mut damaged = whole.clone();
@@ -199,7 +199,7 @@ async fn a_damaged_database_is_left_alone_until_another_stands_there() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_taken_away_is_begun_anew() {
+async fn a_removed_database_is_created_again() {
     let folder = filled().await;
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     // Both sides have it open: one that is only opening it would find half of it.
@@ -213,25 +213,25 @@ async fn a_database_that_is_taken_away_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_an_error_and_what_is_there_stays() {
+async fn a_full_disk_is_an_error_and_keeps_data() {
     let folder = filled().await;
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
-    let Place::Disk(shelf) = &kept.place else { panic!("it isn't on disk") };
+    let Backend::Disk(store) = &kept.backend else { panic!("it isn't on disk") };
     // As if there were room for so many pages only.
-    let few = |Entries { db, .. }: Entries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
-    shelf.ask(super::super::database::Side::Writes, few).await.unwrap();
-    let large = kept.set("large".into(), vec![0; VALUE], u64::MAX / 4).await;
-    assert_eq!(large, Err(KeepError::Unavailable));
+    let few = |StoreEntries { db, .. }: StoreEntries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
+    store.run(super::super::database::ConnectionRole::Writer, few).await.unwrap();
+    let large = kept.set("large".into(), vec![0; MAX_VALUE_BYTES], u64::MAX / 4).await;
+    assert_eq!(large, Err(KeyValueError::Unavailable));
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     assert_eq!(kept.exists("large".into()).await, Ok(false));
-    assert_eq!(kept.size().await, ENTRY + 7, "what didn't happen costs nothing");
+    assert_eq!(kept.size().await, ENTRY_OVERHEAD_BYTES + 7, "what didn't happen costs nothing");
     kept.set("small".into(), b"fits".into(), PLENTY).await.unwrap();
     assert_eq!(stores.problem().await, None);
 }
 
 #[tokio::test]
-async fn writers_wait_for_another_process_and_readers_dont() {
+async fn writers_wait_for_other_processes_and_readers_do_not() {
     let folder = filled().await;
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
@@ -252,23 +252,23 @@ async fn writers_wait_for_another_process_and_readers_dont() {
 }
 
 #[tokio::test]
-async fn a_database_that_stays_locked_is_an_error() {
+async fn a_locked_database_is_an_error_after_a_while() {
     let folder = filled().await;
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
     let other = Connection::open(file(&folder)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeepError::Busy));
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Busy));
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Ok(1));
 }
 
 #[tokio::test]
-async fn the_log_stays_short() {
+async fn the_write_ahead_log_stays_short() {
     let folder = TempDir::new().unwrap();
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     for _ in 0..200 {
-        kept.set("key".into(), vec![1; VALUE / 2], PLENTY).await.unwrap();
+        kept.set("key".into(), vec![1; MAX_VALUE_BYTES / 2], PLENTY).await.unwrap();
     }
     let log = file(&folder).with_extension("sqlite3-wal");
     let (size, log) = (fs::metadata(file(&folder)).unwrap().len(), fs::metadata(log).unwrap().len());

@@ -1,16 +1,15 @@
-//! What a refusal repeats of a path, and what not.
+//! Which paths a refusal shows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use http::Uri;
-use moongate_core::call::Cure;
+
+
 use moongate_core::config::from_text;
 
-use super::super::check::{Refusal, check};
-use crate::host::wasi::http::self_addresses::Own;
+use super::*;
 
-/// What is said where a request lacks a grant: what was wanted, and the cures that the operator and the caller read.
+/// What a refusal shows to the operator and to the caller.
 fn refused(url: &str) -> String {
     let text = "version = 1\n[plugins.x]\nsource = 'x.wasm'\n\
         config = { token = '123456:AB-c_d/e', short = 'chat', several = { key = 'held-in-a-table' } }\n\
@@ -20,18 +19,18 @@ fn refused(url: &str) -> String {
     let loaded = from_text(Path::new("/nowhere/gateway.toml"), text.to_owned(), &BTreeMap::from(variables));
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     let uri: Uri = url.parse().unwrap();
-    match check(&config.plugins[0], &Own::new(Vec::new()), "GET", &uri) {
-        Err(Refusal::Lacks { lack, shown }) => {
-            let cure = lack.cure.as_ref().map(Cure::line);
-            assert_eq!(cure, shown);
-            format!("{}; {}", lack.wanted, cure.unwrap())
+    match check(&config.plugins[0], &SelfAddresses::new(Vec::new()), "GET", &uri) {
+        Err(RequestRefusal::NotGranted { missing, shown_fix }) => {
+            let fix = missing.fix.as_ref().map(Cure::line);
+            assert_eq!(fix, shown_fix);
+            format!("{}; {}", missing.wanted, fix.unwrap())
         }
         other => panic!("{url}: {other:?}"),
     }
 }
 
 #[test]
-fn a_token_that_a_plugin_put_into_a_path_is_not_repeated() {
+fn a_setting_in_a_path_is_not_shown() {
     for path in [
         "/bot123456:AB-c_d/e/send",
         "/bot123456%3AAB-c_d%2fe/send",
