@@ -1,4 +1,4 @@
-//! Fuzzes grants of requests, and what they cover.
+//! Fuzzes HTTP grants and the requests that they cover.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

@@ -44,7 +44,7 @@ fn a_configuration_that_is_wrong_starts_nothing() {
 
 #[test]
 fn a_component_that_is_not_there_is_a_mistake_but_the_others_serve() {
-    for (source, what) in [("nowhere.wasm", "isn't there"), (".", "is a directory")] {
+    for (source, what) in [("nowhere.wasm", "doesn't exist"), (".", "is a directory")] {
         let gone = format!("[plugins.gone]\nsource = \"{source}\"\n");
         let workspace = Workspace::new(&(gone + "[plugins.time]\nsource = \"@time@\"\n"));
         refused(&workspace.run(&["check"]), 78, &[source, what, "gateway.toml:3:10", "hint: "]);

@@ -74,7 +74,7 @@ fn it_is_said_how_much_a_plugin_asked_for_and_where_a_file_alone_gets_it() {
     let table = table.replace("@time@", &component("time").display().to_string());
     let (_, told) = checked(&workspace, &table);
     assert!(
-        told.contains("it can't be started: it needed more than 64.0 KiB of memory, it asked for "),
+        told.contains("it can't be started: it needed more than 64.0 KiB of memory (it requested "),
         "{told}"
     );
     assert!(told.contains("memory = \"64KiB\"") && told.contains("^^^^"), "no place: {told}");
@@ -84,7 +84,7 @@ fn it_is_said_how_much_a_plugin_asked_for_and_where_a_file_alone_gets_it() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains("1201 tools, more than `limits.items` allows (1000)"), "{told}");
     assert!(
-        told.contains("give it a table in `gateway.toml`") && told.contains("limits = { items = 2000 }"),
+        told.contains("configure it in `gateway.toml`") && told.contains("limits = { items = 2000 }"),
         "{told}"
     );
 }

@@ -133,5 +133,5 @@ fn a_redirect_goes_no_further_than_the_grant_and_the_answer_says_what_is_missing
     assert_eq!(inner.connections(), 0);
     let (_, _, log) = stdio.finish();
     let line = format!("`http = [{{ url = \"{}\", networks = [\"127.0.0.1/32\"] }}]`", inner.origin());
-    assert!(log.contains(&line) && log.contains("169.254.169.254, an address that isn't public"), "{log}");
+    assert!(log.contains(&line) && log.contains("169.254.169.254 (non-public address)"), "{log}");
 }

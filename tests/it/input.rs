@@ -214,19 +214,27 @@ fn what_was_not_granted_or_declared_or_can_not_be_asked_is_said() {
 
 #[test]
 fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
-    for (tool, begins) in
-        [("zoo_ask_name", "it asks the client for"), ("zoo_echo_context", "it wanted to ask the client for")]
-    {
+    for (tool, expected) in [
+        (
+            "zoo_ask_name",
+            "it asks the client for elicitation, which isn't granted; `client = [\"elicitation\"]` in \
+             `[plugins.zoo.allow]` grants it",
+        ),
+        (
+            "zoo_echo_context",
+            "plugin `zoo` was not allowed to ask the client for elicitation; to allow it, add \
+             `client = [\"elicitation\"]` to `[plugins.zoo.allow]`",
+        ),
+    ] {
         let mut stdio = greeted(&zoo(""), "2025-11-25", everything("2025-11-25"));
         for _ in 0..3 {
             let _ = stdio.call(tool, json!({}));
         }
         let (_, _, log) = stdio.finish();
-        let told = |line: &&str| line.contains("elicitation, which isn't granted");
+        let told = |line: &&str| line.contains("the client for elicitation");
         let lines: Vec<_> = log.lines().filter(told).collect();
         let [line] = &lines[..] else { panic!("{lines:?}") };
-        let cure = "elicitation, which isn't granted; `client = [\"elicitation\"]` in `[plugins.zoo.allow]` grants it";
-        assert!(line.contains("WARN") && line.contains(&format!("{begins} {cure}")), "{line}");
+        assert!(line.contains("WARN") && line.contains(expected), "{line}");
     }
 }
 

@@ -127,7 +127,7 @@ fn a_file_that_is_no_plugin_is_told_with_its_cure() {
     }
     let absent = workspace.run(&["inspect", "./absent.wasm"]);
     assert_eq!(absent.status.code(), Some(78), "{absent:?}");
-    assert!(said(&absent.stderr).contains("isn't there"), "{absent:?}");
+    assert!(said(&absent.stderr).contains("doesn't exist"), "{absent:?}");
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn a_file_of_another_digest_than_pinned_is_refused() {
     let output = workspace.run(&["check"]);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(78), "{message}");
-    assert!(message.contains("pinned") && message.contains("hint: if the new file is wanted"), "{message}");
+    assert!(message.contains("pinned") && message.contains("hint: to accept the new file"), "{message}");
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn only_the_bytes_of_the_pin_are_taken() {
     let http = Http::start(&workspace);
     let new = Plugin::version(2).build();
     file.with(&new);
-    http.logged("not the one that is pinned");
+    http.logged("not the pinned one");
     assert_eq!(version(&http, "one_version"), "v1");
     configure(&workspace, &configured(&format!("sha256 = \"{}\"", sha256(&new))));
     until("it is taken", || version(&http, "one_version") == "v2");

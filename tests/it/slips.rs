@@ -73,13 +73,13 @@ fn a_file_that_is_cut_short_is_told_so_wherever_it_ends() {
     for length in [9, first - 1, whole.len() / 2, whole.len() - 1] {
         workspace.write("cut.wasm", &whole[..length]);
         let told = said(&workspace.run(&["check"]).stderr);
-        assert!(told.contains("it is cut short"), "{length}: {told}");
+        assert!(told.contains("it is truncated"), "{length}: {told}");
         assert!(told.contains("hint: copy or build the file again"), "{length}: {told}");
     }
     // Between two of its parts, nothing is missing that was announced.
     workspace.write("cut.wasm", &whole[..first]);
     let told = said(&workspace.run(&["check"]).stderr);
-    assert!(told.contains("the file is cut short: copy or build it again"), "{told}");
+    assert!(told.contains("the file is truncated: copy or build it again"), "{told}");
 }
 
 /// Where the section that begins here ends.

@@ -10,7 +10,7 @@ use moongate_core::config::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::host::Lane;
+use crate::blocking::Lane;
 
 use super::control::{RequestNumber, earlier};
 

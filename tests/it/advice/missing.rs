@@ -1,5 +1,4 @@
-//! A grant that is missing is told to the operator with the line that grants it, and as much of it as they may know to
-//! callers.
+//! Missing grants are logged with the line that grants them, and shown to callers except for what only operators may know.
 
 use super::*;
 
@@ -19,39 +18,38 @@ const NOTES: &str = "dirs = [{ host = \"notes\", guest = \"/notes\" }]";
 fn a_path_without_a_granted_directory_is_told_with_the_line_that_grants_one() {
     let (nothing, notes) = (zoo(""), zoo(NOTES));
     notes.write("notes/a.txt", "hello");
-    let data = "{ host = \"…\", guest = \"/data\", mode = \"ro\" }";
     let open = "{ host = \"…\", guest = \"…\", mode = \"ro\" }";
     let host = notes.path().join("notes").display().to_string();
     let there = format!("{{ host = {host:?}, guest = \"/notes\", mode = \"ro\" }}");
     let needed = |named: bool| json!({ "path": "/data/x.txt", "named": named });
     for (workspace, tool, arguments, wanted, line) in [
-        // One that goes on as if all were well, and one that fails.
+        // One that succeeds all the same, and one that fails.
         (
             &nothing,
             "zoo_read_file",
             json!({ "path": "/data/x.txt" }),
-            "perhaps a file or a directory",
+            "perhaps access to a file or directory",
             format!("dirs = [{open}]"),
         ),
         (
             &nothing,
             "zoo_need_file",
             needed(true),
-            "a file or a directory (perhaps `/data/x.txt`)",
-            format!("dirs = [{data}]"),
+            "access to a file or directory",
+            format!("dirs = [{open}]"),
         ),
         (
             &notes,
             "zoo_need_file",
             needed(true),
-            "a file or a directory (perhaps `/data/x.txt`) outside of `/notes`",
-            format!("dirs = [{there}, {data}]"),
+            "access to a file or directory outside `/notes`",
+            format!("dirs = [{there}, {open}]"),
         ),
         (
             &notes,
             "zoo_need_file",
             needed(false),
-            "a file or a directory outside of `/notes`",
+            "access to a file or directory outside `/notes`",
             format!("dirs = [{there}, {open}]"),
         ),
     ] {
@@ -82,7 +80,7 @@ fn nothing_is_told_of_paths_where_none_was_looked_for_or_it_is_granted() {
         (&notes, "zoo_list_dirs", json!({})),
     ] {
         let told = explained(workspace, tool, &arguments);
-        assert!(!told.contains("lacked") && !told.contains("isn't granted"), "{tool}: {told}");
+        assert!(!told.contains("lacked") && !told.contains("was denied"), "{tool}: {told}");
     }
 }
 
@@ -96,10 +94,10 @@ fn paths_without_a_grant_are_logged_once_if_calls_fail_and_no_caller_hears_of_it
         assert_eq!(answer["result"]["content"].as_array().unwrap().len(), 1, "{answer}");
     }
     let (_, _, log) = stdio.finish();
-    let lines: Vec<_> = log.lines().filter(|line| line.contains("isn't granted")).collect();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("was denied")).collect();
     let [line] = lines.as_slice() else { panic!("{log}") };
-    let told = "it wanted a file or a directory (perhaps `/data/x`), which isn't granted; `dirs = [{ host = \"…\", guest = \"/data\", mode = \"ro\" }]` \
-                in `[plugins.zoo.allow]` grants it";
+    let told = "plugin `zoo` was denied access to a file or directory; to allow it, add `dirs = [{ host = \"…\", guest = \"…\", \
+                mode = \"ro\" }]` to `[plugins.zoo.allow]`";
     assert!(line.contains("WARN") && line.contains(told), "{line}");
 }
 
@@ -130,13 +128,13 @@ fn a_caller_hears_of_a_refused_request_what_the_operator_hears() {
         assert_eq!(heard.join("\n").matches(&format!("`{line}`")).count(), 1, "{answer}");
         if !granted.is_empty() {
             let sentence = format!(
-                "moongate: it wanted {wanted}, which isn't granted; `{line}` in `[plugins.fetch.allow]` of `gateway.toml` grants it"
+                "moongate: plugin `fetch` was denied {wanted}; to allow it, add `{line}` to `[plugins.fetch.allow]` in `gateway.toml`"
             );
             assert_eq!(heard.last(), Some(&&*sentence), "{answer}");
         }
         let (_, _, log) = stdio.finish();
         let logged =
-            format!("it wanted {wanted}, which isn't granted; `{line}` in `[plugins.fetch.allow]` grants it");
+            format!("plugin `fetch` was denied {wanted}; to allow it, add `{line}` to `[plugins.fetch.allow]`");
         assert!(log.contains(&logged), "{log}");
     }
 }
@@ -150,7 +148,8 @@ fn the_networks_of_other_grants_are_the_operators_alone() {
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let answer = stdio.call("fetch_fetch", json!({ "url": "https://inner.example/a/b" }));
     let heard = answer["result"]["content"].to_string();
-    let sentence = "GET https://inner.example/robots.txt, which isn't granted; the gateway's log has the line that grants it";
+    let sentence =
+        "was denied GET https://inner.example/robots.txt; the gateway's log shows the line that allows it";
     assert!(heard.contains(sentence) && !heard.contains("10.1.2"), "{heard}");
     let (_, _, log) = stdio.finish();
     assert!(

@@ -16,7 +16,7 @@ fn limits_of_requests_are_errors_that_the_plugin_can_read() {
     let mut said =
         |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
     let many = said("http_many", json!({ "url": remote.url("/hello") }));
-    let all = "this call has made all 5 requests that it may; `requests` among the plugin's limits";
+    let all = "this call has made all its 5 requests; the plugin's limit `requests`";
     assert!(many.starts_with("5 answered, then refused: InternalError(") && many.contains(all), "{many}");
     let at_once = said("http_at_once", json!({ "url": remote.url("/stall") }));
     assert_eq!(at_once, "3 open, then refused: ConnectionLimitReached");
@@ -33,7 +33,7 @@ fn limits_of_requests_are_errors_that_the_plugin_can_read() {
     }
     let (_, _, log) = stdio.finish();
     for key in ["requests", "requests_at_once", "sent", "received"] {
-        let told = format!("`{key}` in `[plugins.zoo.limits]` raises that");
+        let told = format!("raise `{key}` in `[plugins.zoo.limits]`");
         assert_eq!(log.matches(&told).count(), 1, "{key}: {log}");
     }
 }
@@ -118,7 +118,7 @@ fn what_a_call_keeps_of_requests_without_sending_them_has_a_limit() {
     for what in ["headers", "copies", "requests", "paths", "bodies"] {
         let answer = stdio.call("zoo_http_hoard", json!({ "what": what }));
         assert_eq!(answer["result"]["isError"], true, "{what}: {answer}");
-        assert!(text(&answer).contains("its requests and answers hold more than 1 MiB"), "{what}: {answer}");
+        assert!(text(&answer).contains("the plugin's requests and responses hold more than 1 MiB"), "{what}: {answer}");
     }
     // What is dropped counts no more, and an honest call has room.
     for (what, count, said) in
@@ -210,7 +210,7 @@ fn what_a_call_keeps_of_answers_has_the_same_limit_fetched_or_not() {
     let answer =
         stdio.call("zoo_http_hoard_answers", json!({ "what": "trailers", "url": remote.url("/trailers") }));
     assert_eq!(answer["result"]["isError"], true, "{answer}");
-    assert!(text(&answer).contains("its requests and answers hold more than 1 MiB"), "{answer}");
+    assert!(text(&answer).contains("the plugin's requests and responses hold more than 1 MiB"), "{answer}");
     for (what, path, count, said) in [
         ("heads", "/heavy", 20, "16 kept"),
         ("unfetched", "/trailers", 100, "84 kept, then HttpResponseTrailerSectionSize(None)"),

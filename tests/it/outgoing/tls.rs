@@ -30,7 +30,7 @@ fn an_authority_of_ones_own_is_trusted_by_its_file_and_a_wrong_certificate_is_no
     assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
     assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
     let (_, _, log) = stdio.finish();
-    let told = format!("{} isn't who it says it is", misnamed.origin());
+    let told = format!("TLS certificate of {} is not trusted", misnamed.origin());
     assert_eq!(log.matches(&told).count(), 1, "{log}");
     let workspace = trusting(&misnamed, &all_of(&remote));
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");

@@ -238,8 +238,8 @@ fn what_operators_are_told_holds_no_hidden_characters() {
 
 /// What a plugin does when it is asked what it offers, and words of what the operator is told; none: it is loaded.
 const MOODS: &[(&str, Option<&[&str]>)] = &[
-    ("panic", Some(&["`lifecycle.describe` failed", "panicked"])),
-    ("exit", Some(&["`lifecycle.describe` failed", "it ended itself instead of answering"])),
+    ("panic", Some(&["`lifecycle.describe` failed", "aborted"])),
+    ("exit", Some(&["`lifecycle.describe` failed", "it exited instead of returning a result"])),
     ("spin", Some(&["`lifecycle.describe` failed"])),
     ("hang", Some(&["`lifecycle.describe` failed", "longer than"])),
     ("recurse", Some(&["`lifecycle.describe` failed"])),

@@ -45,7 +45,7 @@ const ENDED: &[(&str, &[&str])] = &[
     ("poll_without_end", &["plugins.zoo.limits.cpu_time"]),
     ("poll_crowds", &["plugins.zoo.limits.cpu_time"]),
     ("poll_nothing", &["crashed"]),
-    ("exit_in_the_middle", &["it ended itself instead of answering"]),
+    ("exit_in_the_middle", &["it exited instead of returning a result"]),
     ("insecure_flood", &["crashed"]),
     ("many_files", &["plugins.zoo.limits.handles"]),
     ("write_zeros", &["crashed"]),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::host::Hands;
+use crate::private_dir::Hands;
 
 /// The sources that this gateway was built from. Often they are still there.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

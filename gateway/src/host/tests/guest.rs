@@ -1,6 +1,6 @@
-//! A guest in WebAssembly's text format: one tool, `run`, whose body each test writes.
+//! A guest in WebAssembly's text format with one tool, `run`, whose body each test provides.
 //!
-//! The memory's layout is that of the contract's records (canonical ABI); what isn't set is zero, which means
+//! The memory has the layout of the contract's records (canonical ABI). Bytes that aren't set are zero, which means
 //! "absent", "empty list" or "the first case".
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-/// As much of WASI's files as a guest needs that asks which directories there are.
+/// The part of WASI's filesystem that lists granted directories.
 const FILESYSTEM: &str = "package wasi:filesystem@0.2.0;
     interface types { resource descriptor; }
     interface preopens {
@@ -19,22 +19,22 @@ const FILESYSTEM: &str = "package wasi:filesystem@0.2.0;
 /// The parts that differ from guest to guest.
 #[derive(Debug, Default)]
 pub(crate) struct Guest {
-    /// Lines of its world beside the exports, such as `import moongate:plugin/log@0.1.0;`.
+    /// Lines of its world in addition to the exports, such as `import moongate:plugin/log@0.1.0;`.
     pub(crate) world: &'static str,
     /// Imports, globals, functions and data of the core module.
     pub(crate) fields: &'static str,
-    /// What `call-tool` does before it answers with an empty result. The result lies at 3072.
+    /// The code of `call-tool` before it returns an empty result. The result is at 3072.
     pub(crate) body: &'static str,
-    /// What `describe` does before it answers.
+    /// The code of `describe` before it returns.
     pub(crate) describe: &'static str,
-    /// What `list-tools` does before it answers. The length of the tool's name lies at 2308.
+    /// The code of `list-tools` before it returns. The length of the tool's name is at 2308.
     pub(crate) list: &'static str,
-    /// The input schema; empty: `{}`.
+    /// The input schema. Empty means `{}`.
     pub(crate) schema: &'static str,
 }
 
 impl Guest {
-    /// A guest whose tool does this.
+    /// A guest whose tool runs this code.
     pub(crate) fn that(body: &'static str) -> Self {
         Self { body, ..Self::default() }
     }

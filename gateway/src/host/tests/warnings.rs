@@ -1,11 +1,11 @@
-//! What the log would say.
+//! Captures warnings.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
 use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 
-/// Keeps the warnings of a thread.
+/// The warnings of a thread.
 #[derive(Clone, Default)]
 pub(in crate::host) struct Warnings(Arc<Mutex<Vec<String>>>);
 
@@ -36,17 +36,17 @@ impl tracing::Subscriber for Warnings {
 }
 
 impl Warnings {
-    /// Listens to this thread, as long as the guard lives.
+    /// Captures warnings of this thread until the guard is dropped.
     pub(in crate::host) fn listen() -> (Self, DefaultGuard) {
-        // Where there is only one subscriber, what the first thread that comes to a line says of it holds for all, and
-        // other tests' threads have none.
+        // With a single subscriber, the first thread that reaches a log line decides for all threads whether it is
+        // enabled, and threads of other tests have no subscriber.
         static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Warnings::default()));
         LazyLock::force(&ANOTHER);
         let warnings = Self::default();
         (warnings.clone(), tracing::subscriber::set_default(warnings))
     }
 
-    /// What was warned of so far.
+    /// The warnings so far.
     pub(in crate::host) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
