@@ -24,16 +24,16 @@ mod schema;
 mod settings;
 mod shown;
 
-use claims::Claims;
+use claims::UriClaims;
 
 pub use admit::Candidate;
 pub use annotated::{HeaderArgument, header_arguments};
 pub use build::Build;
-pub use conflict::{Conflict, Instead, Refused, Restart, Subject};
-pub use diff::{Change, Diff, KindDiff, Part, Weaker};
+pub use conflict::{ConflictSubject, PluginConflict, Refused, Replacement, RestartEffect};
+pub use diff::{Change, Diff, ItemPart, KindDiff, WeakerHint};
 pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 pub use member::Member;
-pub use schema::{Misfit, Schema, SchemaError};
+pub use schema::{MismatchError, Schema, SchemaError};
 pub use settings::named_members;
 
 pub use crate::plugin::{Answer, Plugin};
@@ -50,7 +50,7 @@ pub struct Catalog {
     tool_at: HashMap<PublicName, usize>,
     prompt_at: HashMap<PublicName, usize>,
     resource_at: HashMap<ResourceUri, usize>,
-    claims: Claims,
+    claims: UriClaims,
     digests: [Digest; Kind::ALL.len()],
 }
 

@@ -30,7 +30,7 @@ pub use error::DispatchError;
 pub use nearest::Unknown;
 pub use observer::{CallKind, Called, Ended, Observer};
 
-use observer::Watched;
+use observer::CallSpan;
 
 /// Calls plugins by their public names.
 #[derive(Debug, Clone)]
@@ -202,15 +202,15 @@ impl Dispatcher {
         member: &'a Member,
         kind: CallKind,
         name: Option<&'a PublicName>,
-    ) -> Watched<'a> {
-        Watched::new(self.observer.as_ref(), member, kind, name)
+    ) -> CallSpan<'a> {
+        CallSpan::new(self.observer.as_ref(), member, kind, name)
     }
 
     /// Waits for a permit, calls the plugin and waits for its answer. A cancelled call may keep running for the
     /// plugin's grace period, and keeps its permit.
     async fn invoke<'a, T>(
         &self,
-        watched: &mut Watched<'_>,
+        watched: &mut CallSpan<'_>,
         context: &CallContext,
         call: impl FnOnce() -> Answer<'a, T>,
     ) -> Result<T, CallError> {

@@ -17,10 +17,10 @@ use crate::call::{Busy, CallError};
 use crate::names::PluginId;
 
 /// The number of waiting calls of all plugins, for each call that may run. A waiting call keeps its request in memory.
-const WAITING_PER_RUNNING: u32 = 16;
+const WAITING_CALLS_PER_PERMIT: u32 = 16;
 
 /// The minimum of that number: one plugin's default queue several times over.
-const WAITING_AT_LEAST: u32 = 1_024;
+const MIN_WAITING_CALLS: u32 = 1_024;
 
 /// Hands out permits.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Gate {
     total: u32,
     all: Arc<Semaphore>,
     waiting: Arc<AtomicU32>,
-    lanes: Mutex<HashMap<PluginId, Arc<Lane>>>,
+    queues: Mutex<HashMap<PluginId, Arc<PluginQueue>>>,
     /// Notified whenever a call ends or stops waiting.
     ended: Arc<Notify>,
 }
@@ -36,7 +36,7 @@ pub struct Gate {
 /// The right to run one call, returned on drop.
 #[must_use = "the permit is given back when it is dropped"]
 pub struct CallPermit {
-    lane: Arc<Lane>,
+    plugin_queue: Arc<PluginQueue>,
     slot: Option<OwnedSemaphorePermit>,
     _all: OwnedSemaphorePermit,
 }
@@ -52,14 +52,14 @@ pub struct Load {
 
 /// The permits of one plugin.
 #[derive(Debug)]
-struct Lane {
+struct PluginQueue {
     slots: Arc<Semaphore>,
-    state: Mutex<LaneState>,
+    state: Mutex<PluginQueueState>,
     ended: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct LaneState {
+struct PluginQueueState {
     /// The intended number of slots.
     target: u32,
     /// The actual number of slots. It is higher than `target` while calls hold slots that a configuration change
@@ -74,16 +74,16 @@ struct LaneState {
 
 /// The permit that a waiting call needs next.
 #[derive(Clone, Copy)]
-enum Stage {
+enum WaitStage {
     Plugin,
     Gateway,
 }
 
 /// Counts one waiting call until it is dropped.
-struct Waiting {
-    lane: Arc<Lane>,
+struct WaitingCall {
+    plugin_queue: Arc<PluginQueue>,
     all: Arc<AtomicU32>,
-    stage: Stage,
+    stage: WaitStage,
 }
 
 impl Gate {
@@ -96,7 +96,7 @@ impl Gate {
             total,
             all: Arc::new(Semaphore::new(total as usize)),
             waiting: Arc::default(),
-            lanes: Mutex::default(),
+            queues: Mutex::default(),
             ended: Arc::default(),
         }
     }
@@ -118,20 +118,20 @@ impl Gate {
         if cancel.is_cancelled() {
             return Err(CallError::Cancelled);
         }
-        let lane = self.lane(plugin);
-        lane.resize(concurrency.clamp(1, (self.total - 1).max(1)));
-        let slot = Arc::clone(&lane.slots).try_acquire_owned().ok();
+        let plugin_queue = self.plugin_queue(plugin);
+        plugin_queue.resize(concurrency.clamp(1, (self.total - 1).max(1)));
+        let slot = Arc::clone(&plugin_queue.slots).try_acquire_owned().ok();
         if slot.is_some()
             && let Ok(all) = Arc::clone(&self.all).try_acquire_owned()
         {
-            return Ok(CallPermit::new(lane, slot, all));
+            return Ok(CallPermit::new(plugin_queue, slot, all));
         }
-        let stage = if slot.is_some() { Stage::Gateway } else { Stage::Plugin };
-        let mut waiting = self.wait(Arc::clone(&lane), stage, queue)?;
+        let stage = if slot.is_some() { WaitStage::Gateway } else { WaitStage::Plugin };
+        let mut waiting = self.wait(Arc::clone(&plugin_queue), stage, queue)?;
         let permits = async {
             let slot = match slot {
                 Some(slot) => slot,
-                None => acquire(&lane.slots).await,
+                None => acquire(&plugin_queue.slots).await,
             };
             waiting.holds_slot();
             (slot, acquire(&self.all).await)
@@ -141,7 +141,7 @@ impl Gate {
             () = cancel.cancelled() => return Err(CallError::Cancelled),
             permits = permits => permits,
         };
-        let permit = CallPermit::new(lane, Some(slot), all);
+        let permit = CallPermit::new(plugin_queue, Some(slot), all);
         drop(waiting); // now, so that the call is counted at every moment
         Ok(permit)
     }
@@ -149,13 +149,13 @@ impl Gate {
     /// The calls of one plugin.
     #[must_use]
     pub fn load(&self, plugin: &PluginId) -> Load {
-        self.lanes().get(plugin).map(|lane| lane.load()).unwrap_or_default()
+        self.queues().get(plugin).map(|plugin_queue| plugin_queue.load()).unwrap_or_default()
     }
 
     /// The calls of each plugin that was called since it was last removed, in no particular order.
     #[must_use]
     pub fn loads(&self) -> Vec<(PluginId, Load)> {
-        self.lanes().iter().map(|(id, lane)| (id.clone(), lane.load())).collect()
+        self.queues().iter().map(|(id, plugin_queue)| (id.clone(), plugin_queue.load())).collect()
     }
 
     /// Waits until no call of any plugin runs or waits.
@@ -172,39 +172,46 @@ impl Gate {
 
     /// Removes plugins without calls that `keep` rejects.
     pub fn retain(&self, keep: impl Fn(&PluginId) -> bool) {
-        self.lanes().retain(|id, lane| keep(id) || Arc::strong_count(lane) > 1);
+        self.queues().retain(|id, plugin_queue| keep(id) || Arc::strong_count(plugin_queue) > 1);
     }
 
-    fn lanes(&self) -> MutexGuard<'_, HashMap<PluginId, Arc<Lane>>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queues(&self) -> MutexGuard<'_, HashMap<PluginId, Arc<PluginQueue>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lane(&self, plugin: &PluginId) -> Arc<Lane> {
-        let mut lanes = self.lanes();
-        match lanes.get(plugin) {
-            Some(lane) => Arc::clone(lane),
+    fn plugin_queue(&self, plugin: &PluginId) -> Arc<PluginQueue> {
+        let mut queues = self.queues();
+        match queues.get(plugin) {
+            Some(plugin_queue) => Arc::clone(plugin_queue),
             None => Arc::clone(
-                lanes.entry(plugin.clone()).or_insert_with(|| Arc::new(Lane::new(Arc::clone(&self.ended)))),
+                queues
+                    .entry(plugin.clone())
+                    .or_insert_with(|| Arc::new(PluginQueue::new(Arc::clone(&self.ended)))),
             ),
         }
     }
 
     /// Counts a call that has to wait, if it may.
-    fn wait(&self, lane: Arc<Lane>, stage: Stage, queue: u32) -> Result<Waiting, CallError> {
-        let most = self.total.saturating_mul(WAITING_PER_RUNNING).max(WAITING_AT_LEAST);
+    fn wait(
+        &self,
+        plugin_queue: Arc<PluginQueue>,
+        stage: WaitStage,
+        queue: u32,
+    ) -> Result<WaitingCall, CallError> {
+        let most = self.total.saturating_mul(WAITING_CALLS_PER_PERMIT).max(MIN_WAITING_CALLS);
         {
-            let mut state = lane.state();
+            let mut state = plugin_queue.state();
             match stage {
-                Stage::Plugin if state.queued >= queue => {
+                WaitStage::Plugin if state.queued >= queue => {
                     let busy = Busy::Plugin { running: state.running + state.held, waiting: state.queued };
                     return Err(CallError::Busy(busy));
                 }
-                Stage::Plugin => state.queued += 1,
-                Stage::Gateway => state.held += 1,
+                WaitStage::Plugin => state.queued += 1,
+                WaitStage::Gateway => state.held += 1,
             }
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waiting = Waiting { lane, all: Arc::clone(&self.waiting), stage };
+        let waiting = WaitingCall { plugin_queue, all: Arc::clone(&self.waiting), stage };
         if before >= most { Err(CallError::Busy(Busy::Gateway)) } else { Ok(waiting) }
     }
 }
@@ -214,15 +221,19 @@ async fn acquire(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
 }
 
 impl CallPermit {
-    fn new(lane: Arc<Lane>, slot: Option<OwnedSemaphorePermit>, all: OwnedSemaphorePermit) -> Self {
-        lane.state().running += 1;
-        Self { lane, slot, _all: all }
+    fn new(
+        plugin_queue: Arc<PluginQueue>,
+        slot: Option<OwnedSemaphorePermit>,
+        all: OwnedSemaphorePermit,
+    ) -> Self {
+        plugin_queue.state().running += 1;
+        Self { plugin_queue, slot, _all: all }
     }
 }
 
 impl Drop for CallPermit {
     fn drop(&mut self) {
-        let mut state = self.lane.state();
+        let mut state = self.plugin_queue.state();
         state.running -= 1;
         // If the configuration has lowered `concurrency` in the meantime, the slot is removed.
         if state.size > state.target
@@ -232,22 +243,22 @@ impl Drop for CallPermit {
             state.size -= 1;
         }
         drop(state);
-        self.lane.ended.notify_waiters();
+        self.plugin_queue.ended.notify_waiters();
     }
 }
 
 impl fmt::Debug for CallPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallPermit").field("load", &self.lane.load()).finish()
+        f.debug_struct("CallPermit").field("load", &self.plugin_queue.load()).finish()
     }
 }
 
-impl Lane {
+impl PluginQueue {
     fn new(ended: Arc<Notify>) -> Self {
         Self { slots: Arc::new(Semaphore::new(0)), state: Mutex::default(), ended }
     }
 
-    fn state(&self) -> MutexGuard<'_, LaneState> {
+    fn state(&self) -> MutexGuard<'_, PluginQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -270,28 +281,28 @@ impl Lane {
     }
 }
 
-impl Waiting {
+impl WaitingCall {
     /// Notes that the call has its plugin's permit and waits for the gateway's.
     fn holds_slot(&mut self) {
-        if matches!(self.stage, Stage::Plugin) {
-            let mut state = self.lane.state();
+        if matches!(self.stage, WaitStage::Plugin) {
+            let mut state = self.plugin_queue.state();
             state.queued -= 1;
             state.held += 1;
-            self.stage = Stage::Gateway;
+            self.stage = WaitStage::Gateway;
         }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingCall {
     fn drop(&mut self) {
-        let mut state = self.lane.state();
+        let mut state = self.plugin_queue.state();
         match self.stage {
-            Stage::Plugin => state.queued -= 1,
-            Stage::Gateway => state.held -= 1,
+            WaitStage::Plugin => state.queued -= 1,
+            WaitStage::Gateway => state.held -= 1,
         }
         drop(state);
         self.all.fetch_sub(1, Ordering::Relaxed);
-        self.lane.ended.notify_waiters();
+        self.plugin_queue.ended.notify_waiters();
     }
 }
 

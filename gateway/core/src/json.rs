@@ -115,7 +115,7 @@ impl Eq for Json {}
 /// has a key twice. The error says which and where.
 pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict.deserialize(&mut deserializer)?;
+    let value = StrictSeed.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -130,7 +130,7 @@ pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a RawValue> {
 /// The exact texts of several members of an object, found in one pass.
 #[must_use]
 pub fn members<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> [Option<&'a RawValue>; N] {
-    serde_json::Deserializer::from_str(text).deserialize_map(Members(keys)).unwrap_or([None; N])
+    serde_json::Deserializer::from_str(text).deserialize_map(MemberPicker(keys)).unwrap_or([None; N])
 }
 
 /// The type of a value, in JSON Schema's terms.
@@ -153,9 +153,9 @@ pub fn pointer_step(name: &str) -> String {
 }
 
 /// Picks members of an object and skips the others.
-struct Members<'k, const N: usize>([&'k str; N]);
+struct MemberPicker<'k, const N: usize>([&'k str; N]);
 
-impl<'de, const N: usize> Visitor<'de> for Members<'_, N> {
+impl<'de, const N: usize> Visitor<'de> for MemberPicker<'_, N> {
     type Value = [Option<&'de RawValue>; N];
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -178,9 +178,9 @@ impl<'de, const N: usize> Visitor<'de> for Members<'_, N> {
 
 /// Builds a [`Value`] as serde_json does, but rejects duplicate keys.
 #[derive(Clone, Copy)]
-struct Strict;
+struct StrictSeed;
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for StrictSeed {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -188,7 +188,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for StrictSeed {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

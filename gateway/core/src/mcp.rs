@@ -33,7 +33,7 @@ mod revision;
 mod seal;
 mod structured;
 
-pub use changes::{Listening, session_news};
+pub use changes::{NotificationStream, session_news};
 pub use errors::{ProtocolError, Trouble};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cursor, fuzz_params};
@@ -49,7 +49,7 @@ pub use params::Params;
 pub use revision::{Era, Feature, Revision};
 pub use seal::{NoRandomness, SealingKey};
 
-use lists::{Kind, Lists};
+use lists::{ListCache, ListedItems};
 
 /// The context of a request, independent of its method.
 #[derive(Debug, Clone)]
@@ -159,9 +159,9 @@ pub struct Protocol {
     dispatcher: Dispatcher,
     identity: Identity,
     cache_scope: CacheScope,
-    lists: Lists,
+    lists: ListCache,
     sealing_key: SealingKey,
-    states: input::States,
+    states: input::StateStore,
 }
 
 impl Protocol {
@@ -169,8 +169,8 @@ impl Protocol {
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ProtocolOptions) -> Self {
         let ProtocolOptions { identity, cache_scope, page_size, sealing_key } = options;
-        let lists = Lists::new(page_size);
-        let states = input::States::new(sealing_key.clone());
+        let lists = ListCache::new(page_size);
+        let states = input::StateStore::new(sealing_key.clone());
         Self { dispatcher, identity, cache_scope, lists, sealing_key, states }
     }
 
@@ -178,10 +178,10 @@ impl Protocol {
     pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> Begun {
         let list = |kind| Begun::Now(self.list(&exchange, kind, &params).unwrap_or_else(Answer::Error));
         match method {
-            Method::ListTools => list(Kind::Tools),
-            Method::ListResources => list(Kind::Resources),
-            Method::ListTemplates => list(Kind::Templates),
-            Method::ListPrompts => list(Kind::Prompts),
+            Method::ListTools => list(ListedItems::Tools),
+            Method::ListResources => list(ListedItems::Resources),
+            Method::ListTemplates => list(ListedItems::Templates),
+            Method::ListPrompts => list(ListedItems::Prompts),
             Method::Ping => Begun::Now(Answer::empty()),
             Method::Discover => Begun::Now(Answer::Result(self.discover(exchange.revision))),
             Method::CallTool => self.later(exchange, params, calls::call_tool),
@@ -213,7 +213,7 @@ impl Protocol {
 
 impl Exchange {
     /// The context that plugins can read.
-    fn context(&self, params: &Params, round: &input::Round) -> Arc<CallContext> {
+    fn context(&self, params: &Params, round: &input::CallRound) -> Arc<CallContext> {
         let Self { revision, principal, client, capabilities, cancel, sink, peer: _ } = self;
         Arc::new(CallContext {
             principal: principal.clone(),

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 /// The number of distinct entries that are kept. A guest can ask for something else each time.
-const MOST: usize = 256;
+const MAX_ENTRIES: usize = 256;
 
 /// The record of one call. Everything that serves the call shares it; it is read when the call has ended.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<Entries>);
+pub struct Ledger(Mutex<LedgerEntries>);
 
 #[derive(Debug, Default)]
-struct Entries {
+struct LedgerEntries {
     all: BTreeSet<Entry>,
     dropped: u64,
 }
@@ -61,7 +61,7 @@ impl Ledger {
     /// Records an entry. Duplicates are ignored.
     pub fn note(&self, entry: Entry) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.all.len() >= MOST && !entries.all.contains(&entry) {
+        if entries.all.len() >= MAX_ENTRIES && !entries.all.contains(&entry) {
             entries.dropped += 1;
             return;
         }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::names::PublicName;
 
-use super::claims::{Claims, Overlap, Settled};
-use super::{Catalog, Conflict, Instead, Member, Refused, Restart, Subject};
+use super::claims::{ClaimOverlap, OverlapOwner, UriClaims};
+use super::{Catalog, ConflictSubject, Member, PluginConflict, Refused, Replacement, RestartEffect};
 
 /// A plugin that is to serve: its current version, and the versions to fall back to.
 #[derive(Debug, Clone)]
@@ -42,29 +42,29 @@ impl Candidate {
 
 /// The plugins that serve together.
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct ConflictTable {
     /// One for each candidate: the version that serves or, if none is admitted, the one that was tried.
     pub(super) members: Vec<Member>,
     /// The candidates that serve, and the number of the version of each.
     pub(super) admitted: BTreeMap<usize, usize>,
-    pub(super) claims: Claims,
+    pub(super) claims: UriClaims,
     tools: HashMap<PublicName, usize>,
     prompts: HashMap<PublicName, usize>,
 }
 
 /// The collisions of one plugin: names, by rival and subject.
-type Found = BTreeMap<(usize, Subject), Vec<String>>;
+type Collisions = BTreeMap<(usize, ConflictSubject), Vec<String>>;
 
 /// The result of admitting all candidates one by one.
-struct Round {
-    table: Table,
+struct AdmissionRound {
+    table: ConflictTable,
     /// Plugins that block one that served and can't continue in any version. They have fallbacks left.
     in_the_way: BTreeSet<usize>,
 }
 
 /// The result of conflict resolution.
-pub(super) struct Outcome {
-    pub(super) table: Table,
+pub(super) struct Resolution {
+    pub(super) table: ConflictTable,
     /// For each candidate the number of the version that serves. `None` if none does.
     pub(super) picks: Vec<Option<usize>>,
     pub(super) refused: Vec<Refused>,
@@ -74,11 +74,11 @@ pub(super) struct Outcome {
 ///
 /// A new version never takes anything from a plugin that serves: if a plugin can only continue as it was, and another
 /// one has changed to use its names, the other one stays as it was too.
-pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Outcome {
+pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Resolution {
     // The best version that each candidate may still have.
     let mut from = vec![0; candidates.len()];
     let mut table = loop {
-        let round = Round::run(candidates, previous, &from);
+        let round = AdmissionRound::run(candidates, previous, &from);
         if round.in_the_way.is_empty() {
             break round.table;
         }
@@ -95,7 +95,7 @@ pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Ou
     });
     let refused = refused.collect();
     let picks = (0..candidates.len()).map(|at| table.admitted.get(&at).copied()).collect();
-    Outcome { table, picks, refused }
+    Resolution { table, picks, refused }
 }
 
 /// The order of admission: the plugins that serve unchanged, then the changed ones, then the new ones.
@@ -107,14 +107,14 @@ fn rank(member: &Member, previous: Option<&Catalog>) -> u8 {
     }
 }
 
-impl Round {
+impl AdmissionRound {
     /// Admits one by one, each in its best allowed version that fits.
     fn run(candidates: &[Candidate], previous: Option<&Catalog>, from: &[usize]) -> Self {
         let members: Vec<_> =
             candidates.iter().zip(from).map(|(candidate, from)| candidate.states[*from].clone()).collect();
         let mut order: Vec<_> = (0..members.len()).map(|at| (rank(&members[at], previous), at)).collect();
         order.sort_unstable();
-        let table = Table { members, ..Table::default() };
+        let table = ConflictTable { members, ..ConflictTable::default() };
         let mut round = Self { table, in_the_way: BTreeSet::new() };
         for (rank, at) in order {
             let mut rivals = BTreeSet::new();
@@ -140,25 +140,25 @@ impl Round {
     }
 }
 
-impl Table {
+impl ConflictTable {
     /// Reserves all names of the plugin at `at`, which is in the version with the number `state`, or none of them.
-    fn admit(&mut self, at: usize, state: usize) -> Result<(), Found> {
+    fn admit(&mut self, at: usize, state: usize) -> Result<(), Collisions> {
         let member = &self.members[at];
-        let mut found = Found::new();
+        let mut found = Collisions::new();
         for tool in &member.offer().tools {
             if let Some(rival) = self.tools.get(&tool.public) {
-                found.entry((*rival, Subject::Tool)).or_default().push(tool.public.to_string());
+                found.entry((*rival, ConflictSubject::Tool)).or_default().push(tool.public.to_string());
             }
         }
         for prompt in &member.offer().prompts {
             if let Some(rival) = self.prompts.get(&prompt.public) {
-                found.entry((*rival, Subject::Prompt)).or_default().push(prompt.public.to_string());
+                found.entry((*rival, ConflictSubject::Prompt)).or_default().push(prompt.public.to_string());
             }
         }
         let overlaps = self.claims.overlaps(member, &self.members);
-        for Overlap { rival, text, settled } in &overlaps {
-            if *settled == Settled::Not {
-                found.entry((*rival, Subject::Resource)).or_default().push(text.clone());
+        for ClaimOverlap { rival, text, settled } in &overlaps {
+            if *settled == OverlapOwner::Undecided {
+                found.entry((*rival, ConflictSubject::Resource)).or_default().push(text.clone());
             }
         }
         if !found.is_empty() {
@@ -180,7 +180,7 @@ impl Table {
     }
 
     /// The same table with `member`, the version with the number `state`, at `at`, if it fits all others that serve.
-    fn exchanged(&self, at: usize, state: usize, member: &Member) -> Result<Self, Found> {
+    fn exchanged(&self, at: usize, state: usize, member: &Member) -> Result<Self, Collisions> {
         let mut other = Self { members: self.members.clone(), ..Self::default() };
         other.members[at] = member.clone();
         for (its, state) in self.admitted.iter().filter(|(its, _)| **its != at) {
@@ -190,18 +190,19 @@ impl Table {
         Ok(other)
     }
 
-    fn refused(&self, at: usize, found: Found) -> Refused {
+    fn refused(&self, at: usize, found: Collisions) -> Refused {
         let (plugin, place) = (self.members[at].id().clone(), self.members[at].policy().place.clone());
         let conflicts = found
             .into_iter()
             .map(|((rival, subject), names)| {
                 let with = &self.members[rival];
-                let restart = if at < rival { Restart::TurnsItRound } else { Restart::ChangesNothing };
+                let restart = if at < rival { RestartEffect::SwapsPlugins } else { RestartEffect::NoChange };
                 let (with, with_place) = (with.id().clone(), with.policy().place.clone());
-                Conflict { with, with_place, subject, names, restart }
+                PluginConflict { with, with_place, subject, names, restart }
             })
             .collect();
-        let instead = if self.admitted.contains_key(&at) { Instead::Before } else { Instead::Nothing };
+        let instead =
+            if self.admitted.contains_key(&at) { Replacement::EarlierVersion } else { Replacement::Nothing };
         Refused { plugin, place, conflicts, instead }
     }
 }

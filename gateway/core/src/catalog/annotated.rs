@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 use crate::json::pointer_step;
 
 /// The member of a schema that names a header.
-const ANNOTATION: &str = "x-mcp-header";
+const HEADER_ANNOTATION: &str = "x-mcp-header";
 
 /// The characters of a header name, in addition to letters and digits (RFC 9110, 5.6.2).
-const TOKEN: &str = "!#$%&'*+-.^_`|~";
+const HEADER_NAME_CHARS: &str = "!#$%&'*+-.^_`|~";
 
 /// Keywords that contain one subschema, or a list of them.
-const HOLD_SCHEMAS: [&str; 16] = [
+const SCHEMA_KEYWORDS: [&str; 16] = [
     "additionalItems",
     "additionalProperties",
     "allOf",
@@ -37,7 +37,7 @@ const HOLD_SCHEMAS: [&str; 16] = [
 ];
 
 /// Keywords that contain named subschemas, in addition to `properties`.
-const HOLD_NAMED: [&str; 5] =
+const NAMED_SCHEMA_KEYWORDS: [&str; 5] =
     ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties"];
 
 /// An argument that a header repeats.
@@ -64,7 +64,7 @@ impl HeaderArgument {
 
 /// An annotation that was removed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct InvalidAnnotation {
     /// Its place, as a JSON pointer.
     pub(super) at: String,
     /// The reason.
@@ -78,30 +78,30 @@ pub fn header_arguments(schema: &Value) -> Vec<HeaderArgument> {
 }
 
 /// Finds the annotations of a schema and removes the invalid ones.
-pub(super) fn find(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<Wrong>) {
-    let mut search = Search { found: Vec::new(), wrong: Vec::new(), taken: HashMap::new() };
+pub(super) fn find(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<InvalidAnnotation>) {
+    let mut search = AnnotationSearch { found: Vec::new(), wrong: Vec::new(), taken: HashMap::new() };
     search.visit(schema, "", Some(&[]));
     (search.found, search.wrong)
 }
 
-struct Search {
+struct AnnotationSearch {
     found: Vec<HeaderArgument>,
-    wrong: Vec<Wrong>,
+    wrong: Vec<InvalidAnnotation>,
     /// Names in lower case, with their places.
     taken: HashMap<String, String>,
 }
 
-impl Search {
+impl AnnotationSearch {
     /// Visits the schema at `at`. `path` is the argument that it describes; `None` if it isn't a single one. The
     /// recursion is as deep as the schema, which was compiled before and can't be deep.
     fn visit(&mut self, schema: &mut Value, at: &str, path: Option<&[String]>) {
         let Value::Object(members) = schema else { return };
-        if let Some(name) = members.get(ANNOTATION) {
+        if let Some(name) = members.get(HEADER_ANNOTATION) {
             match self.judge(name, members, at, path) {
                 Ok(argument) => self.found.push(argument),
                 Err(why) => {
-                    members.shift_remove(ANNOTATION);
-                    self.wrong.push(Wrong { at: at.to_owned(), why });
+                    members.shift_remove(HEADER_ANNOTATION);
+                    self.wrong.push(InvalidAnnotation { at: at.to_owned(), why });
                 }
             }
         }
@@ -111,7 +111,7 @@ impl Search {
                 self.visit(property, &format!("{at}/properties/{}", pointer_step(name)), path.as_deref());
             }
         }
-        for key in HOLD_SCHEMAS {
+        for key in SCHEMA_KEYWORDS {
             match members.get_mut(key) {
                 Some(Value::Array(list)) => {
                     for (index, item) in list.iter_mut().enumerate() {
@@ -122,7 +122,7 @@ impl Search {
                 None => {}
             }
         }
-        for key in HOLD_NAMED {
+        for key in NAMED_SCHEMA_KEYWORDS {
             let Some(Value::Object(named)) = members.get_mut(key) else { continue };
             for (name, item) in named {
                 self.visit(item, &format!("{at}/{key}/{}", pointer_step(name)), None);
@@ -141,7 +141,7 @@ impl Search {
             return Err("only what lies under `properties` all the way can have it".to_owned());
         };
         let Some(name) = name.as_str() else { return Err("it must be a string".to_owned()) };
-        let fits = |c: char| c.is_ascii_alphanumeric() || TOKEN.contains(c);
+        let fits = |c: char| c.is_ascii_alphanumeric() || HEADER_NAME_CHARS.contains(c);
         if name.is_empty() || !name.chars().all(fits) {
             return Err(format!("no header can be called `{}`", name.escape_debug()));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diagnostic::Problem;
 use crate::names::{Digest, PublicName};
 
-use super::admit::{self, Outcome, Table};
+use super::admit::{self, ConflictTable, Resolution};
 use super::{Candidate, Catalog, Member, PromptEntry, Refused, ResourceEntry, TemplateEntry, ToolEntry};
 
 /// A catalog, and the problems found while building it.
@@ -44,11 +44,11 @@ impl Catalog {
     /// another one.
     #[must_use]
     pub fn join(generation: u64, candidates: &[Candidate], previous: Option<&Self>) -> Build {
-        let Outcome { table, picks, refused } = admit::settle(candidates, previous);
+        let Resolution { table, picks, refused } = admit::settle(candidates, previous);
         // Includes the problems of refused versions: an unknown name in `rename` may be the cause.
         let tried = candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.up_to(*pick));
         let problems = tried.flat_map(Member::problems).collect();
-        let (catalog, problems) = Listing { table, problems }.finish(generation);
+        let (catalog, problems) = CatalogBuilder { table, problems }.finish(generation);
         Build { catalog, picks, refused, problems }
     }
 }
@@ -60,12 +60,12 @@ fn before(member: &Member, previous: Option<&Catalog>) -> Option<Member> {
 }
 
 /// A catalog under construction, after conflict resolution.
-struct Listing {
-    table: Table,
+struct CatalogBuilder {
+    table: ConflictTable,
     problems: Vec<Problem>,
 }
 
-impl Listing {
+impl CatalogBuilder {
     /// Lists the offers of the admitted plugins.
     fn finish(mut self, generation: u64) -> (Catalog, Vec<Problem>) {
         let admitted: Vec<usize> = self.table.admitted.keys().copied().collect();

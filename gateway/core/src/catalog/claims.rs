@@ -11,14 +11,14 @@ use super::Member;
 
 /// The owner of each claimed URI and prefix. Owners are indices of plugins.
 #[derive(Debug, Default)]
-pub(super) struct Claims {
-    by_text: BTreeMap<String, Claim>,
+pub(super) struct UriClaims {
+    by_text: BTreeMap<String, UriClaim>,
     /// The number of claimed template prefixes of each length.
     lengths: BTreeMap<usize, usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Claim {
+struct UriClaim {
     owner: usize,
     /// The URI itself is listed.
     exact: bool,
@@ -28,20 +28,20 @@ struct Claim {
 
 /// An overlap with another claim.
 #[derive(Debug)]
-pub(super) struct Overlap {
+pub(super) struct ClaimOverlap {
     pub(super) rival: usize,
     /// The narrower of the two claims.
     pub(super) text: String,
-    pub(super) settled: Settled,
+    pub(super) settled: OverlapOwner,
 }
 
 /// The owner of an overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Settled {
+pub(super) enum OverlapOwner {
     /// Undecided.
-    Not,
+    Undecided,
     /// The new plugin, by its grant.
-    Asker,
+    NewPlugin,
     /// The rival, by its grant.
     Rival,
 }
@@ -59,13 +59,13 @@ pub(super) fn claimed(member: &Member) -> BTreeMap<&str, (bool, bool)> {
     all
 }
 
-impl Claims {
+impl UriClaims {
     /// All overlaps with the claims of `member`. `members` are the plugins that the existing claims belong to.
-    pub(super) fn overlaps(&self, member: &Member, members: &[Member]) -> Vec<Overlap> {
+    pub(super) fn overlaps(&self, member: &Member, members: &[Member]) -> Vec<ClaimOverlap> {
         let mut found = Vec::new();
         let mut note = |rival: usize, text: &str| {
             let settled = settle(text, member, &members[rival]);
-            found.push(Overlap { rival, text: text.to_owned(), settled });
+            found.push(ClaimOverlap { rival, text: text.to_owned(), settled });
         };
         for (text, (_, prefix)) in claimed(member) {
             for (_, above) in self.above(text).filter(|(above, _)| above.len() < text.len()) {
@@ -83,18 +83,19 @@ impl Claims {
     }
 
     /// Adds the claims of `member`, owned by `owner`, and settles the overlaps by the configuration.
-    pub(super) fn take(&mut self, owner: usize, member: &Member, overlaps: &[Overlap]) {
-        for Overlap { rival, text, settled } in overlaps {
+    pub(super) fn take(&mut self, owner: usize, member: &Member, overlaps: &[ClaimOverlap]) {
+        for ClaimOverlap { rival, text, settled } in overlaps {
             // The rival keeps its wider claims: the longest prefix counts.
-            if *settled == Settled::Asker && self.by_text.get(text).is_some_and(|claim| claim.owner == *rival)
+            if *settled == OverlapOwner::NewPlugin
+                && self.by_text.get(text).is_some_and(|claim| claim.owner == *rival)
             {
                 self.remove(text);
             }
         }
         for (text, (exact, prefix)) in claimed(member) {
-            let granted_away = |it: &Overlap| it.settled == Settled::Rival && it.text == text;
+            let granted_away = |it: &ClaimOverlap| it.settled == OverlapOwner::Rival && it.text == text;
             if !overlaps.iter().any(granted_away) {
-                self.by_text.insert(text.to_owned(), Claim { owner, exact, prefix });
+                self.by_text.insert(text.to_owned(), UriClaim { owner, exact, prefix });
                 if prefix {
                     *self.lengths.entry(text.len()).or_default() += 1;
                 }
@@ -121,7 +122,7 @@ impl Claims {
     }
 
     /// The claimed prefixes of `text`, longest first.
-    fn above<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, Claim)> {
+    fn above<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, UriClaim)> {
         self.lengths.range(..=text.len()).rev().filter_map(move |(length, _)| {
             let start = text.get(..*length)?;
             let claim = self.by_text.get(start).filter(|claim| claim.prefix)?;
@@ -143,13 +144,13 @@ impl Claims {
 }
 
 /// The plugin that the configuration grants `text` to: the longest matching grant counts.
-fn settle(text: &str, asker: &Member, rival: &Member) -> Settled {
+fn settle(text: &str, asker: &Member, rival: &Member) -> OverlapOwner {
     let granted = |member: &Member| {
         member.policy().uris.iter().filter(|grant| text.starts_with(grant.as_str())).map(String::len).max()
     };
     match granted(asker).cmp(&granted(rival)) {
-        std::cmp::Ordering::Equal => Settled::Not,
-        std::cmp::Ordering::Greater => Settled::Asker,
-        std::cmp::Ordering::Less => Settled::Rival,
+        std::cmp::Ordering::Equal => OverlapOwner::Undecided,
+        std::cmp::Ordering::Greater => OverlapOwner::NewPlugin,
+        std::cmp::Ordering::Less => OverlapOwner::Rival,
     }
 }

@@ -6,7 +6,7 @@ use crate::diagnostic::Problem;
 use crate::names::PluginId;
 
 /// The number of names in one message.
-const MAX_NAMED: usize = 5;
+const MAX_LISTED_NAMES: usize = 5;
 
 /// A plugin that doesn't serve because of conflicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,38 +16,38 @@ pub struct Refused {
     /// The byte range of its key in the configuration file.
     pub place: Range<usize>,
     /// The conflicts; never empty.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<PluginConflict>,
     /// Its replacement.
-    pub instead: Instead,
+    pub instead: Replacement,
 }
 
 /// The replacement of a refused plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Instead {
+pub enum Replacement {
     /// Nothing: its tools, prompts and resources are gone.
     Nothing,
     /// The plugin's version before the change.
-    Before,
+    EarlierVersion,
 }
 
 /// A conflict of a refused plugin with one that serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
+pub struct PluginConflict {
     /// The plugin that serves.
     pub with: PluginId,
     /// The byte range of its key in the configuration file.
     pub with_place: Range<usize>,
     /// The kind of names that collide.
-    pub subject: Subject,
+    pub subject: ConflictSubject,
     /// The public names, or the URIs and URI prefixes, that collide.
     pub names: Vec<String>,
     /// The effect of a restart.
-    pub restart: Restart,
+    pub restart: RestartEffect,
 }
 
 /// The kind of names that collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum ConflictSubject {
     /// Public names of tools.
     Tool,
     /// Public names of prompts.
@@ -58,11 +58,11 @@ pub enum Subject {
 
 /// The effect of a restart. After it, the plugin that comes first in the file serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Restart {
+pub enum RestartEffect {
     /// The same plugin serves.
-    ChangesNothing,
+    NoChange,
     /// The refused plugin serves.
-    TurnsItRound,
+    SwapsPlugins,
 }
 
 impl Refused {
@@ -72,32 +72,32 @@ impl Refused {
         self.conflicts.iter().map(|conflict| self.problem(conflict)).collect()
     }
 
-    fn problem(&self, conflict: &Conflict) -> Problem {
+    fn problem(&self, conflict: &PluginConflict) -> Problem {
         let Self { plugin, place, conflicts: _, instead } = self;
-        let Conflict { with, with_place, subject, names, restart } = conflict;
+        let PluginConflict { with, with_place, subject, names, restart } = conflict;
         let listed = listed(names);
         let (s, other) = if names.len() == 1 { ("", "another name") } else { ("s", "other names") };
         let what = match subject {
-            Subject::Tool => format!("both offer the tool{s} {listed}"),
-            Subject::Prompt => format!("both offer the prompt{s} {listed}"),
-            Subject::Resource => format!("both claim the resource{s} {listed}"),
+            ConflictSubject::Tool => format!("both offer the tool{s} {listed}"),
+            ConflictSubject::Prompt => format!("both offer the prompt{s} {listed}"),
+            ConflictSubject::Resource => format!("both claim the resource{s} {listed}"),
         };
         let instead = match instead {
-            Instead::Nothing => format!("`{plugin}` isn't served"),
-            Instead::Before => format!("`{plugin}` is served as it was before"),
+            Replacement::Nothing => format!("`{plugin}` isn't served"),
+            Replacement::EarlierVersion => format!("`{plugin}` is served as it was before"),
         };
         let restart = match restart {
-            Restart::ChangesNothing => "",
-            Restart::TurnsItRound => {
+            RestartEffect::NoChange => "",
+            RestartEffect::SwapsPlugins => {
                 "; after a restart it would be the other way round, as it stands first in the file"
             }
         };
         let cure = match subject {
-            Subject::Tool => format!(
+            ConflictSubject::Tool => format!(
                 "set another `prefix` in `[plugins.{plugin}]`, or give the tool{s} {other} in `[plugins.{plugin}.tools.rename]`"
             ),
-            Subject::Prompt => format!("set another `prefix` in `[plugins.{plugin}]`"),
-            Subject::Resource => {
+            ConflictSubject::Prompt => format!("set another `prefix` in `[plugins.{plugin}]`"),
+            ConflictSubject::Resource => {
                 let first = names.first().map_or("", String::as_str);
                 format!(
                     "grant it to one of them: `uris = [\"{first}\"]` in `[plugins.{plugin}]` or `[plugins.{with}]`"
@@ -113,8 +113,8 @@ impl Refused {
 }
 
 fn listed(names: &[String]) -> String {
-    let shown: Vec<_> = names.iter().take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
-    match names.len().saturating_sub(MAX_NAMED) {
+    let shown: Vec<_> = names.iter().take(MAX_LISTED_NAMES).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(MAX_LISTED_NAMES) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }

@@ -15,8 +15,8 @@ mod hints;
 mod lines;
 mod parts;
 
-pub use hints::Weaker;
-pub use parts::Part;
+pub use hints::WeakerHint;
+pub use parts::ItemPart;
 
 /// All differences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,13 +50,13 @@ pub struct Change {
     /// Its name or URI.
     pub name: String,
     /// The parts that differ; never empty.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ItemPart>,
     /// The hints that promise more safety than before. Only tools have hints.
-    pub weaker: Vec<Weaker>,
+    pub weaker: Vec<WeakerHint>,
 }
 
 /// An item of a list, comparable with another one of the same name.
-trait Item {
+trait DiffItem {
     fn key(&self) -> &str;
 
     fn member(&self) -> &Member;
@@ -65,11 +65,11 @@ trait Item {
     fn at(&self) -> usize;
 
     /// The parts that differ from `before`, and the weakened hints.
-    fn compared(&self, before: &Self) -> (Vec<Part>, Vec<Weaker>);
+    fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>);
 }
 
 /// A resource or a template.
-enum Place<'c> {
+enum ResourceItem<'c> {
     Resource(&'c ResourceEntry),
     Template(&'c TemplateEntry),
 }
@@ -101,7 +101,7 @@ impl Diff {
 }
 
 impl KindDiff {
-    fn between<I: Item>(old: &[I], new: &[I]) -> Self {
+    fn between<I: DiffItem>(old: &[I], new: &[I]) -> Self {
         let (before, now) = (by_key(old), by_key(new));
         let missing = |from: &BTreeMap<&str, &I>, of: &BTreeMap<&str, &I>| {
             of.keys().filter(|key| !from.contains_key(*key)).map(|key| quotable(key)).collect()
@@ -134,13 +134,13 @@ impl KindDiff {
     }
 }
 
-fn by_key<I: Item>(items: &[I]) -> BTreeMap<&str, &I> {
+fn by_key<I: DiffItem>(items: &[I]) -> BTreeMap<&str, &I> {
     items.iter().map(|item| (item.key(), item)).collect()
 }
 
-fn places(catalog: &Catalog) -> Vec<Place<'_>> {
-    let templates = catalog.templates().iter().map(Place::Template);
-    catalog.resources().iter().map(Place::Resource).chain(templates).collect()
+fn places(catalog: &Catalog) -> Vec<ResourceItem<'_>> {
+    let templates = catalog.templates().iter().map(ResourceItem::Template);
+    catalog.resources().iter().map(ResourceItem::Resource).chain(templates).collect()
 }
 
 /// The plugins whose granted instructions differ.
@@ -156,7 +156,7 @@ fn instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
     plugins.into_iter().filter(|plugin| before.get(plugin) != now.get(plugin)).cloned().collect()
 }
 
-impl Item for ToolEntry {
+impl DiffItem for ToolEntry {
     fn key(&self) -> &str {
         self.public().as_str()
     }
@@ -169,13 +169,13 @@ impl Item for ToolEntry {
         self.at
     }
 
-    fn compared(&self, before: &Self) -> (Vec<Part>, Vec<Weaker>) {
-        let weaker = Weaker::between(&before.tool().hints, &self.tool().hints);
+    fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
+        let weaker = WeakerHint::between(&before.tool().hints, &self.tool().hints);
         (parts::of_tool(before, self), weaker)
     }
 }
 
-impl Item for PromptEntry {
+impl DiffItem for PromptEntry {
     fn key(&self) -> &str {
         self.public().as_str()
     }
@@ -188,12 +188,12 @@ impl Item for PromptEntry {
         self.at
     }
 
-    fn compared(&self, before: &Self) -> (Vec<Part>, Vec<Weaker>) {
+    fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         (parts::of_prompt(before, self), Vec::new())
     }
 }
 
-impl Item for Place<'_> {
+impl DiffItem for ResourceItem<'_> {
     fn key(&self) -> &str {
         match self {
             Self::Resource(entry) => entry.resource().uri.as_str(),
@@ -215,13 +215,13 @@ impl Item for Place<'_> {
         }
     }
 
-    fn compared(&self, before: &Self) -> (Vec<Part>, Vec<Weaker>) {
+    fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let parts = match (before, self) {
             (Self::Resource(before), Self::Resource(now)) => parts::of_resource(before, now),
             (Self::Template(before), Self::Template(now)) => parts::of_template(before, now),
             // No URI is a template: URIs can't contain braces.
             (Self::Resource(_), Self::Template(_)) | (Self::Template(_), Self::Resource(_)) => {
-                vec![Part::Origin]
+                vec![ItemPart::Origin]
             }
         };
         (parts, Vec::new())

@@ -10,27 +10,27 @@ use crate::names::{Digest, NameError, PluginId, PublicName, WARN_PUBLIC_NAME};
 use crate::policy::{ClientFeature, PluginPolicy};
 use crate::text::{name_suffix, nearest_name};
 
-use super::annotated::Wrong;
-use super::settings::Settings;
-use super::shown::Shown;
+use super::annotated::InvalidAnnotation;
+use super::settings::SettingsSchema;
+use super::shown::ShownSchemas;
 use super::{Plugin, Schema};
 
 /// The number of tools that a message lists.
-const MOST_LISTED: usize = 10;
+const MAX_LISTED_TOOLS: usize = 10;
 
 /// A loaded plugin with its policy, ready for a catalog.
 #[derive(Debug, Clone)]
 pub struct Member {
     plugin: Arc<dyn Plugin>,
     policy: Arc<PluginPolicy>,
-    offer: Arc<Offer>,
+    offer: Arc<PluginOffer>,
     /// The client features that were reported as not granted. Each is logged once.
     told: Arc<Mutex<BTreeSet<ClientFeature>>>,
 }
 
 /// The offer of a plugin to clients.
 #[derive(Debug)]
-pub(super) struct Offer {
+pub(super) struct PluginOffer {
     pub(super) tools: Vec<OfferedTool>,
     pub(super) prompts: Vec<OfferedPrompt>,
     /// A digest for each of the manifest's resources.
@@ -38,7 +38,7 @@ pub(super) struct Offer {
     /// A digest for each of the manifest's templates.
     pub(super) templates: Vec<Digest>,
     /// The settings that it accepts. `None` if it has no schema for them, or an invalid one.
-    settings: Option<Settings>,
+    settings: Option<SettingsSchema>,
     /// Probable mistakes, without places. The second part is the tool name in the configuration that the problem is
     /// about.
     warnings: Vec<(Problem, Option<String>)>,
@@ -51,7 +51,7 @@ pub(super) struct OfferedTool {
     pub(super) at: usize,
     pub(super) input: Schema,
     pub(super) output: Option<Schema>,
-    pub(super) shown: Shown,
+    pub(super) shown: ShownSchemas,
     pub(super) digest: Digest,
 }
 
@@ -94,7 +94,7 @@ impl Member {
         policy: Arc<PluginPolicy>,
         errors: Vec<Problem>,
     ) -> Result<Self, Vec<Problem>> {
-        let mut offering = Offering::new(plugin.manifest(), &policy);
+        let mut offering = OfferBuilder::new(plugin.manifest(), &policy);
         offering.errors = errors;
         offering.tools();
         offering.warn_of_long_names("tool");
@@ -102,7 +102,7 @@ impl Member {
         offering.warn_of_long_names("prompt");
         offering.resources();
         offering.settings();
-        let Offering { offer, errors, .. } = offering;
+        let OfferBuilder { offer, errors, .. } = offering;
         if !errors.is_empty() {
             let placed = |problem: Problem| match problem.place {
                 Some(_) => problem,
@@ -197,7 +197,7 @@ impl Member {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(feature)
     }
 
-    pub(super) fn offer(&self) -> &Offer {
+    pub(super) fn offer(&self) -> &PluginOffer {
         &self.offer
     }
 
@@ -208,19 +208,20 @@ impl Member {
 }
 
 /// A [`Member`] under construction.
-struct Offering<'a> {
+struct OfferBuilder<'a> {
     manifest: &'a Manifest,
     policy: &'a PluginPolicy,
-    offer: Offer,
+    offer: PluginOffer,
     errors: Vec<Problem>,
     /// Public names that some hosts may reject.
     long: Vec<PublicName>,
 }
 
-impl<'a> Offering<'a> {
+impl<'a> OfferBuilder<'a> {
     fn new(manifest: &'a Manifest, policy: &'a PluginPolicy) -> Self {
         let (tools, prompts, resources, templates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let offer = Offer { tools, prompts, resources, templates, settings: None, warnings: Vec::new() };
+        let offer =
+            PluginOffer { tools, prompts, resources, templates, settings: None, warnings: Vec::new() };
         Self { manifest, policy, offer, errors: Vec::new(), long: Vec::new() }
     }
 
@@ -286,7 +287,7 @@ impl<'a> Offering<'a> {
 
     fn settings(&mut self) {
         let Some(schema) = &self.manifest.info.config_schema else { return };
-        match Settings::new(schema, self.policy.schema_bounds) {
+        match SettingsSchema::new(schema, self.policy.schema_bounds) {
             Ok(settings) => self.offer.settings = Some(settings),
             Err(error) => {
                 let id = &self.policy.id;
@@ -395,9 +396,9 @@ impl<'a> Offering<'a> {
     }
 
     /// The tool's schemas as clients see them. Notes the annotations that are removed.
-    fn shown(&mut self, tool: &Tool) -> Shown {
-        let (shown, wrong) = Shown::of(tool, self.policy);
-        for Wrong { at, why } in wrong {
+    fn shown(&mut self, tool: &Tool) -> ShownSchemas {
+        let (shown, wrong) = ShownSchemas::of(tool, self.policy);
+        for InvalidAnnotation { at, why } in wrong {
             let message = format!(
                 "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is left out: {why}",
                 tool.name, self.policy.id
@@ -435,8 +436,9 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
         Some(meant) => problem.hint(format!("did you mean `{meant}`? {OWN}")),
         None if known.is_empty() => problem.hint("it has no tools at all"),
         None => {
-            let listed: Vec<_> = known.iter().take(MOST_LISTED).map(|tool| format!("`{tool}`")).collect();
-            let and_more = if known.len() > MOST_LISTED { ", …" } else { "" };
+            let listed: Vec<_> =
+                known.iter().take(MAX_LISTED_TOOLS).map(|tool| format!("`{tool}`")).collect();
+            let and_more = if known.len() > MAX_LISTED_TOOLS { ", …" } else { "" };
             problem.hint(format!("it has {}{and_more}; {OWN}", listed.join(", ")))
         }
     }
@@ -444,7 +446,7 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
 
 /// The digest of everything that clients see of a tool: all but the plugin's own name for it. New fields must be added
 /// here.
-fn see_tool(public: &PublicName, tool: &Tool, shown: &Shown) -> Digest {
+fn see_tool(public: &PublicName, tool: &Tool, shown: &ShownSchemas) -> Digest {
     let Tool { name: _, title, description, input_schema: _, output_schema: _, hints, icons, meta, extra } =
         tool;
     let (input, output) = (shown.input(tool), shown.output(tool));

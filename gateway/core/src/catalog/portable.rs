@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 mod inline;
 mod merge;
 
-use inline::Inline;
+use inline::ReferenceInliner;
 use merge::{absorb, alternatives};
 
 /// The subject of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Describes {
+pub(super) enum SchemaSubject {
     /// A tool's arguments: always an object.
     Arguments,
     /// A tool's structured result.
@@ -26,16 +26,16 @@ pub(super) enum Describes {
 const COMBINATORS: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
 /// `schema` in its portable form, which may be the same.
-pub(super) fn portable(schema: &Value, describes: Describes) -> Value {
-    let whole = Inline::new(schema).root();
+pub(super) fn portable(schema: &Value, describes: SchemaSubject) -> Value {
+    let whole = ReferenceInliner::new(schema).root();
     let Value::Object(root) = whole else { return whole };
     Value::Object(match describes {
-        Describes::Arguments => {
+        SchemaSubject::Arguments => {
             let mut flat = flattened(root);
             flat.insert("type".to_owned(), json!("object"));
             flat
         }
-        Describes::Result => plain(root),
+        SchemaSubject::Result => plain(root),
     })
 }
 

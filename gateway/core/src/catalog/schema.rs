@@ -16,29 +16,29 @@ mod cost;
 mod pattern;
 mod words;
 
-use cost::Cost;
-use words::Words;
-pub(super) use words::{Flaw, Flawed};
+use cost::SchemaCost;
+use words::ErrorDescriber;
+pub(super) use words::{ValueError, ValueErrorKind};
 
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
-const REGEX_SIZE: usize = 1 << 20;
+const MAX_PATTERN_SIZE: usize = 1 << 20;
 
 /// The number of comparisons of one check: a second's work.
 const MAX_STEPS: u64 = 50_000_000;
 
 /// The number of steps of the regular expressions in one check: some seconds' work at worst, because a step is shorter
 /// than a comparison.
-const MAX_MATCHING: u64 = 500_000_000;
+const MAX_PATTERN_STEPS: u64 = 500_000_000;
 
 /// The number of steps above which other requests would notice a delay.
-const QUICK: u64 = 2_000_000;
+const MAX_QUICK_STEPS: u64 = 2_000_000;
 
 /// The nesting depth of comparisons. Each uses stack, and in a debug build the 2 MiB of a worker thread are enough for
 /// more than twice as many.
 const MAX_NESTING: u64 = 600;
 
 /// The number of invalid members in one message.
-const MAX_FLAWS: usize = 5;
+const MAX_LISTED_ERRORS: usize = 5;
 
 /// The most comparisons for which every error is collected. The validator keeps all errors in memory, up to 64 for
 /// each comparison at some 440 bytes each, so this bounds the list at about 60 MiB whatever the schema.
@@ -53,7 +53,7 @@ struct Compiled {
     validator: Validator,
     /// The schema as written, for error messages.
     schema: Value,
-    cost: Cost,
+    cost: SchemaCost,
 }
 
 /// A schema that the gateway can't run.
@@ -69,7 +69,7 @@ pub struct SchemaError {
 /// A value that doesn't match a schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Misfit {
+pub struct MismatchError {
     /// One sentence for each of the first invalid members.
     pub message: String,
     /// The place of the first of them, as a JSON pointer.
@@ -106,9 +106,9 @@ impl Schema {
                 "its `$schema` is draft 4; use 2020-12, 2019-09, draft 7 or draft 6".to_owned(),
             ));
         }
-        let cost = Cost::of(&schema)?;
+        let cost = SchemaCost::of(&schema)?;
         let validator = jsonschema::options()
-            .with_pattern_options(PatternOptions::regex().size_limit(REGEX_SIZE))
+            .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_SIZE))
             .offline()
             .build(&schema)
             .map_err(|error| SchemaError {
@@ -121,39 +121,39 @@ impl Schema {
     /// Reports whether a value whose text has so many bytes is checked without a noticeable delay.
     #[must_use]
     pub fn is_quick(&self, bytes: usize) -> bool {
-        self.0.cost.matching(bytes as u64) <= QUICK
+        self.0.cost.matching(bytes as u64) <= MAX_QUICK_STEPS
     }
 
     /// Checks `value`.
     ///
     /// # Errors
     /// The value doesn't match, or checking it would take too long.
-    pub fn check(&self, value: &Value) -> Result<(), Misfit> {
-        let Flaws { flaws, more } = self.flaws(value, MAX_FLAWS)?;
+    pub fn check(&self, value: &Value) -> Result<(), MismatchError> {
+        let ValueErrors { flaws, more } = self.flaws(value, MAX_LISTED_ERRORS)?;
         let Some(first) = flaws.first() else { return Ok(()) };
         let at = Some(first.at.clone());
         let mut message = flaws.into_iter().map(|flaw| flaw.message).collect::<Vec<_>>().join("; ");
         if more > 0 {
             message.push_str(&format!("; and {more} more"));
         }
-        Err(Misfit { message, at })
+        Err(MismatchError { message, at })
     }
 
     /// The errors of `value`, `most` of them in detail.
     ///
     /// # Errors
     /// Checking the value, or finding its errors, would take too long.
-    pub(super) fn flaws(&self, value: &Value, most: usize) -> Result<Flaws, Misfit> {
+    pub(super) fn flaws(&self, value: &Value, most: usize) -> Result<ValueErrors, MismatchError> {
         let Compiled { validator, schema, cost } = &*self.0;
-        let misfit = |message: &str| Err(Misfit { message: message.to_owned(), at: None });
-        let size = Size::of(value);
-        if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_MATCHING {
+        let misfit = |message: &str| Err(MismatchError { message: message.to_owned(), at: None });
+        let size = ValueSize::of(value);
+        if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_PATTERN_STEPS {
             return misfit("it is too large to be checked by this schema");
         }
         if cost.nesting(size.depth) > MAX_NESTING {
             return misfit("it nests too deep to be checked by this schema");
         }
-        let mut found = Flaws::default();
+        let mut found = ValueErrors::default();
         if validator.is_valid(value) {
             return Ok(found);
         }
@@ -164,7 +164,7 @@ impl Schema {
         if branches > MAX_STEPS || (cost.has_choices() && !is_small) {
             return misfit("it doesn't fit the schema");
         }
-        let mut words = Words::new(schema);
+        let mut words = ErrorDescriber::new(schema);
         if !is_small {
             found.flaws.extend(validator.validate(value).err().map(|error| words.flaw(&error)));
             return Ok(found);
@@ -178,23 +178,23 @@ impl Schema {
 
 /// The errors of a value.
 #[derive(Default)]
-pub(super) struct Flaws {
+pub(super) struct ValueErrors {
     /// The first errors. Empty means that the value matches.
-    pub(super) flaws: Vec<Flaw>,
+    pub(super) flaws: Vec<ValueError>,
     /// The number of further errors.
     more: usize,
 }
 
 /// The size of a value.
 #[derive(Default)]
-struct Size {
+struct ValueSize {
     nodes: u64,
     depth: usize,
     /// The length of all strings and keys.
     bytes: u64,
 }
 
-impl Size {
+impl ValueSize {
     fn of(value: &Value) -> Self {
         let mut size = Self::default();
         size.add(value, 1);
@@ -218,7 +218,7 @@ impl Size {
 }
 
 fn depth(value: &Value) -> usize {
-    Size::of(value).depth
+    ValueSize::of(value).depth
 }
 
 #[cfg(test)]

@@ -12,19 +12,19 @@ use crate::json::{Json, pointer_step};
 use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, Secret, Setting};
 use crate::text::{nearest_name, quotable};
 
-use super::schema::{Flaw, Flawed};
+use super::schema::{ValueError, ValueErrorKind};
 use super::{Schema, SchemaError};
 
 /// The number of invalid settings that are reported.
-const MOST: usize = 50;
+const MAX_REPORTED_SETTINGS: usize = 50;
 /// The number of settings that a message lists.
-const NAMED: usize = 20;
+const MAX_LISTED_SETTINGS: usize = 20;
 /// The longest name of a setting in a fix, in bytes: a name that was cut fixes nothing.
-const LONGEST: usize = 64;
+const MAX_SUGGESTED_NAME_BYTES: usize = 64;
 
 /// The settings that a plugin accepts.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
+pub(super) struct SettingsSchema {
     schema: Schema,
     /// The settings that the schema names. `None` if others may have a meaning, too.
     known: Option<BTreeSet<String>>,
@@ -34,7 +34,7 @@ pub(super) struct Settings {
     switches: BTreeSet<String>,
 }
 
-impl Settings {
+impl SettingsSchema {
     /// Compiles the schema.
     ///
     /// # Errors
@@ -72,9 +72,12 @@ impl Settings {
             Some(near) => format!("did you mean `{}`?", quotable(near)),
             None if known.is_empty() => "it has no settings at all".to_owned(),
             None => {
-                let names: Vec<_> =
-                    known.iter().take(NAMED).map(|name| format!("`{}`", quotable(name))).collect();
-                let more = if known.len() > NAMED { ", …" } else { "" };
+                let names: Vec<_> = known
+                    .iter()
+                    .take(MAX_LISTED_SETTINGS)
+                    .map(|name| format!("`{}`", quotable(name)))
+                    .collect();
+                let more = if known.len() > MAX_LISTED_SETTINGS { ", …" } else { "" };
                 format!("it has {}{more}", names.join(", "))
             }
         };
@@ -83,7 +86,7 @@ impl Settings {
     }
 
     /// The errors of the settings.
-    fn flaws(&self, settings: &PluginSettings) -> Result<Vec<Flaw>, String> {
+    fn flaws(&self, settings: &PluginSettings) -> Result<Vec<ValueError>, String> {
         let as_json = |text: &Secret| {
             let text = text.expose();
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
@@ -91,7 +94,7 @@ impl Settings {
         let mut forms: Map<String, Value> =
             settings.entries.iter().map(|(key, setting)| (key.clone(), as_json(&setting.value))).collect();
         let flaws = |forms: &Map<String, Value>| {
-            let found = self.schema.flaws(&Value::Object(forms.clone()), MOST);
+            let found = self.schema.flaws(&Value::Object(forms.clone()), MAX_REPORTED_SETTINGS);
             found.map(|found| found.flaws).map_err(|misfit| misfit.message)
         };
         let first = flaws(&forms)?;
@@ -110,7 +113,7 @@ impl Settings {
     }
 
     /// An error of the schema as a problem, with its place and fix. `None` if it was reported before.
-    fn flawed(&self, flaw: Flaw, policy: &PluginPolicy) -> Option<Problem> {
+    fn flawed(&self, flaw: ValueError, policy: &PluginPolicy) -> Option<Problem> {
         let id = &policy.id;
         let show = format!("`moongate inspect {id}` shows what its settings may be");
         let Some(key) = of(&flaw) else {
@@ -121,10 +124,10 @@ impl Settings {
             return Some(misfit(policy, reason).at(policy.settings.place.clone()).hint(show));
         };
         let its = format!("/{}", pointer_step(&key));
-        if matches!(flaw.kind, Flawed::Unknown) && flaw.at == its && self.known.is_some() {
+        if matches!(flaw.kind, ValueErrorKind::Unknown) && flaw.at == its && self.known.is_some() {
             return None;
         }
-        if matches!(flaw.kind, Flawed::Missing) && flaw.at == its {
+        if matches!(flaw.kind, ValueErrorKind::Missing) && flaw.at == its {
             let message =
                 format!("the plugin `{id}` needs the setting `{}`, which isn't there", quotable(&key));
             let hint = match as_key(&key) {
@@ -135,7 +138,8 @@ impl Settings {
         }
         let setting = policy.settings.entries.get(&key);
         // Parts of a secret aren't shown.
-        let is_shown = flaw.at == its && matches!(flaw.kind, Flawed::Type) || setting.is_none_or(is_literal);
+        let is_shown =
+            flaw.at == its && matches!(flaw.kind, ValueErrorKind::Type) || setting.is_none_or(is_literal);
         let reason = if is_shown {
             flaw.message
         } else {
@@ -150,7 +154,7 @@ impl Settings {
 }
 
 /// Keywords that describe members without naming them. With one of these, no member is unknown.
-const OPEN: [&str; 9] = [
+const OPEN_KEYWORDS: [&str; 9] = [
     "$ref",
     "$dynamicRef",
     "allOf",
@@ -166,7 +170,7 @@ const OPEN: [&str; 9] = [
 #[must_use]
 pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
     let takes_others = schema.get("additionalProperties").is_some_and(|others| *others != false);
-    if takes_others || OPEN.iter().any(|word| schema.get(*word).is_some()) {
+    if takes_others || OPEN_KEYWORDS.iter().any(|word| schema.get(*word).is_some()) {
         return None;
     }
     let properties = schema.get("properties")?.as_object()?;
@@ -177,7 +181,7 @@ pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
 fn as_key(name: &str) -> Option<String> {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match name {
-        _ if name.len() > LONGEST => None,
+        _ if name.len() > MAX_SUGGESTED_NAME_BYTES => None,
         _ if !name.is_empty() && name.chars().all(is_bare) => Some(name.to_owned()),
         _ if name.chars().all(|c| c == '.' || c == ' ' || is_bare(c)) => Some(format!("\"{name}\"")),
         _ => None,
@@ -185,7 +189,7 @@ fn as_key(name: &str) -> Option<String> {
 }
 
 /// The setting that an error is about. `None` if it is about all of them.
-fn of(flaw: &Flaw) -> Option<String> {
+fn of(flaw: &ValueError) -> Option<String> {
     let step = flaw.at.strip_prefix('/')?.split('/').next()?;
     Some(step.replace("~1", "/").replace("~0", "~"))
 }

@@ -87,7 +87,7 @@ fn serving_plugin_wins_and_restart_effect_is_reported() {
     let b = (**old.member(&PluginId::new("b").unwrap()).unwrap()).clone();
     let build = Catalog::build(2, vec![bare("a").member(no_prefix), b], Some(&old));
     assert_eq!(ids(&build.catalog), ["b"]);
-    assert_eq!(build.refused[0].conflicts[0].restart, Restart::TurnsItRound);
+    assert_eq!(build.refused[0].conflicts[0].restart, RestartEffect::SwapsPlugins);
     assert!(said(&build)[0].contains("after a restart"), "{:?}", said(&build));
 }
 
@@ -105,7 +105,7 @@ fn conflicting_change_keeps_the_earlier_version() {
         "c",
         "what didn't change goes first"
     );
-    assert_eq!(build.refused[0].instead, Instead::Before);
+    assert_eq!(build.refused[0].instead, Replacement::EarlierVersion);
     // With another policy it can't: it may have lost a permission.
     let changed = walker().tool("run", &object(), None).member(|config| {
         no_prefix(config);
@@ -113,14 +113,14 @@ fn conflicting_change_keeps_the_earlier_version() {
     });
     let build = Catalog::build(2, vec![changed, c], Some(&old));
     assert_eq!(ids(&build.catalog), ["c"]);
-    assert_eq!(build.refused[0].instead, Instead::Nothing);
+    assert_eq!(build.refused[0].instead, Replacement::Nothing);
 }
 
 #[test]
 fn detects_prompt_conflicts() {
     let asks = |id| FakePlugin::new(id).prompt("ask", &[]).member(no_prefix);
     let build = Catalog::build(1, vec![asks("a"), asks("b")], None);
-    assert_eq!(build.refused[0].conflicts[0].subject, Subject::Prompt);
+    assert_eq!(build.refused[0].conflicts[0].subject, ConflictSubject::Prompt);
 }
 
 #[test]

@@ -12,21 +12,23 @@ use crate::names::ResourceUri;
 const MAX_SUBSCRIPTIONS: usize = 1024;
 
 /// The total length of the URIs that one listener subscribes to, in bytes. They are kept while the client is connected.
-const MAX_TEXT: usize = 256 * 1024;
+const MAX_SUBSCRIBED_URI_BYTES: usize = 256 * 1024;
 
 /// A listener reached the limit on subscriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("at most {MAX_SUBSCRIPTIONS} resources can be subscribed to, with URIs of {MAX_TEXT} bytes together")]
+#[error(
+    "at most {MAX_SUBSCRIPTIONS} resources can be subscribed to, with URIs of {MAX_SUBSCRIBED_URI_BYTES} bytes together"
+)]
 pub struct TooMany;
 
 /// Routes updates to subscribers.
 #[derive(Debug, Default)]
-pub struct Updates(Mutex<Index>);
+pub struct Updates(Mutex<SubscriberIndex>);
 
 /// The subscribers of each resource.
 #[derive(Debug, Default)]
-struct Index {
-    subscribers: HashMap<ResourceUri, HashMap<u64, Arc<Letters>>>,
+struct SubscriberIndex {
+    subscribers: HashMap<ResourceUri, HashMap<u64, Arc<PendingUpdates>>>,
     /// The number of mailboxes created so far. It numbers them.
     count: u64,
 }
@@ -39,7 +41,7 @@ impl Updates {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Index> {
+    fn lock(&self) -> MutexGuard<'_, SubscriberIndex> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -49,18 +51,18 @@ impl Updates {
 pub(super) struct Mailbox {
     updates: Arc<Updates>,
     number: u64,
-    letters: Arc<Letters>,
+    letters: Arc<PendingUpdates>,
 }
 
 /// The content of a mailbox. Locked while the hub is locked, or alone.
 #[derive(Debug, Default)]
-struct Letters {
-    state: Mutex<State>,
+struct PendingUpdates {
+    state: Mutex<MailboxState>,
     knock: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MailboxState {
     subscribed: HashSet<ResourceUri>,
     /// The total length of `subscribed`, in bytes.
     text: usize,
@@ -86,7 +88,7 @@ impl Mailbox {
             return Ok(());
         }
         let text = state.text + uri.as_str().len();
-        if state.subscribed.len() >= MAX_SUBSCRIPTIONS || text > MAX_TEXT {
+        if state.subscribed.len() >= MAX_SUBSCRIPTIONS || text > MAX_SUBSCRIBED_URI_BYTES {
             return Err(TooMany);
         }
         state.text = text;
@@ -130,7 +132,7 @@ impl Drop for Mailbox {
     }
 }
 
-impl Index {
+impl SubscriberIndex {
     fn remove(&mut self, uri: &ResourceUri, number: u64) {
         if let Some(subscribers) = self.subscribers.get_mut(uri) {
             subscribers.remove(&number);
@@ -141,7 +143,7 @@ impl Index {
     }
 }
 
-impl Letters {
+impl PendingUpdates {
     fn put(&self, uri: &ResourceUri) {
         let mut state = self.lock();
         if state.waits.insert(uri.clone()) {
@@ -151,7 +153,7 @@ impl Letters {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MailboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::catalog::{Misfit, Schema};
+use crate::catalog::{MismatchError, Schema};
 use crate::json::{parse_strict, pointer_step};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
@@ -14,7 +14,7 @@ use super::DispatchError;
 
 /// The largest value, in bytes, that is checked on the thread that handles the request: a few hundred microseconds'
 /// work. Larger ones are checked on another thread, so that no other request waits.
-const CHECKED_IN_PLACE: usize = 64 * 1024;
+const MAX_INLINE_CHECK_BYTES: usize = 64 * 1024;
 
 /// A tool's arguments: always an object.
 #[derive(Debug, Clone)]
@@ -74,16 +74,17 @@ impl<'a> Arguments<'a> {
         } else {
             check_beside(schema, self.text.clone().into_owned()).await
         };
-        checked.map_err(|Misfit { message, at }| DispatchError::InvalidArguments { message, pointer: at })
+        checked
+            .map_err(|MismatchError { message, at }| DispatchError::InvalidArguments { message, pointer: at })
     }
 }
 
 fn is_quick(schema: &Schema, text: &str) -> bool {
-    text.len() <= CHECKED_IN_PLACE && schema.is_quick(text.len())
+    text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len())
 }
 
 /// Parses `text` strictly and checks it.
-pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Misfit> {
+pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), MismatchError> {
     if is_quick(schema, text) {
         read_and_check(schema, text)
     } else {
@@ -92,14 +93,14 @@ pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Misfit
 }
 
 /// The same on a thread that may block.
-async fn check_beside(schema: &Schema, text: String) -> Result<(), Misfit> {
+async fn check_beside(schema: &Schema, text: String) -> Result<(), MismatchError> {
     let schema = schema.clone();
     let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
-    checked.unwrap_or_else(|_| Err(Misfit { message: "it couldn't be checked".to_owned(), at: None }))
+    checked.unwrap_or_else(|_| Err(MismatchError { message: "it couldn't be checked".to_owned(), at: None }))
 }
 
-fn read_and_check(schema: &Schema, text: &str) -> Result<(), Misfit> {
-    let value = parse_strict(text).map_err(|error| Misfit { message: error.to_string(), at: None })?;
+fn read_and_check(schema: &Schema, text: &str) -> Result<(), MismatchError> {
+    let value = parse_strict(text).map_err(|error| MismatchError { message: error.to_string(), at: None })?;
     schema.check(&value)
 }
 

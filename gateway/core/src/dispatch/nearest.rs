@@ -8,7 +8,7 @@ use std::fmt;
 use crate::text::{MatchBudget, NameSuffix, name_suffix, nearest_name, quotable};
 
 /// The number of suggestions. Many plugins may have a tool with the same name.
-const MOST: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// An unknown name or URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone)
     };
     let found = [same, within, own].into_iter().find(|found| !found.is_empty()).unwrap_or_else(nearest);
     let found = if found.is_empty() { own_within } else { found };
-    found.into_iter().take(MOST).map(str::to_owned).collect()
+    found.into_iter().take(MAX_SUGGESTIONS).map(str::to_owned).collect()
 }
 
 fn uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Option<String> {

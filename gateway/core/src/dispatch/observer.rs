@@ -88,12 +88,12 @@ impl Ended<'_> {
 }
 
 /// How a call with this answer ended.
-pub(super) trait Says {
+pub(super) trait HasCallEnd {
     /// Never [`Ended::Failed`].
     fn says(&self) -> Ended<'static>;
 }
 
-impl<T: Says> Says for Outcome<T> {
+impl<T: HasCallEnd> HasCallEnd for Outcome<T> {
     fn says(&self) -> Ended<'static> {
         match self {
             Self::Done(result) => result.says(),
@@ -102,25 +102,25 @@ impl<T: Says> Says for Outcome<T> {
     }
 }
 
-impl Says for ToolResult {
+impl HasCallEnd for ToolResult {
     fn says(&self) -> Ended<'static> {
         if self.is_error { Ended::ToolError } else { Ended::Done }
     }
 }
 
-impl Says for ReadResult {
+impl HasCallEnd for ReadResult {
     fn says(&self) -> Ended<'static> {
         Ended::Done
     }
 }
 
-impl Says for PromptResult {
+impl HasCallEnd for PromptResult {
     fn says(&self) -> Ended<'static> {
         Ended::Done
     }
 }
 
-impl Says for Completion {
+impl HasCallEnd for Completion {
     fn says(&self) -> Ended<'static> {
         Ended::Done
     }
@@ -128,7 +128,7 @@ impl Says for Completion {
 
 /// One call, from before it waits for its permit. If it is dropped before its end, it was cancelled.
 #[derive(Debug)]
-pub(super) struct Watched<'a> {
+pub(super) struct CallSpan<'a> {
     observer: Option<&'a dyn Observer>,
     member: &'a Member,
     kind: CallKind,
@@ -138,7 +138,7 @@ pub(super) struct Watched<'a> {
     admitted: Option<Instant>,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> CallSpan<'a> {
     pub(super) fn new(
         observer: Option<&'a Arc<dyn Observer>>,
         member: &'a Member,
@@ -160,7 +160,7 @@ impl<'a> Watched<'a> {
     }
 
     /// Reports the end of the call.
-    pub(super) fn over<T: Says>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
+    pub(super) fn over<T: HasCallEnd>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
         self.tell(match &answer {
             Ok(answer) => answer.says(),
             Err(error) => Ended::Failed(error),
@@ -189,7 +189,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-impl Drop for Watched<'_> {
+impl Drop for CallSpan<'_> {
     fn drop(&mut self) {
         self.tell(Ended::Failed(&CallError::Cancelled));
     }

@@ -95,12 +95,12 @@ async fn limits_waiting_calls_of_all_plugins() {
     let gate = Arc::new(Gate::new(1));
     let _running = admit(&gate, "a", 1).await.unwrap();
     let mut waiting = Vec::new();
-    for number in 0..WAITING_AT_LEAST {
+    for number in 0..MIN_WAITING_CALLS {
         let gate = Arc::clone(&gate);
         let plugin = id(&format!("p{number}"));
         waiting.push(tokio::spawn(async move { gate.admit(&plugin, 1, 1, &CancellationToken::new()).await }));
     }
-    while gate.waiting.load(Ordering::Relaxed) < WAITING_AT_LEAST {
+    while gate.waiting.load(Ordering::Relaxed) < MIN_WAITING_CALLS {
         tokio::task::yield_now().await;
     }
     assert_eq!(admit(&gate, "b", 1).await.unwrap_err(), CallError::Busy(Busy::Gateway));

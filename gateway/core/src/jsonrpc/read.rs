@@ -29,18 +29,20 @@ pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malforme
         .map_err(|error| unreadable(format_args!("UTF-8: byte {} is wrong", error.valid_up_to())))?;
     scan(text).map_err(|flaw| unreadable(format_args!("JSON that can be read: {flaw}")))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let whole = Top { limits }
+    let whole = TopLevelSeed { limits }
         .deserialize(&mut deserializer)
         .and_then(|whole| deserializer.end().map(|()| whole))
         .map_err(|error| unreadable(format_args!("JSON: {error}")))?;
     match whole {
-        Whole::One(entry) => entry.check().map(Incoming::Single),
-        Whole::Many(_, 0) => Err(refused("a batch must not be empty")),
-        Whole::Many(_, count) if count > limits.max_batch => Err(refused(format!(
+        TopLevel::MessageSeed(entry) => entry.check().map(Incoming::Single),
+        TopLevel::Many(_, 0) => Err(refused("a batch must not be empty")),
+        TopLevel::Many(_, count) if count > limits.max_batch => Err(refused(format!(
             "the batch holds {count} messages; at most {} are allowed",
             limits.max_batch
         ))),
-        Whole::Many(entries, _) => Ok(Incoming::Batch(entries.into_iter().map(Entry::check).collect())),
+        TopLevel::Many(entries, _) => {
+            Ok(Incoming::Batch(entries.into_iter().map(BatchEntry::check).collect()))
+        }
     }
 }
 
@@ -63,20 +65,20 @@ pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
 }
 
 /// The top level: one value, or the first values of an array and the number of all.
-enum Whole<'a> {
-    One(Entry<'a>),
-    Many(Vec<Entry<'a>>, usize),
+enum TopLevel<'a> {
+    MessageSeed(BatchEntry<'a>),
+    Many(Vec<BatchEntry<'a>>, usize),
 }
 
 /// A value in the place of a message.
-enum Entry<'a> {
-    Object(Envelope<'a>),
+enum BatchEntry<'a> {
+    Object(MessageMembers<'a>),
     Other,
 }
 
 /// The members of a message, not validated.
 #[derive(Default)]
-struct Envelope<'a> {
+struct MessageMembers<'a> {
     jsonrpc: Option<&'a RawValue>,
     id: Option<&'a RawValue>,
     method: Option<&'a RawValue>,
@@ -84,12 +86,12 @@ struct Envelope<'a> {
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
     /// A duplicate member.
-    twice: Option<Member>,
+    twice: Option<MemberName>,
 }
 
 /// The members of a message that have a meaning.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Member {
+enum MemberName {
     Jsonrpc,
     Id,
     Method,
@@ -98,7 +100,7 @@ enum Member {
     Error,
 }
 
-impl Member {
+impl MemberName {
     const ALL: [Self; 6] = [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
 
     fn as_str(self) -> &'static str {
@@ -113,7 +115,7 @@ impl Member {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> BatchEntry<'a> {
     fn check(self) -> Result<Message<'a>, Malformed> {
         match self {
             Self::Object(envelope) => envelope.check(),
@@ -122,19 +124,19 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> MessageMembers<'a> {
     /// Keeps a member's value. A duplicate is only noted, so that the rest is still read.
-    fn put(&mut self, member: Member, value: &'a RawValue) {
+    fn put(&mut self, member: MemberName, value: &'a RawValue) {
         let slot = match member {
-            Member::Jsonrpc => &mut self.jsonrpc,
-            Member::Id => &mut self.id,
-            Member::Method => &mut self.method,
-            Member::Params => &mut self.params,
-            Member::Result => &mut self.result,
-            Member::Error => &mut self.error,
+            MemberName::Jsonrpc => &mut self.jsonrpc,
+            MemberName::Id => &mut self.id,
+            MemberName::Method => &mut self.method,
+            MemberName::Params => &mut self.params,
+            MemberName::Result => &mut self.result,
+            MemberName::Error => &mut self.error,
         };
         // A duplicate id takes precedence: it must not be used in the answer.
-        if slot.replace(value).is_some() && (self.twice.is_none() || member == Member::Id) {
+        if slot.replace(value).is_some() && (self.twice.is_none() || member == MemberName::Id) {
             self.twice = Some(member);
         }
     }
@@ -142,7 +144,7 @@ impl<'a> Envelope<'a> {
     fn check(self) -> Result<Message<'a>, Malformed> {
         let id = self.id.map(Id::from_raw);
         let readable = match &id {
-            Some(Ok(id)) if self.twice != Some(Member::Id) => Some(id.clone()),
+            Some(Ok(id)) if self.twice != Some(MemberName::Id) => Some(id.clone()),
             Some(Ok(_) | Err(_)) | None => None,
         };
         let bad = |shape, why: String| Malformed {
@@ -223,28 +225,28 @@ fn error_object(raw: &RawValue) -> Result<ErrorObject, serde_json::Error> {
 }
 
 /// Reads the top level: one value, or an array of them.
-struct Top {
+struct TopLevelSeed {
     limits: ParseLimits,
 }
 
 /// Reads one value in the place of a message.
-struct One;
+struct MessageSeed;
 
 /// Reads a member's name.
-struct Name;
+struct MemberNameSeed;
 
-impl<'a> DeserializeSeed<'a> for Top {
-    type Value = Whole<'a>;
+impl<'a> DeserializeSeed<'a> for TopLevelSeed {
+    type Value = TopLevel<'a>;
 
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Whole<'a>, D::Error> {
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<TopLevel<'a>, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'a> DeserializeSeed<'a> for One {
-    type Value = Entry<'a>;
+impl<'a> DeserializeSeed<'a> for MessageSeed {
+    type Value = BatchEntry<'a>;
 
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Entry<'a>, D::Error> {
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<BatchEntry<'a>, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
@@ -282,68 +284,70 @@ macro_rules! scalars {
     };
 }
 
-impl<'a> Visitor<'a> for Top {
-    type Value = Whole<'a>;
+impl<'a> Visitor<'a> for TopLevelSeed {
+    type Value = TopLevel<'a>;
 
-    scalars!(Whole::One(Entry::Other));
+    scalars!(TopLevel::MessageSeed(BatchEntry::Other));
 
-    fn visit_map<A: MapAccess<'a>>(self, members: A) -> Result<Whole<'a>, A::Error> {
-        One.visit_map(members).map(Whole::One)
+    fn visit_map<A: MapAccess<'a>>(self, members: A) -> Result<TopLevel<'a>, A::Error> {
+        MessageSeed.visit_map(members).map(TopLevel::MessageSeed)
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<Whole<'a>, A::Error> {
+    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<TopLevel<'a>, A::Error> {
         let mut entries = Vec::new();
         let mut count = 0;
         while count < self.limits.max_batch {
-            let Some(entry) = items.next_element_seed(One)? else { return Ok(Whole::Many(entries, count)) };
+            let Some(entry) = items.next_element_seed(MessageSeed)? else {
+                return Ok(TopLevel::Many(entries, count));
+            };
             entries.push(entry);
             count += 1;
         }
         while items.next_element::<IgnoredAny>()?.is_some() {
             count += 1;
         }
-        Ok(Whole::Many(entries, count))
+        Ok(TopLevel::Many(entries, count))
     }
 }
 
-impl<'a> Visitor<'a> for One {
-    type Value = Entry<'a>;
+impl<'a> Visitor<'a> for MessageSeed {
+    type Value = BatchEntry<'a>;
 
-    scalars!(Entry::Other);
+    scalars!(BatchEntry::Other);
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<Entry<'a>, A::Error> {
+    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<BatchEntry<'a>, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Entry::Other)
+        Ok(BatchEntry::Other)
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<Entry<'a>, A::Error> {
-        let mut envelope = Envelope::default();
-        while let Some(member) = members.next_key_seed(Name)? {
+    fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<BatchEntry<'a>, A::Error> {
+        let mut envelope = MessageMembers::default();
+        while let Some(member) = members.next_key_seed(MemberNameSeed)? {
             let value = members.next_value::<&'a RawValue>()?;
             if let Some(member) = member {
                 envelope.put(member, value);
             }
         }
-        Ok(Entry::Object(envelope))
+        Ok(BatchEntry::Object(envelope))
     }
 }
 
-impl<'a> DeserializeSeed<'a> for Name {
-    type Value = Option<Member>;
+impl<'a> DeserializeSeed<'a> for MemberNameSeed {
+    type Value = Option<MemberName>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Name {
-    type Value = Option<Member>;
+impl Visitor<'_> for MemberNameSeed {
+    type Value = Option<MemberName>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a member's name")
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(Member::ALL.into_iter().find(|member| member.as_str() == name))
+        Ok(MemberName::ALL.into_iter().find(|member| member.as_str() == name))
     }
 }

@@ -6,7 +6,7 @@ use super::MAX_DEPTH;
 
 /// A problem in a text, and its byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Flaw {
+pub(super) enum ScanError {
     /// The text nests too deep.
     #[error("it nests deeper than {MAX_DEPTH} levels at byte {0}")]
     Depth(usize),
@@ -16,7 +16,7 @@ pub(super) enum Flaw {
 }
 
 /// Checks `text`. Text that isn't JSON at all may pass: it is parsed afterwards.
-pub(super) fn scan(text: &str) -> Result<(), Flaw> {
+pub(super) fn scan(text: &str) -> Result<(), ScanError> {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
     let mut at = 0;
@@ -29,7 +29,7 @@ pub(super) fn scan(text: &str) -> Result<(), Flaw> {
             b'{' | b'[' => {
                 depth += 1;
                 if depth > MAX_DEPTH {
-                    return Err(Flaw::Depth(at));
+                    return Err(ScanError::Depth(at));
                 }
             }
             b'}' | b']' => depth = depth.saturating_sub(1),
@@ -41,7 +41,7 @@ pub(super) fn scan(text: &str) -> Result<(), Flaw> {
 }
 
 /// The position after the closing quote of the string whose content starts at `at`.
-fn skip_string(bytes: &[u8], mut at: usize) -> Result<usize, Flaw> {
+fn skip_string(bytes: &[u8], mut at: usize) -> Result<usize, ScanError> {
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'"' => return Ok(at + 1),
@@ -53,13 +53,13 @@ fn skip_string(bytes: &[u8], mut at: usize) -> Result<usize, Flaw> {
 }
 
 /// The position after the escape, or pair of escapes, that starts at `at`.
-fn skip_escape(bytes: &[u8], at: usize) -> Result<usize, Flaw> {
+fn skip_escape(bytes: &[u8], at: usize) -> Result<usize, ScanError> {
     match code_unit(bytes, at) {
         Some(0xD800..=0xDBFF) => match code_unit(bytes, at + 6) {
             Some(0xDC00..=0xDFFF) => Ok(at + 12),
-            Some(_) | None => Err(Flaw::Surrogate(at)),
+            Some(_) | None => Err(ScanError::Surrogate(at)),
         },
-        Some(0xDC00..=0xDFFF) => Err(Flaw::Surrogate(at)),
+        Some(0xDC00..=0xDFFF) => Err(ScanError::Surrogate(at)),
         Some(_) | None => Ok(at + 2),
     }
 }

@@ -13,13 +13,13 @@ use crate::names::{Principal, PublicName};
 use crate::text::quotable;
 
 use super::errors::{ErrorAnswer, ProtocolError, Trouble};
-use super::input::{Call, Conversed, Round, converse};
+use super::input::{CallRound, Conversed, InputCall, converse};
 use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
 use super::revision::{Feature, Revision};
 use super::structured::Wrapping;
 use super::{Answer, CacheScope, Exchange, Method, Params, Protocol};
 
-type Text = Result<Box<RawValue>, ProtocolError>;
+type JsonResult = Result<Box<RawValue>, ProtocolError>;
 
 /// `tools/call`
 pub(super) async fn call_tool(
@@ -55,7 +55,7 @@ struct ToolCall<'a> {
     ledger: Option<Arc<Ledger>>,
 }
 
-impl Call for ToolCall<'_> {
+impl InputCall for ToolCall<'_> {
     type Done = ToolResult;
 
     const METHOD: Method = Method::CallTool;
@@ -98,9 +98,9 @@ fn wrapping(catalog: &Catalog, tool: &str, result: &ToolResult, revision: Revisi
 }
 
 /// `resources/read`
-pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> Text {
+pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> JsonResult {
     let revision = exchange.revision;
-    let reading = Reading { uri: params.string("uri")? };
+    let reading = ResourceRead { uri: params.string("uri")? };
     let catalog = protocol.dispatcher.catalog();
     match converse(&protocol, &catalog, &exchange, &params, &reading).await {
         Ok(Conversed::Done(mut result)) => {
@@ -119,11 +119,11 @@ pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, p
 }
 
 /// One read of a resource.
-struct Reading<'a> {
+struct ResourceRead<'a> {
     uri: &'a str,
 }
 
-impl Call for Reading<'_> {
+impl InputCall for ResourceRead<'_> {
     type Done = ReadResult;
 
     const METHOD: Method = Method::ReadResource;
@@ -143,7 +143,7 @@ impl Call for Reading<'_> {
 }
 
 /// `prompts/get`
-pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> Text {
+pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> JsonResult {
     let revision = exchange.revision;
     let name = params.string("name")?;
     let arguments = Params::strings(params.get("arguments"), "/arguments").map_err(|mut wrong| {
@@ -151,7 +151,7 @@ pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, para
             format!("invalid arguments: prompt `{}`: {}", quotable(name), wrong.error.message);
         wrong
     })?;
-    let filling = Filling { name, arguments };
+    let filling = PromptUse { name, arguments };
     let catalog = protocol.dispatcher.catalog();
     match converse(&protocol, &catalog, &exchange, &params, &filling).await {
         Ok(Conversed::Done(result)) => {
@@ -164,12 +164,12 @@ pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, para
 }
 
 /// One use of a prompt.
-struct Filling<'a> {
+struct PromptUse<'a> {
     name: &'a str,
     arguments: Vec<(String, String)>,
 }
 
-impl Call for Filling<'_> {
+impl InputCall for PromptUse<'_> {
     type Done = PromptResult;
 
     const METHOD: Method = Method::GetPrompt;
@@ -189,7 +189,7 @@ impl Call for Filling<'_> {
 }
 
 /// `completion/complete`
-pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> Text {
+pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> JsonResult {
     let revision = exchange.revision;
     let part = |object: &'static str, key: &str| {
         params.get(object).and_then(|object| object.get(key)).and_then(Value::as_str).ok_or_else(|| {
@@ -209,7 +209,7 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
     let argument = (part("argument", "name")?, part("argument", "value")?);
     let others = params.get("context").and_then(|context| context.get("arguments"));
     let others = Params::strings(others, "/context/arguments")?;
-    let context = exchange.context(&params, &Round::default());
+    let context = exchange.context(&params, &CallRound::default());
     let catalog = protocol.dispatcher.catalog();
     let completed = protocol.dispatcher.complete(&catalog, &context, whose, argument, &others).await;
     let completion = completed.map_err(|error| match error {

@@ -22,14 +22,14 @@ use super::{Identity, Protocol};
 
 mod filter;
 
-use filter::Filter;
+use filter::ChangeFilter;
 
 /// The key of the stream that a message belongs to.
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A notification stream that a client opened with `subscriptions/listen`.
 #[derive(Debug)]
-pub struct Listening {
+pub struct NotificationStream {
     listener: Listener,
     id: Id,
     /// The first message: the subscriptions that the gateway accepted.
@@ -38,7 +38,7 @@ pub struct Listening {
     pub result: Box<RawValue>,
 }
 
-impl Listening {
+impl NotificationStream {
     /// The next message. Cancel-safe.
     pub async fn next(&self) -> Vec<u8> {
         message(&self.listener.next().await, Some(&self.id))
@@ -95,27 +95,27 @@ impl Protocol {
         principal: &Principal,
         id: &Id,
         params: &Params,
-    ) -> Result<Listening, ProtocolError> {
-        let Filter { kinds, uris } = Filter::read(params)?;
+    ) -> Result<NotificationStream, ProtocolError> {
+        let ChangeFilter { kinds, uris } = ChangeFilter::read(params)?;
         let catalog = self.dispatcher.catalog();
         let view = catalog.view(principal);
         let listener = Listener::new(self.dispatcher.watch(), updates, kinds.iter().copied());
-        let mut honoured = Filter { kinds, uris: Vec::new() };
+        let mut honoured = ChangeFilter { kinds, uris: Vec::new() };
         for uri in uris.iter().filter_map(|uri| owned(view, uri)) {
             listener.subscribe(&uri).map_err(|error| {
                 too_many(error, "/notifications/resourceSubscriptions", "open another stream for the others")
             })?;
             honoured.uris.push(uri.to_string());
         }
-        let acknowledged = Told { filter: Some(&honoured), uri: None, subscription: Some(id) };
+        let acknowledged = ChangeParams { filter: Some(&honoured), uri: None, subscription: Some(id) };
         let mut acknowledgement = Vec::with_capacity(256);
         jsonrpc::write_notification(
             &mut acknowledgement,
             "notifications/subscriptions/acknowledged",
             Some(&render(&acknowledged)),
         );
-        let result = render(&End { identity: &self.identity, revision, id });
-        Ok(Listening { listener, id: id.clone(), acknowledgement, result })
+        let result = render(&ListenResult { identity: &self.identity, revision, id });
+        Ok(NotificationStream { listener, id: id.clone(), acknowledgement, result })
     }
 }
 
@@ -142,7 +142,7 @@ fn message(news: &News, subscription: Option<&Id>) -> Vec<u8> {
         News::ListChanged(Kind::Resources) => ("notifications/resources/list_changed", None),
         News::Updated(uri) => ("notifications/resources/updated", Some(uri)),
     };
-    let told = Told { filter: None, uri, subscription };
+    let told = ChangeParams { filter: None, uri, subscription };
     let params = (uri.is_some() || subscription.is_some()).then(|| render(&told));
     let mut out = Vec::with_capacity(192);
     jsonrpc::write_notification(&mut out, method, params.as_deref());
@@ -150,13 +150,13 @@ fn message(news: &News, subscription: Option<&Id>) -> Vec<u8> {
 }
 
 /// The parameters of a change notification.
-struct Told<'a> {
-    filter: Option<&'a Filter>,
+struct ChangeParams<'a> {
+    filter: Option<&'a ChangeFilter>,
     uri: Option<&'a ResourceUri>,
     subscription: Option<&'a Id>,
 }
 
-impl Serialize for Told<'_> {
+impl Serialize for ChangeParams<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { filter, uri, subscription } = self;
         let mut map = serializer.serialize_map(None)?;
@@ -174,13 +174,13 @@ impl Serialize for Told<'_> {
 }
 
 /// The result of `subscriptions/listen`.
-struct End<'a> {
+struct ListenResult<'a> {
     identity: &'a Identity,
     revision: Revision,
     id: &'a Id,
 }
 
-impl Serialize for End<'_> {
+impl Serialize for ListenResult<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { identity, revision, id } = self;
         let mut map = serializer.serialize_map(None)?;

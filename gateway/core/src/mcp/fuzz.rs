@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 use crate::json;
 
 use super::envelope::{Envelope, claims};
-use super::lists::{Kind, read_cursor, write_cursor};
+use super::lists::{ListedItems, read_cursor, write_cursor};
 use super::{Greeting, Params, ProtocolError, Revision, SealingKey, Wishes};
 
 /// The longest error message, in bytes.
-const LONGEST_MESSAGE: usize = 2_000;
+const MAX_ERROR_MESSAGE_BYTES: usize = 2_000;
 
 /// Reads `bytes` as the parameters of every method. The text that is passed on equals the value that was checked, and
 /// errors are short and name their place.
@@ -49,7 +49,7 @@ pub fn fuzz_params(bytes: &[u8]) {
 }
 
 fn told(error: &ProtocolError) {
-    assert!(error.error.message.len() <= LONGEST_MESSAGE, "{}", error.error.message);
+    assert!(error.error.message.len() <= MAX_ERROR_MESSAGE_BYTES, "{}", error.error.message);
     assert!(error.error.data.is_some(), "what is wrong isn't named: {}", error.error.message);
 }
 
@@ -61,11 +61,15 @@ fn told(error: &ProtocolError) {
 pub fn fuzz_cursor(bytes: &[u8]) {
     let key = SealingKey::shared("fuzz");
     let text = String::from_utf8_lossy(bytes);
-    assert_eq!(read_cursor(&key, Kind::Tools, &text), None, "a forged cursor was opened");
-    let Ok(sealed) = write_cursor(&key, Kind::Tools, &text) else { return };
-    assert_eq!(read_cursor(&key, Kind::Tools, &sealed).as_deref(), Some(&*text), "it opens to itself");
-    assert_eq!(read_cursor(&key, Kind::Prompts, &sealed), None, "for this list only");
-    assert_eq!(read_cursor(&SealingKey::shared("other"), Kind::Tools, &sealed), None, "with this key only");
+    assert_eq!(read_cursor(&key, ListedItems::Tools, &text), None, "a forged cursor was opened");
+    let Ok(sealed) = write_cursor(&key, ListedItems::Tools, &text) else { return };
+    assert_eq!(read_cursor(&key, ListedItems::Tools, &sealed).as_deref(), Some(&*text), "it opens to itself");
+    assert_eq!(read_cursor(&key, ListedItems::Prompts, &sealed), None, "for this list only");
+    assert_eq!(
+        read_cursor(&SealingKey::shared("other"), ListedItems::Tools, &sealed),
+        None,
+        "with this key only"
+    );
     // The bytes choose one place; the fuzzer chooses the bytes.
     let at =
         bytes.iter().fold(bytes.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)))
@@ -73,6 +77,6 @@ pub fn fuzz_cursor(bytes: &[u8]) {
     let mut changed = sealed.clone().into_bytes();
     changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
     let changed = String::from_utf8(changed).expect("one ASCII character took another's place");
-    assert_eq!(read_cursor(&key, Kind::Tools, &changed), None, "it was changed at {at}");
-    assert_eq!(read_cursor(&key, Kind::Tools, &sealed[..at]), None, "it was cut at {at}");
+    assert_eq!(read_cursor(&key, ListedItems::Tools, &changed), None, "it was changed at {at}");
+    assert_eq!(read_cursor(&key, ListedItems::Tools, &sealed[..at]), None, "it was cut at {at}");
 }

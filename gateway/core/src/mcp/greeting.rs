@@ -25,13 +25,13 @@ use super::{Identity, Protocol};
 const DISCOVER_TTL_MS: u64 = 60_000;
 
 /// The longest instructions for the model, in characters, of all plugins together.
-const MAX_INSTRUCTIONS: usize = 4_000;
+const MAX_INSTRUCTIONS_CHARS: usize = 4_000;
 
 /// The longest capabilities of a client, in bytes. They are kept, parsed, as long as the session.
-const MAX_CAPABILITIES: usize = 16 * 1024;
+const MAX_CAPABILITIES_BYTES: usize = 16 * 1024;
 
 /// The longest `clientInfo`, in bytes. It may contain icons.
-const MAX_CLIENT: usize = 64 * 1024;
+const MAX_CLIENT_INFO_BYTES: usize = 64 * 1024;
 
 /// The parameters of `initialize`, and the negotiated revision.
 #[derive(Debug, Clone)]
@@ -65,8 +65,8 @@ impl Greeting {
             }
             Ok(text)
         };
-        let capabilities = short("capabilities", MAX_CAPABILITIES)?;
-        short("clientInfo", MAX_CLIENT)?;
+        let capabilities = short("capabilities", MAX_CAPABILITIES_BYTES)?;
+        short("clientInfo", MAX_CLIENT_INFO_BYTES)?;
         let revision = Revision::from_name(asked)
             .filter(|revision| revision.era() == super::Era::Handshake)
             .unwrap_or(Revision::LATEST_HANDSHAKE);
@@ -92,19 +92,19 @@ impl Protocol {
 
     fn hello(&self, revision: Revision, scope: Option<CacheScope>) -> Box<RawValue> {
         let instructions = instructions(&self.dispatcher.catalog());
-        render(&Hello { identity: &self.identity, revision, instructions, scope })
+        render(&Introduction { identity: &self.identity, revision, instructions, scope })
     }
 }
 
 /// Either result; `scope` is set for `server/discover`.
-struct Hello<'a> {
+struct Introduction<'a> {
     identity: &'a Identity,
     revision: Revision,
     instructions: Option<String>,
     scope: Option<CacheScope>,
 }
 
-impl Serialize for Hello<'_> {
+impl Serialize for Introduction<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { identity, revision, instructions, scope } = self;
         let mut map = serializer.serialize_map(None)?;
@@ -156,7 +156,7 @@ fn instructions(catalog: &Catalog) -> Option<String> {
             let _ = writeln!(all, "[{}] {}", member.id(), advice.trim());
         }
     }
-    let (start, _) = first_chars(&all, MAX_INSTRUCTIONS);
+    let (start, _) = first_chars(&all, MAX_INSTRUCTIONS_CHARS);
     let start = start.trim_end();
     (!start.is_empty()).then(|| start.to_owned())
 }

@@ -44,7 +44,7 @@ impl Identity {
 
     /// The `serverInfo` object of `revision`.
     pub(super) fn info(&self, revision: Revision) -> impl Serialize {
-        Info { identity: self, revision }
+        ServerInfo { identity: self, revision }
     }
 }
 
@@ -67,12 +67,12 @@ impl Serialize for ResultMeta<'_> {
     }
 }
 
-struct Info<'a> {
+struct ServerInfo<'a> {
     identity: &'a Identity,
     revision: Revision,
 }
 
-impl Serialize for Info<'_> {
+impl Serialize for ServerInfo<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Identity { name, title, version } = self.identity;
         let mut map = serializer.serialize_map(None)?;

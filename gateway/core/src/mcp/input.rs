@@ -39,10 +39,10 @@ mod talk;
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_question, fuzz_state};
-pub(super) use state::States;
+pub(super) use state::StateStore;
 
 use question::Question;
-use talk::{Begins, Talk};
+use talk::{ClientInput, StatelessStart};
 
 /// The number of times that one call may ask.
 const MAX_ROUNDS: u32 = 8;
@@ -74,7 +74,7 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 const MAX_ANSWERS_BYTES: usize = 4 << 20;
 
 /// A request that calls a plugin, which may ask the client.
-pub(super) trait Call: Sync {
+pub(super) trait InputCall: Sync {
     /// The result in the end.
     type Done: Send;
 
@@ -133,7 +133,7 @@ pub enum AskError {
 
 /// The state of a multi-round call.
 #[derive(Debug, Default)]
-pub(super) struct Round {
+pub(super) struct CallRound {
     /// The number of rounds so far.
     asked: u32,
     /// The answers so far.
@@ -144,7 +144,7 @@ pub(super) struct Round {
     ahead: HashMap<String, Json>,
 }
 
-impl Round {
+impl CallRound {
     /// The length of all answers, in bytes.
     fn size(&self) -> usize {
         self.answers.iter().map(|(_, answer)| answer.get().len()).sum()
@@ -160,22 +160,22 @@ impl Round {
 }
 
 /// The questions of one round, as the plugin sent them and parsed.
-type Asked = Vec<(InputRequest, Question)>;
+type ParsedQuestions = Vec<(InputRequest, Question)>;
 
 /// Calls a plugin until it returns a result or the client has to be asked.
-pub(super) async fn converse<C: Call>(
+pub(super) async fn converse<C: InputCall>(
     protocol: &Protocol,
     catalog: &Catalog,
     exchange: &Exchange,
     params: &Params,
     call: &C,
 ) -> Result<Conversed<C::Done>, Trouble> {
-    let talk = Talk { protocol, exchange, params, method: C::METHOD };
+    let talk = ClientInput { protocol, exchange, params, method: C::METHOD };
     let mut round = match exchange.revision.era() {
-        Era::Handshake => Round::default(),
+        Era::Handshake => CallRound::default(),
         Era::Stateless => match talk.begin(call.member(catalog.view(&exchange.principal)))? {
-            Begins::Round(round) => round,
-            Begins::Asks(text) => return Ok(Conversed::Asks(text)),
+            StatelessStart::CallRound(round) => round,
+            StatelessStart::Asks(text) => return Ok(Conversed::Asks(text)),
         },
     };
     loop {
@@ -212,7 +212,7 @@ pub(super) async fn converse<C: Call>(
 }
 
 /// Parses a plugin's questions. An invalid question is the plugin's fault.
-fn read(member: &Member, requests: Vec<InputRequest>) -> Result<Asked, Trouble> {
+fn read(member: &Member, requests: Vec<InputRequest>) -> Result<ParsedQuestions, Trouble> {
     let read = |request: InputRequest| match Question::read(&request) {
         Ok(question) => Ok((request, question)),
         Err(why) => Err(Trouble::failed(member, CallError::BadOutput(why))),
@@ -225,7 +225,10 @@ pub const UNUSABLE: &str = "moongate/unusable";
 
 /// Separates answered questions from those with a missing or invalid answer. The reasons go into `_meta`, because MCP
 /// has no other place for them.
-fn answered(asked: Asked, given: &mut HashMap<String, Json>) -> (Vec<(String, Json)>, Asked, Entries) {
+fn answered(
+    asked: ParsedQuestions,
+    given: &mut HashMap<String, Json>,
+) -> (Vec<(String, Json)>, ParsedQuestions, Entries) {
     let (mut answers, mut open, mut reasons) = (Vec::new(), Vec::new(), Map::new());
     for (request, question) in asked {
         match given.remove(&question.key).map(|answer| question.accept(answer.get())) {

@@ -19,7 +19,7 @@ use super::{Answer, Exchange, Protocol};
 
 mod page;
 
-use page::{Page, Sorted};
+use page::{Page, SortedItems};
 #[cfg(any(test, feature = "fuzz"))]
 pub(super) use page::{read_cursor, write_cursor};
 
@@ -28,14 +28,14 @@ const LIST_TTL_MS: u64 = 5_000;
 
 /// The kind of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ListedItems {
     Tools,
     Resources,
     Templates,
     Prompts,
 }
 
-impl Kind {
+impl ListedItems {
     /// The member of the result that contains the items.
     fn member(self) -> &'static str {
         match self {
@@ -67,17 +67,17 @@ impl CacheScope {
 
 /// The rendered lists of one catalog, rendered on first use.
 #[derive(Debug, Default)]
-struct Rendered {
+struct RenderedLists {
     generation: u64,
     bodies: [[OnceLock<Arc<RawValue>>; 4]; Revision::ALL.len()],
-    sorted: [OnceLock<Sorted>; 4],
+    sorted: [OnceLock<SortedItems>; 4],
 }
 
 /// The rendered lists of the latest catalog that was used.
 #[derive(Debug)]
-pub(super) struct Lists {
+pub(super) struct ListCache {
     page_size: Option<NonZeroU32>,
-    current: Mutex<Arc<Rendered>>,
+    current: Mutex<Arc<RenderedLists>>,
 }
 
 impl Protocol {
@@ -85,7 +85,7 @@ impl Protocol {
     pub(super) fn list(
         &self,
         exchange: &Exchange,
-        kind: Kind,
+        kind: ListedItems,
         params: &Params,
     ) -> Result<Answer, ProtocolError> {
         let after = match params.get("cursor") {
@@ -109,7 +109,7 @@ impl Protocol {
             let slot = &rendered.bodies[exchange.revision as usize][kind as usize];
             return Ok(Answer::Shared(Arc::clone(slot.get_or_init(|| Arc::from(list(None, None))))));
         }
-        let sorted = rendered.sorted[kind as usize].get_or_init(|| Sorted::new(&catalog, kind));
+        let sorted = rendered.sorted[kind as usize].get_or_init(|| SortedItems::new(&catalog, kind));
         let Page { items, last } = sorted.page(&catalog, kind, after.as_deref(), page_size);
         let next = last.map(|last| page::write_cursor(&self.sealing_key, kind, last)).transpose();
         let next = next.map_err(|error| ProtocolError::internal(error.to_string()))?;
@@ -123,16 +123,16 @@ fn no_cursor() -> ProtocolError {
     ProtocolError::params("/cursor", message)
 }
 
-impl Lists {
+impl ListCache {
     /// Lists in pages of `page_size`, or whole lists.
     pub(super) fn new(page_size: Option<NonZeroU32>) -> Self {
         Self { page_size, current: Mutex::default() }
     }
 
-    fn rendered(&self, generation: u64) -> Arc<Rendered> {
+    fn rendered(&self, generation: u64) -> Arc<RenderedLists> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.generation != generation {
-            *current = Arc::new(Rendered { generation, ..Rendered::default() });
+            *current = Arc::new(RenderedLists { generation, ..RenderedLists::default() });
         }
         Arc::clone(&current)
     }
@@ -141,7 +141,7 @@ impl Lists {
 struct ListResult<'a> {
     catalog: &'a Catalog,
     revision: Revision,
-    kind: Kind,
+    kind: ListedItems,
     server: &'a Identity,
     scope: CacheScope,
     /// The indices of the items. `None` means all items.
@@ -163,7 +163,7 @@ impl ListResult<'_> {
         let Self { catalog, revision, kind, .. } = *self;
         let member = kind.member();
         match kind {
-            Kind::Tools => {
+            ListedItems::Tools => {
                 let tools = self.pick(catalog.tools());
                 let items: Vec<_> = tools
                     .into_iter()
@@ -176,7 +176,7 @@ impl ListResult<'_> {
                     .collect();
                 map.serialize_entry(member, &views(&items, revision))
             }
-            Kind::Prompts => {
+            ListedItems::Prompts => {
                 let prompts = self.pick(catalog.prompts());
                 let items: Vec<_> = prompts
                     .into_iter()
@@ -184,13 +184,13 @@ impl ListResult<'_> {
                     .collect();
                 map.serialize_entry(member, &views(&items, revision))
             }
-            Kind::Resources => {
+            ListedItems::Resources => {
                 let resources = self.pick(catalog.resources());
                 let items: Vec<_> =
                     resources.into_iter().map(|entry| View::new(entry.resource(), revision)).collect();
                 map.serialize_entry(member, &items)
             }
-            Kind::Templates => {
+            ListedItems::Templates => {
                 let templates = self.pick(catalog.templates());
                 let items: Vec<_> =
                     templates.into_iter().map(|entry| View::new(entry.template(), revision)).collect();

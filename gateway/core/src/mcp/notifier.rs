@@ -17,7 +17,7 @@ use super::revision::{Feature, Revision};
 
 /// The number of notifications of one call that wait to be written. More are dropped if the client reads too slowly, so
 /// that a guest can't fill the gateway's memory.
-const WAITING: usize = 64;
+const MAX_PENDING_NOTIFICATIONS: usize = 64;
 
 /// The notifications that a client wants while its request runs.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ pub enum Aside {
 /// The channel for messages in addition to the response.
 #[must_use]
 pub fn asides() -> (mpsc::Sender<Aside>, mpsc::Receiver<Aside>) {
-    mpsc::channel(WAITING)
+    mpsc::channel(MAX_PENDING_NOTIFICATIONS)
 }
 
 /// Turns a plugin's log messages and progress into notifications of a revision.
@@ -91,7 +91,7 @@ impl CallSink for Notifier {
 
     fn log(&self, level: LogLevel, logger: Option<&str>, data: &Json) {
         if self.log_enabled(level) {
-            self.send("notifications/message", &Message { level, logger, data });
+            self.send("notifications/message", &LogMessageParams { level, logger, data });
         }
     }
 
@@ -106,17 +106,17 @@ impl CallSink for Notifier {
             *last = current;
         }
         let message = message.filter(|_| self.revision.has(Feature::ProgressMessages));
-        self.send("notifications/progress", &Progress { token, current, total, message });
+        self.send("notifications/progress", &ProgressParams { token, current, total, message });
     }
 }
 
-struct Message<'a> {
+struct LogMessageParams<'a> {
     level: LogLevel,
     logger: Option<&'a str>,
     data: &'a Json,
 }
 
-impl Serialize for Message<'_> {
+impl Serialize for LogMessageParams<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { level, logger, data } = self;
         let mut map = serializer.serialize_map(None)?;
@@ -129,21 +129,21 @@ impl Serialize for Message<'_> {
     }
 }
 
-struct Progress<'a> {
+struct ProgressParams<'a> {
     token: &'a Json,
     current: f64,
     total: Option<f64>,
     message: Option<&'a str>,
 }
 
-impl Serialize for Progress<'_> {
+impl Serialize for ProgressParams<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { token, current, total, message } = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("progressToken", token)?;
-        map.serialize_entry("progress", &Amount(*current))?;
+        map.serialize_entry("progress", &Number(*current))?;
         if let Some(total) = total.filter(|total| total.is_finite()) {
-            map.serialize_entry("total", &Amount(total))?;
+            map.serialize_entry("total", &Number(total))?;
         }
         if let Some(message) = message {
             map.serialize_entry("message", message)?;
@@ -153,9 +153,9 @@ impl Serialize for Progress<'_> {
 }
 
 /// A number that is written without `.0` if it is whole, as most clients print it.
-struct Amount(f64);
+struct Number(f64);
 
-impl Serialize for Amount {
+impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: whole numbers up to here are exact
         if self.0.fract() == 0.0 && self.0.abs() < EXACT {

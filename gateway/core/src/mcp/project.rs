@@ -64,7 +64,7 @@ fn optional<M: SerializeMap>(map: &mut M, key: &str, value: Option<&impl Seriali
 }
 
 /// The common members of listed items: `title`, `icons`, `annotations`, `_meta`, and members of a later revision.
-struct Common<'a> {
+struct CommonMembers<'a> {
     title: Option<&'a String>,
     icons: &'a [Icon],
     annotations: Option<&'a Annotations>,
@@ -72,7 +72,7 @@ struct Common<'a> {
     extra: &'a Entries,
 }
 
-impl Common<'_> {
+impl CommonMembers<'_> {
     fn write<M: SerializeMap>(&self, map: &mut M, revision: Revision) -> Result<(), M::Error> {
         let Self { title, icons, annotations, meta, extra } = self;
         if revision.has(Feature::Titles) {
@@ -97,7 +97,7 @@ fn decoration<M: SerializeMap>(
         map.serialize_entry("annotations", &annotations)?;
     }
     if revision.has(Feature::ItemMeta) && !meta.is_empty() {
-        map.serialize_entry("_meta", &Members(meta))?;
+        map.serialize_entry("_meta", &JsonObject(meta))?;
     }
     later_members(map, revision, extra)
 }
@@ -117,9 +117,9 @@ fn has_later_members(revision: Revision) -> bool {
 }
 
 /// An object of exactly these members.
-pub(super) struct Members<'a>(pub(super) &'a Entries);
+pub(super) struct JsonObject<'a>(pub(super) &'a Entries);
 
-impl Serialize for Members<'_> {
+impl Serialize for JsonObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }

@@ -15,10 +15,10 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use sha2::{Digest as _, Sha256};
 
 /// The length of a nonce, in bytes: long enough that random ones don't repeat.
-const NONCE: usize = 24;
+const NONCE_BYTES: usize = 24;
 
 /// The domain of the hash of operators' keys, so that the same secret used elsewhere is a different key there.
-const DOMAIN: &[u8] = b"moongate sealing key 1\0";
+const KEY_HASH_DOMAIN: &[u8] = b"moongate sealing key 1\0";
 
 /// A key that seals text.
 #[derive(Clone)]
@@ -43,13 +43,13 @@ impl SealingKey {
     /// The key of every gateway with the same `secret`, which must be unguessable.
     #[must_use]
     pub fn shared(secret: &str) -> Self {
-        let key = Sha256::new().chain_update(DOMAIN).chain_update(secret).finalize();
+        let key = Sha256::new().chain_update(KEY_HASH_DOMAIN).chain_update(secret).finalize();
         Self(XChaCha20Poly1305::new(&key))
     }
 
     /// Seals `text`. It opens for the same `purpose` only.
     pub(super) fn seal(&self, purpose: &str, text: &[u8]) -> Result<String, NoRandomness> {
-        let mut sealed = vec![0; NONCE];
+        let mut sealed = vec![0; NONCE_BYTES];
         getrandom::fill(&mut sealed).map_err(|_| NoRandomness)?;
         let nonce = nonce(&sealed).expect("it is as long as a nonce");
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
@@ -60,14 +60,14 @@ impl SealingKey {
     /// The text that was sealed for `purpose`. `None` if `sealed` isn't valid.
     pub(super) fn open(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let (nonce_bytes, text) = sealed.split_at_checked(NONCE)?;
+        let (nonce_bytes, text) = sealed.split_at_checked(NONCE_BYTES)?;
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
         self.0.decrypt(&nonce(nonce_bytes)?, payload).ok()
     }
 }
 
 fn nonce(bytes: &[u8]) -> Option<XNonce> {
-    <[u8; NONCE]>::try_from(bytes).ok().map(XNonce::from)
+    <[u8; NONCE_BYTES]>::try_from(bytes).ok().map(XNonce::from)
 }
 
 /// Never shows the key.

@@ -86,7 +86,7 @@ fn wrap(mut schema: Value) -> Value {
 }
 
 /// Members whose values are data, not schemas: a `$ref` in them is just a key.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+const DATA_KEYWORDS: [&str; 4] = ["const", "enum", "default", "examples"];
 
 fn move_references(schema: &mut Value) {
     match schema {
@@ -107,7 +107,7 @@ fn move_in_object(members: &mut Map<String, Value>) {
             if let Some(moved) = moved {
                 *value = Value::String(moved);
             }
-        } else if !DATA.contains(&key.as_str()) && !has_own_base(value) {
+        } else if !DATA_KEYWORDS.contains(&key.as_str()) && !has_own_base(value) {
             move_references(value);
         }
     }

@@ -7,7 +7,7 @@ use crate::manifest::ToolHints;
 
 /// A hint that promises more safety than before, with MCP's defaults for absent hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weaker {
+pub enum WeakerHint {
     /// It wasn't read-only, and now it is.
     ReadOnly,
     /// It was destructive, and now it isn't.
@@ -18,10 +18,10 @@ pub enum Weaker {
     ClosedWorld,
 }
 
-impl Weaker {
+impl WeakerHint {
     /// The hints of `now` that promise more than those of `before`.
     pub(super) fn between(before: &ToolHints, now: &ToolHints) -> Vec<Self> {
-        let (before, now) = (Said::by(before), Said::by(now));
+        let (before, now) = (HintValues::by(before), HintValues::by(now));
         let all = [
             (Self::ReadOnly, !before.read_only && now.read_only),
             (Self::NotDestructive, before.destructive && !now.destructive),
@@ -44,14 +44,14 @@ impl Weaker {
 }
 
 /// Hints with MCP's defaults filled in.
-struct Said {
+struct HintValues {
     read_only: bool,
     destructive: bool,
     idempotent: bool,
     open_world: bool,
 }
 
-impl Said {
+impl HintValues {
     fn by(hints: &ToolHints) -> Self {
         let ToolHints { title: _, read_only, destructive, idempotent, open_world, extra: _ } = hints;
         Self {

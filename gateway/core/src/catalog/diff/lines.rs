@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Change, Diff, KindDiff};
 
 /// The number of names in one line.
-const NAMED: usize = 20;
+const MAX_NAMES_PER_LINE: usize = 20;
 
 impl Diff {
     /// One line for each kind of difference. Empty if there are none.
@@ -25,7 +25,7 @@ impl Diff {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut all = self.weakened();
-        let mut lines: Vec<String> = all.by_ref().take(NAMED).map(warning).collect();
+        let mut lines: Vec<String> = all.by_ref().take(MAX_NAMES_PER_LINE).map(warning).collect();
         match all.count() {
             0 => {}
             1 => lines.push("the hints of 1 more tool got weaker".to_owned()),
@@ -75,7 +75,7 @@ fn warning(change: &Change) -> String {
 
 /// The first names, and the number of the others.
 fn listed(mut names: impl Iterator<Item = String>) -> String {
-    let first = names.by_ref().take(NAMED).collect::<Vec<_>>().join(", ");
+    let first = names.by_ref().take(MAX_NAMES_PER_LINE).collect::<Vec<_>>().join(", ");
     match names.count() {
         0 => first,
         more => format!("{first} and {more} more"),

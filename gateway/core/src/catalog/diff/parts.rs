@@ -11,7 +11,7 @@ use super::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 
 /// A part of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum ItemPart {
     /// The owner: another plugin, or another item of the plugin under the same public name.
     Origin,
     /// A resource's name.
@@ -42,7 +42,7 @@ pub enum Part {
     Others,
 }
 
-impl Part {
+impl ItemPart {
     /// The name in the log.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -67,10 +67,10 @@ impl Part {
 
 /// The parts that differ, in the order of the enum.
 #[derive(Default)]
-struct Parts(Vec<Part>);
+struct DifferingParts(Vec<ItemPart>);
 
-impl Parts {
-    fn compare(mut self, part: Part, before: &dyn Debug, now: &dyn Debug) -> Self {
+impl DifferingParts {
+    fn compare(mut self, part: ItemPart, before: &dyn Debug, now: &dyn Debug) -> Self {
         if see(before) != see(now) {
             self.0.push(part);
         }
@@ -79,74 +79,74 @@ impl Parts {
 }
 
 /// The parts of a tool that differ.
-pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<Part> {
+pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
     let (before, now) = (old.tool(), new.tool());
     // New fields must be compared.
     let Tool { name, title, description, input_schema, output_schema, hints, icons, meta, extra } = before;
     let ToolHints { title: hinted, read_only, destructive, idempotent, open_world, extra: hinted_others } =
         hints;
     let its = &now.hints;
-    Parts::default()
-        .compare(Part::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
-        .compare(Part::Title, &(title, hinted), &(&now.title, &its.title))
-        .compare(Part::Description, description, &now.description)
+    DifferingParts::default()
+        .compare(ItemPart::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
+        .compare(ItemPart::Title, &(title, hinted), &(&now.title, &its.title))
+        .compare(ItemPart::Description, description, &now.description)
         .compare(
-            Part::InputSchema,
+            ItemPart::InputSchema,
             &(input_schema, old.shown_input()),
             &(&now.input_schema, new.shown_input()),
         )
         .compare(
-            Part::OutputSchema,
+            ItemPart::OutputSchema,
             &(output_schema, old.shown_output()),
             &(&now.output_schema, new.shown_output()),
         )
         .compare(
-            Part::Hints,
+            ItemPart::Hints,
             &(read_only, destructive, idempotent, open_world, hinted_others),
             &(&its.read_only, &its.destructive, &its.idempotent, &its.open_world, &its.extra),
         )
-        .compare(Part::Icons, icons, &now.icons)
-        .compare(Part::Meta, meta, &now.meta)
-        .compare(Part::Others, extra, &now.extra)
+        .compare(ItemPart::Icons, icons, &now.icons)
+        .compare(ItemPart::Meta, meta, &now.meta)
+        .compare(ItemPart::Others, extra, &now.extra)
         .0
 }
 
 /// The parts of a prompt that differ.
-pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<Part> {
+pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
     let (before, now) = (old.prompt(), new.prompt());
     let Prompt { name, title, description, arguments, icons, meta, extra } = before;
-    Parts::default()
-        .compare(Part::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
-        .compare(Part::Title, title, &now.title)
-        .compare(Part::Description, description, &now.description)
-        .compare(Part::Arguments, arguments, &now.arguments)
-        .compare(Part::Icons, icons, &now.icons)
-        .compare(Part::Meta, meta, &now.meta)
-        .compare(Part::Others, extra, &now.extra)
+    DifferingParts::default()
+        .compare(ItemPart::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
+        .compare(ItemPart::Title, title, &now.title)
+        .compare(ItemPart::Description, description, &now.description)
+        .compare(ItemPart::Arguments, arguments, &now.arguments)
+        .compare(ItemPart::Icons, icons, &now.icons)
+        .compare(ItemPart::Meta, meta, &now.meta)
+        .compare(ItemPart::Others, extra, &now.extra)
         .0
 }
 
 /// The parts of a resource that differ.
-pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<Part> {
+pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemPart> {
     let (before, now) = (old.resource(), new.resource());
     let Resource { uri: _, name, title, description, mime_type, size, icons, annotations, meta, extra } =
         before;
-    Parts::default()
-        .compare(Part::Origin, old.member().id(), new.member().id())
-        .compare(Part::Name, name, &now.name)
-        .compare(Part::Title, title, &now.title)
-        .compare(Part::Description, description, &now.description)
-        .compare(Part::MediaType, mime_type, &now.mime_type)
-        .compare(Part::Size, size, &now.size)
-        .compare(Part::Icons, icons, &now.icons)
-        .compare(Part::Annotations, annotations, &now.annotations)
-        .compare(Part::Meta, meta, &now.meta)
-        .compare(Part::Others, extra, &now.extra)
+    DifferingParts::default()
+        .compare(ItemPart::Origin, old.member().id(), new.member().id())
+        .compare(ItemPart::Name, name, &now.name)
+        .compare(ItemPart::Title, title, &now.title)
+        .compare(ItemPart::Description, description, &now.description)
+        .compare(ItemPart::MediaType, mime_type, &now.mime_type)
+        .compare(ItemPart::Size, size, &now.size)
+        .compare(ItemPart::Icons, icons, &now.icons)
+        .compare(ItemPart::Annotations, annotations, &now.annotations)
+        .compare(ItemPart::Meta, meta, &now.meta)
+        .compare(ItemPart::Others, extra, &now.extra)
         .0
 }
 
 /// The parts of a template that differ.
-pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<Part> {
+pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<ItemPart> {
     let (before, now) = (old.template(), new.template());
     let ResourceTemplate {
         uri_template: _,
@@ -159,15 +159,15 @@ pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<Part>
         meta,
         extra,
     } = before;
-    Parts::default()
-        .compare(Part::Origin, old.member().id(), new.member().id())
-        .compare(Part::Name, name, &now.name)
-        .compare(Part::Title, title, &now.title)
-        .compare(Part::Description, description, &now.description)
-        .compare(Part::MediaType, mime_type, &now.mime_type)
-        .compare(Part::Icons, icons, &now.icons)
-        .compare(Part::Annotations, annotations, &now.annotations)
-        .compare(Part::Meta, meta, &now.meta)
-        .compare(Part::Others, extra, &now.extra)
+    DifferingParts::default()
+        .compare(ItemPart::Origin, old.member().id(), new.member().id())
+        .compare(ItemPart::Name, name, &now.name)
+        .compare(ItemPart::Title, title, &now.title)
+        .compare(ItemPart::Description, description, &now.description)
+        .compare(ItemPart::MediaType, mime_type, &now.mime_type)
+        .compare(ItemPart::Icons, icons, &now.icons)
+        .compare(ItemPart::Annotations, annotations, &now.annotations)
+        .compare(ItemPart::Meta, meta, &now.meta)
+        .compare(ItemPart::Others, extra, &now.extra)
         .0
 }

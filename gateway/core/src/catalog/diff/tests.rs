@@ -36,7 +36,7 @@ fn diff(change: impl FnOnce(&mut Manifest)) -> Diff {
 }
 
 /// A way to change one part.
-type Row<T> = (fn(&mut T), Part);
+type Row<T> = (fn(&mut T), ItemPart);
 
 fn some() -> Entries {
     vec![("k".to_owned(), Json::from_value(&json!(1)))]
@@ -66,22 +66,25 @@ fn names_each_changed_part_of_a_tool() {
     } = &fake().manifest.tools[0];
     let ToolHints { title: _, read_only: _, destructive: _, idempotent: _, open_world: _, extra: _ } = hints;
     let rows: &[Row<Tool>] = &[
-        (|it| it.title = text(), Part::Title),
-        (|it| it.hints.title = text(), Part::Title),
-        (|it| it.description = "another".to_owned(), Part::Description),
+        (|it| it.title = text(), ItemPart::Title),
+        (|it| it.hints.title = text(), ItemPart::Title),
+        (|it| it.description = "another".to_owned(), ItemPart::Description),
         (
             |it| it.input_schema = Json::from_value(&json!({ "type": "object", "minProperties": 0 })),
-            Part::InputSchema,
+            ItemPart::InputSchema,
         ),
-        (|it| it.output_schema = Some(Json::from_value(&json!({ "type": "object" }))), Part::OutputSchema),
-        (|it| it.hints.read_only = Some(false), Part::Hints),
-        (|it| it.hints.destructive = Some(true), Part::Hints),
-        (|it| it.hints.idempotent = Some(false), Part::Hints),
-        (|it| it.hints.open_world = Some(true), Part::Hints),
-        (|it| it.hints.extra = some(), Part::Hints),
-        (|it| it.icons = vec![icon()], Part::Icons),
-        (|it| it.meta = some(), Part::Meta),
-        (|it| it.extra = some(), Part::Others),
+        (
+            |it| it.output_schema = Some(Json::from_value(&json!({ "type": "object" }))),
+            ItemPart::OutputSchema,
+        ),
+        (|it| it.hints.read_only = Some(false), ItemPart::Hints),
+        (|it| it.hints.destructive = Some(true), ItemPart::Hints),
+        (|it| it.hints.idempotent = Some(false), ItemPart::Hints),
+        (|it| it.hints.open_world = Some(true), ItemPart::Hints),
+        (|it| it.hints.extra = some(), ItemPart::Hints),
+        (|it| it.icons = vec![icon()], ItemPart::Icons),
+        (|it| it.meta = some(), ItemPart::Meta),
+        (|it| it.extra = some(), ItemPart::Others),
     ];
     for (change, part) in rows {
         let diff = diff(|manifest| change(&mut manifest.tools[0]));
@@ -98,17 +101,17 @@ fn names_each_changed_part_of_a_prompt() {
         &fake().manifest.prompts[0];
     let PromptArgument { name: _, title: _, description: _, required: _, extra: _ } = &arguments[0];
     let rows: &[Row<Prompt>] = &[
-        (|it| it.title = text(), Part::Title),
-        (|it| it.description = "another".to_owned(), Part::Description),
-        (|it| it.arguments.clear(), Part::Arguments),
-        (|it| it.arguments[0].name = "z".to_owned(), Part::Arguments),
-        (|it| it.arguments[0].title = text(), Part::Arguments),
-        (|it| it.arguments[0].description = text(), Part::Arguments),
-        (|it| it.arguments[0].required = true, Part::Arguments),
-        (|it| it.arguments[0].extra = some(), Part::Arguments),
-        (|it| it.icons = vec![icon()], Part::Icons),
-        (|it| it.meta = some(), Part::Meta),
-        (|it| it.extra = some(), Part::Others),
+        (|it| it.title = text(), ItemPart::Title),
+        (|it| it.description = "another".to_owned(), ItemPart::Description),
+        (|it| it.arguments.clear(), ItemPart::Arguments),
+        (|it| it.arguments[0].name = "z".to_owned(), ItemPart::Arguments),
+        (|it| it.arguments[0].title = text(), ItemPart::Arguments),
+        (|it| it.arguments[0].description = text(), ItemPart::Arguments),
+        (|it| it.arguments[0].required = true, ItemPart::Arguments),
+        (|it| it.arguments[0].extra = some(), ItemPart::Arguments),
+        (|it| it.icons = vec![icon()], ItemPart::Icons),
+        (|it| it.meta = some(), ItemPart::Meta),
+        (|it| it.extra = some(), ItemPart::Others),
     ];
     for (change, part) in rows {
         let diff = diff(|manifest| change(&mut manifest.prompts[0]));
@@ -131,14 +134,14 @@ fn names_each_changed_part_of_a_resource() {
         extra: _,
     } = &fake().manifest.resources[0];
     let resources: &[Row<Resource>] = &[
-        (|it| it.name = "another".to_owned(), Part::Name),
-        (|it| it.title = text(), Part::Title),
-        (|it| it.description = text(), Part::Description),
-        (|it| it.mime_type = text(), Part::MediaType),
-        (|it| it.size = Some(0), Part::Size),
-        (|it| it.icons = vec![icon()], Part::Icons),
-        (|it| it.meta = some(), Part::Meta),
-        (|it| it.extra = some(), Part::Others),
+        (|it| it.name = "another".to_owned(), ItemPart::Name),
+        (|it| it.title = text(), ItemPart::Title),
+        (|it| it.description = text(), ItemPart::Description),
+        (|it| it.mime_type = text(), ItemPart::MediaType),
+        (|it| it.size = Some(0), ItemPart::Size),
+        (|it| it.icons = vec![icon()], ItemPart::Icons),
+        (|it| it.meta = some(), ItemPart::Meta),
+        (|it| it.extra = some(), ItemPart::Others),
     ];
     for (change, part) in resources {
         let diff = diff(|manifest| change(&mut manifest.resources[0]));
@@ -160,13 +163,13 @@ fn names_each_changed_part_of_a_template() {
         extra: _,
     } = &fake().manifest.templates[0];
     let templates: &[Row<ResourceTemplate>] = &[
-        (|it| it.name = "another".to_owned(), Part::Name),
-        (|it| it.title = text(), Part::Title),
-        (|it| it.description = text(), Part::Description),
-        (|it| it.mime_type = text(), Part::MediaType),
-        (|it| it.icons = vec![icon()], Part::Icons),
-        (|it| it.meta = some(), Part::Meta),
-        (|it| it.extra = some(), Part::Others),
+        (|it| it.name = "another".to_owned(), ItemPart::Name),
+        (|it| it.title = text(), ItemPart::Title),
+        (|it| it.description = text(), ItemPart::Description),
+        (|it| it.mime_type = text(), ItemPart::MediaType),
+        (|it| it.icons = vec![icon()], ItemPart::Icons),
+        (|it| it.meta = some(), ItemPart::Meta),
+        (|it| it.extra = some(), ItemPart::Others),
     ];
     for (change, part) in templates {
         let diff = diff(|manifest| change(&mut manifest.templates[0]));
@@ -213,14 +216,14 @@ fn warns_of_weaker_hints_with_protocol_defaults() {
             set(&mut hints, value);
             hints
         };
-        Weaker::between(&of(before), &of(now))
+        WeakerHint::between(&of(before), &of(now))
     };
     // A hint, its default, and the value that promises more.
-    let rows: [(Set, bool, bool, Weaker); 4] = [
-        (|it, value| it.read_only = value, false, true, Weaker::ReadOnly),
-        (|it, value| it.destructive = value, true, false, Weaker::NotDestructive),
-        (|it, value| it.idempotent = value, false, true, Weaker::Idempotent),
-        (|it, value| it.open_world = value, true, false, Weaker::ClosedWorld),
+    let rows: [(Set, bool, bool, WeakerHint); 4] = [
+        (|it, value| it.read_only = value, false, true, WeakerHint::ReadOnly),
+        (|it, value| it.destructive = value, true, false, WeakerHint::NotDestructive),
+        (|it, value| it.idempotent = value, false, true, WeakerHint::Idempotent),
+        (|it, value| it.open_world = value, true, false, WeakerHint::ClosedWorld),
     ];
     for (set, default, less, hint) in rows {
         assert_eq!(weaker(set, None, Some(less)), [hint]);

@@ -10,10 +10,10 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 /// The number of subschemas in the result.
-const MOST: usize = 5_000;
+const MAX_SUBSCHEMAS: usize = 5_000;
 
 /// Keywords that only name or annotate something: useless if nothing refers to it.
-const DROPPED: [&str; 9] = [
+const REMOVED_KEYWORDS: [&str; 9] = [
     "$anchor",
     "$comment",
     "$defs",
@@ -26,11 +26,11 @@ const DROPPED: [&str; 9] = [
 ];
 
 /// Keywords that don't affect validation.
-const REMARKS: [&str; 8] =
+const ANNOTATION_KEYWORDS: [&str; 8] =
     ["default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly", "x-mcp-header"];
 
 /// Keywords that depend on each other: two schemas that both have one of a group can't be joined.
-const GROUPS: [&[&str]; 4] = [
+const DEPENDENT_KEYWORDS: [&[&str]; 4] = [
     &["additionalProperties", "patternProperties", "properties", "unevaluatedProperties"],
     &["additionalItems", "items", "prefixItems", "unevaluatedItems"],
     &["contains", "maxContains", "minContains"],
@@ -38,7 +38,7 @@ const GROUPS: [&[&str]; 4] = [
 ];
 
 /// A walk through a schema.
-pub(super) struct Inline<'s> {
+pub(super) struct ReferenceInliner<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, &'s Value>,
     /// The targets that are being inlined, from the outermost to the innermost.
@@ -49,16 +49,17 @@ pub(super) struct Inline<'s> {
 }
 
 /// A schema, and whether it is equivalent to the original. If not, it allows more.
-struct Form {
+struct PortableSchema {
     schema: Value,
     exact: bool,
 }
 
-impl<'s> Inline<'s> {
+impl<'s> ReferenceInliner<'s> {
     pub(super) fn new(root: &'s Value) -> Self {
         let dialect = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let lone_references = ["draft-07", "draft-06"].iter().any(|draft| dialect.contains(draft));
-        let mut walk = Self { root, anchors: HashMap::new(), open: vec![root], left: MOST, lone_references };
+        let mut walk =
+            Self { root, anchors: HashMap::new(), open: vec![root], left: MAX_SUBSCHEMAS, lone_references };
         walk.find_anchors(root);
         walk
     }
@@ -85,8 +86,10 @@ impl<'s> Inline<'s> {
         }
     }
 
-    fn form(&mut self, schema: &'s Value) -> Form {
-        let Value::Object(members) = schema else { return Form { schema: schema.clone(), exact: true } };
+    fn form(&mut self, schema: &'s Value) -> PortableSchema {
+        let Value::Object(members) = schema else {
+            return PortableSchema { schema: schema.clone(), exact: true };
+        };
         let Some(left) = self.left.checked_sub(1) else { return self.stand_in(schema) };
         self.left = left;
         let mut out = Map::new();
@@ -110,7 +113,7 @@ impl<'s> Inline<'s> {
             Some(target) => self.joined(out, target.schema),
             None => Value::Object(out),
         };
-        Form { schema, exact }
+        PortableSchema { schema, exact }
     }
 
     /// Puts one keyword's portable form into `out`. Returns false if it allows more now.
@@ -135,19 +138,19 @@ impl<'s> Inline<'s> {
             | "propertyNames"
             | "unevaluatedItems"
             | "unevaluatedProperties" => {
-                let Form { schema, exact } = self.one_or_list(value);
+                let PortableSchema { schema, exact } = self.one_or_list(value);
                 out.insert(key.to_owned(), schema);
                 return exact;
             }
             "not" => {
-                let Form { schema, exact } = self.form(value);
+                let PortableSchema { schema, exact } = self.form(value);
                 if exact {
                     out.insert(key.to_owned(), schema);
                 }
                 return exact;
             }
             "oneOf" => {
-                let Form { schema, exact } = self.one_or_list(value);
+                let PortableSchema { schema, exact } = self.one_or_list(value);
                 if exact {
                     out.insert(key.to_owned(), schema);
                 } else if !members.contains_key("anyOf") {
@@ -158,16 +161,16 @@ impl<'s> Inline<'s> {
             "if" | "then" | "else" => {
                 let condition = members.get("if").map(|condition| self.form(condition));
                 let Some(condition) = condition.filter(|condition| condition.exact) else { return false };
-                let Form { schema, exact } = if key == "if" { condition } else { self.form(value) };
+                let PortableSchema { schema, exact } = if key == "if" { condition } else { self.form(value) };
                 out.insert(key.to_owned(), schema);
                 return exact;
             }
             "dependencies" | "dependentSchemas" | "patternProperties" | "properties" => {
-                let Form { schema, exact } = self.named(value);
+                let PortableSchema { schema, exact } = self.named(value);
                 out.insert(key.to_owned(), schema);
                 return exact;
             }
-            other if DROPPED.contains(&other) => return true,
+            other if REMOVED_KEYWORDS.contains(&other) => return true,
             other => other,
         };
         out.insert(key.to_owned(), value.clone());
@@ -175,16 +178,18 @@ impl<'s> Inline<'s> {
     }
 
     /// A subschema, or a list of them.
-    fn one_or_list(&mut self, value: &'s Value) -> Form {
+    fn one_or_list(&mut self, value: &'s Value) -> PortableSchema {
         let Value::Array(list) = value else { return self.form(value) };
         let forms: Vec<_> = list.iter().map(|item| self.form(item)).collect();
         let exact = forms.iter().all(|form| form.exact);
-        Form { schema: forms.into_iter().map(|form| form.schema).collect(), exact }
+        PortableSchema { schema: forms.into_iter().map(|form| form.schema).collect(), exact }
     }
 
     /// Subschemas by name.
-    fn named(&mut self, value: &'s Value) -> Form {
-        let Value::Object(named) = value else { return Form { schema: value.clone(), exact: true } };
+    fn named(&mut self, value: &'s Value) -> PortableSchema {
+        let Value::Object(named) = value else {
+            return PortableSchema { schema: value.clone(), exact: true };
+        };
         let mut exact = true;
         let mut out = Map::new();
         for (name, item) in named {
@@ -193,11 +198,11 @@ impl<'s> Inline<'s> {
             let anything = form.schema == Value::Bool(true);
             out.insert(name.clone(), if anything { json!({}) } else { form.schema });
         }
-        Form { schema: Value::Object(out), exact }
+        PortableSchema { schema: Value::Object(out), exact }
     }
 
     /// The target of a reference.
-    fn follow(&mut self, reference: &str) -> Form {
+    fn follow(&mut self, reference: &str) -> PortableSchema {
         let root = self.root;
         let target = match reference.strip_prefix('#') {
             Some("") => Some(root),
@@ -207,7 +212,7 @@ impl<'s> Inline<'s> {
             Some(anchor) => self.anchors.get(anchor).copied(),
             None => None,
         };
-        let Some(target) = target else { return Form { schema: json!({}), exact: false } };
+        let Some(target) = target else { return PortableSchema { schema: json!({}), exact: false } };
         if self.open.iter().any(|open| std::ptr::eq(*open, target)) {
             return self.stand_in(target);
         }
@@ -220,7 +225,7 @@ impl<'s> Inline<'s> {
     /// Joins the keywords next to a reference with its target.
     fn joined(&self, beside: Map<String, Value>, target: Value) -> Value {
         let beside: Map<_, _> = if self.lone_references {
-            beside.into_iter().filter(|(key, _)| REMARKS.contains(&key.as_str())).collect()
+            beside.into_iter().filter(|(key, _)| ANNOTATION_KEYWORDS.contains(&key.as_str())).collect()
         } else {
             beside
         };
@@ -244,7 +249,7 @@ impl<'s> Inline<'s> {
         Value::Object(all)
     }
     /// A schema that allows everything that `schema` allows, with little more than its type.
-    fn stand_in(&self, schema: &Value) -> Form {
+    fn stand_in(&self, schema: &Value) -> PortableSchema {
         let says_nothing = self.lone_references && schema.get("$ref").is_some();
         let mut out = Map::new();
         for key in ["type", "title", "description"] {
@@ -255,15 +260,15 @@ impl<'s> Inline<'s> {
         if out.get("type").is_some_and(|kind| kind == "array") {
             out.insert("items".to_owned(), json!({}));
         }
-        Form { schema: Value::Object(out), exact: false }
+        PortableSchema { schema: Value::Object(out), exact: false }
     }
 }
 
 /// Reports whether two schemas are equivalent joined and separate.
 fn can_be_joined(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let has = |schema: &Map<String, Value>, group: &[&str]| group.iter().any(|key| schema.contains_key(*key));
-    let free = |key: &str| REMARKS.contains(&key);
-    GROUPS.iter().all(|group| !has(one, group) || !has(other, group))
+    let free = |key: &str| ANNOTATION_KEYWORDS.contains(&key);
+    DEPENDENT_KEYWORDS.iter().all(|group| !has(one, group) || !has(other, group))
         && one.keys().all(|key| free(key) || !other.contains_key(key) || one.get(key) == other.get(key))
         && !has(one, &["unevaluatedItems", "unevaluatedProperties"])
         && !has(other, &["unevaluatedItems", "unevaluatedProperties"])

@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::policy::SchemaBounds;
 
 fn shown(schema: &Value) -> Value {
-    portable(schema, Describes::Arguments)
+    portable(schema, SchemaSubject::Arguments)
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn keeps_portable_schemas_unchanged() {
         "additionalProperties": false,
     });
     assert_eq!(shown(&schema), schema);
-    assert_eq!(portable(&schema, Describes::Result), schema);
+    assert_eq!(portable(&schema, SchemaSubject::Result), schema);
 }
 
 #[test]
@@ -237,14 +237,14 @@ fn portable_schema_accepts_every_valid_result() {
         }
         schema["$defs"] = json!({ "x": dice.schema(2), "y": dice.schema(2), "z": z });
         let Ok(own) = compile(&schema) else { continue };
-        for describes in [Describes::Arguments, Describes::Result] {
+        for describes in [SchemaSubject::Arguments, SchemaSubject::Result] {
             let seen = portable(&schema, describes);
             let text = seen.to_string();
             assert!(!text.contains("$ref") && !text.contains("$defs"), "{schema} became {seen}");
             assert!(COMBINATORS.iter().all(|key| seen.get(key).is_none()), "{schema} became {seen}");
             compile(&seen).unwrap_or_else(|error| panic!("{schema} became {seen}: {error}"));
         }
-        let seen = portable(&schema, Describes::Result);
+        let seen = portable(&schema, SchemaSubject::Result);
         let shown = compile(&seen).unwrap();
         for _ in 0..40 {
             let value = dice.value(3);

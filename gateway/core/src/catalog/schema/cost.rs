@@ -16,23 +16,23 @@ use super::SchemaError;
 use super::pattern::places;
 
 /// The number of subschemas that may apply to one node.
-const MAX_WIDTH: u64 = 10_000;
+const MAX_SUBSCHEMAS_PER_NODE: u64 = 10_000;
 
 /// The number of regular expressions.
 const MAX_PATTERNS: usize = 128;
 
 /// The depth of subschemas, references followed: the validator is built by recursion.
-const MAX_LEVELS: usize = 128;
+const MAX_SCHEMA_LEVELS: usize = 128;
 
 /// The addresses of meta-schemas, which are built into the validator.
 const META_SCHEMAS: [&str; 2] = ["https://json-schema.org/", "http://json-schema.org/"];
 
 /// The number of subschemas of a meta-schema that apply to one node, and how many of them nest.
-const META: Meeting = Meeting { here: 16, below: 16, chain: 4 };
+const META_SCHEMA_COUNT: SubschemaCount = SubschemaCount { here: 16, below: 16, chain: 4 };
 
 /// An upper bound on a schema's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cost {
+pub(super) struct SchemaCost {
     /// The number of subschemas that apply to one node.
     width: u64,
     /// The number of them that nest.
@@ -45,10 +45,10 @@ pub(super) struct Cost {
     places: u64,
 }
 
-impl Cost {
+impl SchemaCost {
     /// Examines `schema` and everything it refers to.
     pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
-        let mut walk = Walk {
+        let mut walk = CostWalk {
             root: schema,
             anchors: HashMap::new(),
             known: HashMap::new(),
@@ -61,9 +61,9 @@ impl Cost {
         walk.find_anchors(schema);
         let meeting = walk.meet(schema, "")?;
         let width = meeting.width();
-        if width > MAX_WIDTH {
+        if width > MAX_SUBSCHEMAS_PER_NODE {
             let message = format!(
-                "its branches and references multiply: {width} subschemas may meet at one value, {MAX_WIDTH} at most are allowed"
+                "its branches and references multiply: {width} subschemas may meet at one value, {MAX_SUBSCHEMAS_PER_NODE} at most are allowed"
             );
             return Err(SchemaError { at: String::new(), message });
         }
@@ -110,14 +110,14 @@ impl Cost {
 
 /// The number of subschemas that apply to the node of a schema, and to the worst node below.
 #[derive(Clone, Copy, Default)]
-struct Meeting {
+struct SubschemaCount {
     here: u64,
     below: u64,
     /// The number of them that nest at one node, the worst node below included.
     chain: u64,
 }
 
-impl Meeting {
+impl SubschemaCount {
     fn width(self) -> u64 {
         self.here.max(self.below)
     }
@@ -146,11 +146,11 @@ impl Meeting {
     }
 }
 
-struct Walk<'s> {
+struct CostWalk<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, Vec<&'s Value>>,
     /// Results by address. `None` means that the computation is in progress.
-    known: HashMap<*const Value, Option<Meeting>>,
+    known: HashMap<*const Value, Option<SubschemaCount>>,
     /// The nesting depth of the schemas being examined.
     level: usize,
     recursive: bool,
@@ -162,7 +162,7 @@ struct Walk<'s> {
     places: u64,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> CostWalk<'s> {
     /// Notes every `$anchor`, wherever it is: too many are better than too few.
     fn find_anchors(&mut self, value: &'s Value) {
         match value {
@@ -179,13 +179,15 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn meet(&mut self, schema: &'s Value, at: &str) -> Result<Meeting, SchemaError> {
-        let Value::Object(members) = schema else { return Ok(Meeting { here: 1, below: 0, chain: 1 }) };
+    fn meet(&mut self, schema: &'s Value, at: &str) -> Result<SubschemaCount, SchemaError> {
+        let Value::Object(members) = schema else {
+            return Ok(SubschemaCount { here: 1, below: 0, chain: 1 });
+        };
         match self.known.get(&std::ptr::from_ref(schema)) {
             Some(Some(meeting)) => return Ok(*meeting),
             Some(None) => {
                 self.recursive = true;
-                return Ok(Meeting { here: 1, below: 1, chain: 1 });
+                return Ok(SubschemaCount { here: 1, below: 1, chain: 1 });
             }
             None => {}
         }
@@ -193,8 +195,8 @@ impl<'s> Walk<'s> {
             let message = "`$id` may only stand at the top: references are resolved within one document";
             return Err(SchemaError { at: at.to_owned(), message: message.to_owned() });
         }
-        if self.level == MAX_LEVELS {
-            let message = format!("it lies deeper than {MAX_LEVELS} levels, references followed");
+        if self.level == MAX_SCHEMA_LEVELS {
+            let message = format!("it lies deeper than {MAX_SCHEMA_LEVELS} levels, references followed");
             return Err(SchemaError { at: at.to_owned(), message });
         }
         self.known.insert(schema, None);
@@ -208,7 +210,7 @@ impl<'s> Walk<'s> {
     }
 
     /// The subschemas that apply to the same node.
-    fn in_place(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<Meeting, SchemaError> {
+    fn in_place(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<SubschemaCount, SchemaError> {
         let long = |key| members.get(key).and_then(Value::as_array).map_or(0, Vec::len) as u64 / 64;
         self.choices |= ["anyOf", "oneOf"].iter().any(|key| members.contains_key(*key));
         if let Some(Value::String(pattern)) = members.get("pattern") {
@@ -228,7 +230,7 @@ impl<'s> Walk<'s> {
             .map(Vec::len)
             .sum();
         let here = 1 + long("enum") + long("required") + dependent as u64 / 64;
-        let mut sum = Meeting { here, below: 0, chain: 0 };
+        let mut sum = SubschemaCount { here, below: 0, chain: 0 };
         for key in ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"] {
             sum = sum.with(self.sum(members.get(key), at, key)?);
         }
@@ -244,7 +246,7 @@ impl<'s> Walk<'s> {
     }
 
     /// The subschemas that apply to an object's members.
-    fn members(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<Meeting, SchemaError> {
+    fn members(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<SubschemaCount, SchemaError> {
         let mut named = self.sum(members.get("additionalProperties"), at, "additionalProperties")?;
         if let Some(Value::Object(properties)) = members.get("properties") {
             for (name, property) in properties {
@@ -260,8 +262,8 @@ impl<'s> Walk<'s> {
     }
 
     /// The subschemas that apply to an array's items.
-    fn items(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<Meeting, SchemaError> {
-        let mut one = Meeting::default();
+    fn items(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<SubschemaCount, SchemaError> {
+        let mut one = SubschemaCount::default();
         for key in ["items", "prefixItems", "additionalItems"] {
             let each = match members.get(key) {
                 Some(Value::Array(list)) => list.as_slice(),
@@ -280,32 +282,37 @@ impl<'s> Walk<'s> {
     }
 
     /// A subschema, or a list of them that all apply.
-    fn sum(&mut self, value: Option<&'s Value>, at: &str, key: &str) -> Result<Meeting, SchemaError> {
+    fn sum(&mut self, value: Option<&'s Value>, at: &str, key: &str) -> Result<SubschemaCount, SchemaError> {
         match value {
             Some(Value::Array(list)) => {
-                list.iter().enumerate().try_fold(Meeting::default(), |sum, (index, item)| {
+                list.iter().enumerate().try_fold(SubschemaCount::default(), |sum, (index, item)| {
                     Ok(sum.with(self.meet(item, &format!("{at}/{key}/{index}"))?))
                 })
             }
             Some(one) => self.meet(one, &format!("{at}/{key}")),
-            None => Ok(Meeting::default()),
+            None => Ok(SubschemaCount::default()),
         }
     }
 
     /// An object whose values are subschemas that may all apply.
-    fn sum_values(&mut self, value: Option<&'s Value>, at: &str, key: &str) -> Result<Meeting, SchemaError> {
-        let Some(Value::Object(entries)) = value else { return Ok(Meeting::default()) };
-        entries.iter().try_fold(Meeting::default(), |sum, (name, item)| {
+    fn sum_values(
+        &mut self,
+        value: Option<&'s Value>,
+        at: &str,
+        key: &str,
+    ) -> Result<SubschemaCount, SchemaError> {
+        let Some(Value::Object(entries)) = value else { return Ok(SubschemaCount::default()) };
+        entries.iter().try_fold(SubschemaCount::default(), |sum, (name, item)| {
             Ok(sum.with(self.meet(item, &format!("{at}/{key}/{}", pointer_step(name)))?))
         })
     }
 
     /// The target of a reference.
-    fn follow(&mut self, reference: &'s str, at: &str) -> Result<Meeting, SchemaError> {
+    fn follow(&mut self, reference: &'s str, at: &str) -> Result<SubschemaCount, SchemaError> {
         if META_SCHEMAS.iter().any(|start| reference.starts_with(start)) {
             self.recursive = true;
             self.choices = true;
-            return Ok(META);
+            return Ok(META_SCHEMA_COUNT);
         }
         let wrong = |message: String| SchemaError { at: at.to_owned(), message };
         let Some(fragment) = reference.strip_prefix('#') else {
@@ -332,6 +339,6 @@ impl<'s> Walk<'s> {
         }
         targets
             .into_iter()
-            .try_fold(Meeting::default(), |most, target| Ok(most.or(self.meet(target, reference)?)))
+            .try_fold(SubschemaCount::default(), |most, target| Ok(most.or(self.meet(target, reference)?)))
     }
 }

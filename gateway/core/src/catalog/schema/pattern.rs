@@ -6,11 +6,11 @@
 
 /// The number of places in `pattern` where a match may be in progress.
 pub(super) fn places(pattern: &str) -> u64 {
-    let mut groups = vec![Group::default()];
+    let mut groups = vec![PatternGroup::default()];
     let mut characters = pattern.chars();
     while let Some(c) = characters.next() {
         match c {
-            '(' => groups.push(Group::default()),
+            '(' => groups.push(PatternGroup::default()),
             ')' if groups.len() > 1 => {
                 let inner = groups.pop().map_or(1, |group| group.places.max(1));
                 last(&mut groups).add(inner);
@@ -40,13 +40,13 @@ pub(super) fn places(pattern: &str) -> u64 {
 
 /// A group, as far as it was read.
 #[derive(Default)]
-struct Group {
+struct PatternGroup {
     places: u64,
     /// The number of places in the last character, class or group.
     last: u64,
 }
 
-impl Group {
+impl PatternGroup {
     fn add(&mut self, places: u64) {
         self.places = self.places.saturating_add(places);
         self.last = places;
@@ -60,7 +60,7 @@ impl Group {
     }
 }
 
-fn last(groups: &mut [Group]) -> &mut Group {
+fn last(groups: &mut [PatternGroup]) -> &mut PatternGroup {
     groups.last_mut().expect("the outermost group is never taken")
 }
 

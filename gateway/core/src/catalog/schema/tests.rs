@@ -8,7 +8,7 @@ fn compile(schema: &Value) -> Result<Schema, SchemaError> {
     Schema::compile(&Json::from_value(schema), SchemaBounds { max_size: ByteSize::kib(256), max_depth: 64 })
 }
 
-fn misfit(schema: &Value, value: &Value) -> Misfit {
+fn misfit(schema: &Value, value: &Value) -> MismatchError {
     compile(schema).unwrap().check(value).unwrap_err()
 }
 
@@ -359,6 +359,6 @@ fn does_not_collect_errors_of_large_values() {
     {
         let compiled = compile(&schema).unwrap();
         let misfit = compiled.check(&Value::Array(vec![json!("x"); 10_000])).unwrap_err();
-        assert_eq!(misfit, Misfit { message: "it doesn't fit the schema".to_owned(), at: None });
+        assert_eq!(misfit, MismatchError { message: "it doesn't fit the schema".to_owned(), at: None });
     }
 }

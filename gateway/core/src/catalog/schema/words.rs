@@ -8,33 +8,33 @@ use crate::json::{pointer_step, type_of};
 use crate::text::{MatchBudget, blanked_line};
 
 /// The longest quotation from a value or a schema, in characters.
-const MAX_SHOWN: usize = 80;
+const MAX_QUOTED_CHARS: usize = 80;
 
 /// The number of members in one message.
-const MAX_NAMED: usize = 10;
+const MAX_NAMED_MEMBERS: usize = 10;
 
 /// The number of members of a value, and of its schema, that are compared for suggestions.
-const MAX_COMPARED: usize = 100;
+const MAX_COMPARED_MEMBERS: usize = 100;
 
 /// The number of forms of a value that are examined at one place, and their nesting depth.
-const MAX_FORMS: usize = 4;
+const MAX_FORMS_PER_PLACE: usize = 4;
 
 /// The number of forms that are examined for one answer.
-const MAX_FORMS_IN_ALL: usize = 32;
+const MAX_FORMS_PER_ANSWER: usize = 32;
 
 /// One error of a value.
-pub(in crate::catalog) struct Flaw {
+pub(in crate::catalog) struct ValueError {
     /// The place of the invalid member, as a JSON pointer.
     pub(in crate::catalog) at: String,
     /// The message.
     pub(in crate::catalog) message: String,
     /// The kind.
-    pub(in crate::catalog) kind: Flawed,
+    pub(in crate::catalog) kind: ValueErrorKind,
 }
 
 /// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::catalog) enum Flawed {
+pub(in crate::catalog) enum ValueErrorKind {
     /// A required member is missing.
     Missing,
     /// A member isn't allowed.
@@ -46,7 +46,7 @@ pub(in crate::catalog) enum Flawed {
 }
 
 /// Describes the errors of a value. One instance is used for one answer, which bounds its work.
-pub(super) struct Words<'s> {
+pub(super) struct ErrorDescriber<'s> {
     /// The whole schema.
     schema: &'s Value,
     /// The budget for suggestions.
@@ -55,20 +55,20 @@ pub(super) struct Words<'s> {
     forms: usize,
 }
 
-impl<'s> Words<'s> {
+impl<'s> ErrorDescriber<'s> {
     pub(super) fn new(schema: &'s Value) -> Self {
-        Self { schema, budget: MatchBudget::default(), forms: MAX_FORMS_IN_ALL }
+        Self { schema, budget: MatchBudget::default(), forms: MAX_FORMS_PER_ANSWER }
     }
 
     /// Describes one error.
-    pub(super) fn flaw(&mut self, error: &ValidationError<'_>) -> Flaw {
+    pub(super) fn flaw(&mut self, error: &ValidationError<'_>) -> ValueError {
         self.flaw_within(error, 0)
     }
 
-    fn flaw_within(&mut self, error: &ValidationError<'_>, level: usize) -> Flaw {
+    fn flaw_within(&mut self, error: &ValidationError<'_>, level: usize) -> ValueError {
         let at = error.instance_path().to_string();
         let it = named(&at);
-        let mut kind = Flawed::Value;
+        let mut kind = ValueErrorKind::Value;
         let message = match error.kind() {
             ValidationErrorKind::Required { property } => {
                 return self.missing(&at, property.as_str().unwrap_or_default(), error);
@@ -81,7 +81,7 @@ impl<'s> Words<'s> {
                 return self.no_form(at, context, level);
             }
             ValidationErrorKind::Type { kind: wanted } => {
-                kind = Flawed::Type;
+                kind = ValueErrorKind::Type;
                 let expected = match wanted {
                     TypeKind::Single(one) => one.to_string(),
                     TypeKind::Multiple(several) => {
@@ -124,34 +124,34 @@ impl<'s> Words<'s> {
             // The enum belongs to another crate, which may add cases.
             _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
         };
-        Flaw { at, message, kind }
+        ValueError { at, message, kind }
     }
 
     /// A missing member, which may be present under another name that the schema allows.
-    fn missing(&mut self, at: &str, name: &str, error: &ValidationError<'_>) -> Flaw {
+    fn missing(&mut self, at: &str, name: &str, error: &ValidationError<'_>) -> ValueError {
         let at = format!("{at}/{}", pointer_step(name));
         let mut message = format!("{} is missing", named(&at));
         let around = around(error, self.schema);
         let declared = &around["properties"];
         let given = error.instance().as_object().into_iter().flatten().map(|(given, _)| given.as_str());
-        let strays = given.take(MAX_COMPARED).filter(|given| declared.get(given).is_none());
+        let strays = given.take(MAX_COMPARED_MEMBERS).filter(|given| declared.get(given).is_none());
         if around["additionalProperties"] != false
             && let Some(stray) = self.budget.nearest_name(name, strays)
         {
             message.push_str(&format!(" (did you write `{}` for it?)", cut(stray)));
         }
-        Flaw { at, message, kind: Flawed::Missing }
+        ValueError { at, message, kind: ValueErrorKind::Missing }
     }
 
     /// Members that aren't allowed, with suggestions.
-    fn unknown(&mut self, at: &str, names: &[String], error: &ValidationError<'_>) -> Flaw {
+    fn unknown(&mut self, at: &str, names: &[String], error: &ValidationError<'_>) -> ValueError {
         let pointer = |name: &str| format!("{at}/{}", pointer_step(name));
         let around = around(error, self.schema);
         let declared = around["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-        let declared = declared.take(MAX_COMPARED);
+        let declared = declared.take(MAX_COMPARED_MEMBERS);
         let mut is_any_like_none = false;
         let mut said = Vec::new();
-        for name in names.iter().take(MAX_NAMED) {
+        for name in names.iter().take(MAX_NAMED_MEMBERS) {
             let it = format!("{} is unknown", named(&pointer(name)));
             said.push(match self.budget.nearest_name(name, declared.clone()) {
                 Some(meant) => format!("{it} (did you mean `{}`?)", cut(meant)),
@@ -162,32 +162,33 @@ impl<'s> Words<'s> {
             });
         }
         let mut message = said.join("; ");
-        let known: Vec<_> = declared.take(MAX_NAMED).map(|name| format!("`{}`", cut(name))).collect();
+        let known: Vec<_> = declared.take(MAX_NAMED_MEMBERS).map(|name| format!("`{}`", cut(name))).collect();
         if is_any_like_none && !known.is_empty() {
             message.push_str(&format!("; known are {}", known.join(", ")));
         }
         let at = names.first().map_or_else(|| at.to_owned(), |name| pointer(name));
-        Flaw { at, message, kind: Flawed::Unknown }
+        ValueError { at, message, kind: ValueErrorKind::Unknown }
     }
 
     /// A value that matches none of several forms. If only one form isn't `null`, the message is that form's error,
     /// otherwise those of all.
-    fn no_form(&mut self, at: String, context: &[Vec<ValidationError<'_>>], level: usize) -> Flaw {
+    fn no_form(&mut self, at: String, context: &[Vec<ValidationError<'_>>], level: usize) -> ValueError {
         let is_null = |error: &ValidationError<'_>| {
             matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
         };
         let mut message = format!("{} fits none of the forms that the schema allows", named(&at));
         let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
         if let Some(message) = self.no_choice(&at, forms.iter().copied().filter(|error| !is_null(error))) {
-            return Flaw { at, message, kind: Flawed::Value };
+            return ValueError { at, message, kind: ValueErrorKind::Value };
         }
         let left = self.forms.checked_sub(forms.len());
-        let Some(left) = left.filter(|_| level < MAX_FORMS && forms.len() <= MAX_FORMS) else {
-            return Flaw { at, message, kind: Flawed::Value };
+        let Some(left) = left.filter(|_| level < MAX_FORMS_PER_PLACE && forms.len() <= MAX_FORMS_PER_PLACE)
+        else {
+            return ValueError { at, message, kind: ValueErrorKind::Value };
         };
         self.forms = left;
         let wanted = forms.into_iter().filter(|error| !is_null(error));
-        let mut wanted: Vec<Flaw> = wanted.map(|error| self.flaw_within(error, level + 1)).collect();
+        let mut wanted: Vec<ValueError> = wanted.map(|error| self.flaw_within(error, level + 1)).collect();
         if wanted.len() == 1 {
             return wanted.remove(0);
         }
@@ -200,7 +201,7 @@ impl<'s> Words<'s> {
         if !reasons.is_empty() {
             message.push_str(&format!(" ({})", sentence(&reasons.join(", or "))));
         }
-        Flaw { at, message, kind: Flawed::Value }
+        ValueError { at, message, kind: ValueErrorKind::Value }
     }
 
     /// The same if each form is one value, as in a choice whose options have titles. `None` if it isn't such a choice.
@@ -227,8 +228,9 @@ impl<'s> Words<'s> {
     /// A suggestion for an option.
     fn option(&mut self, options: &Value, given: &Value) -> String {
         let texts = options.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let meant =
-            given.as_str().and_then(|given| self.budget.nearest_name(given, texts.take(MAX_COMPARED)));
+        let meant = given
+            .as_str()
+            .and_then(|given| self.budget.nearest_name(given, texts.take(MAX_COMPARED_MEMBERS)));
         meant.map(|meant| format!(" (did you mean \"{}\"?)", cut(meant))).unwrap_or_default()
     }
 }
@@ -274,13 +276,13 @@ fn listed(options: &Value) -> String {
 
 /// A short quotation from a value or a schema, for use between backticks.
 pub(super) fn cut(text: &str) -> String {
-    blanked_line(text, MAX_SHOWN).replace('`', "'")
+    blanked_line(text, MAX_QUOTED_CHARS).replace('`', "'")
 }
 
 /// A longer quotation, such as a sentence of the validator. It may quote the schema, whose names can be as long as the
 /// schema itself.
 pub(super) fn sentence(text: &str) -> String {
-    blanked_line(text, 4 * MAX_SHOWN)
+    blanked_line(text, 4 * MAX_QUOTED_CHARS)
 }
 
 #[cfg(test)]

@@ -209,7 +209,7 @@ fn named_members_requires_a_closed_meaning() {
     let mut closed = schema.clone();
     closed["additionalProperties"] = json!(false);
     assert_eq!(named_members(&closed), named_members(&schema));
-    for word in OPEN.iter().chain(&["additionalProperties"]) {
+    for word in OPEN_KEYWORDS.iter().chain(&["additionalProperties"]) {
         let mut open = schema.clone();
         open[*word] = json!({});
         assert_eq!(named_members(&open), None, "{word}");

@@ -48,8 +48,8 @@ fn blocked_plugin_keeps_its_names() {
         let Refused { plugin, conflicts, instead, .. } = &build.refused[at];
         (plugin.as_str(), conflicts[0].with.as_str(), conflicts[0].names.join(" "), *instead)
     };
-    assert_eq!(refused(0), ("a", "b", "y".to_owned(), Instead::Before));
-    assert_eq!(refused(1), ("b", "c", "z".to_owned(), Instead::Before));
+    assert_eq!(refused(0), ("a", "b", "y".to_owned(), Replacement::EarlierVersion));
+    assert_eq!(refused(1), ("b", "c", "z".to_owned(), Replacement::EarlierVersion));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn new_plugin_takes_nothing_from_others() {
     let candidates = vec![new(with("first", &["x", "y"])), changed(with("a", &["x", "z"]), &a)];
     let build = Catalog::join(2, &candidates, Some(&old));
     assert_eq!(tools(&build.catalog), [("a", "x"), ("a", "z")]);
-    assert_eq!((build.refused.len(), build.refused[0].instead), (1, Instead::Nothing));
+    assert_eq!((build.refused.len(), build.refused[0].instead), (1, Replacement::Nothing));
 }
 
 #[test]
@@ -105,7 +105,10 @@ fn fallback_has_old_names_and_new_grants() {
     let candidates = vec![Candidate::new(member).or(before), new(rival.clone())];
     let build = Catalog::join(2, &candidates, Some(&served(&[&a, &rival])));
     assert_eq!(tools(&build.catalog), [("a", "a_x"), ("rival", "b_x")]);
-    assert_eq!((build.refused[0].place.clone(), build.refused[0].instead), (5..6, Instead::Before));
+    assert_eq!(
+        (build.refused[0].place.clone(), build.refused[0].instead),
+        (5..6, Replacement::EarlierVersion)
+    );
 
     assert!(a.regranted(again("c"), &config).is_none());
     assert!(a.regranted(plugin, &bare_policy(&PluginId::new("c").unwrap())).is_none());
@@ -126,7 +129,7 @@ fn best_fitting_version_serves() {
         assert_eq!(build.picks, [Some(pick), Some(0)]);
         assert_eq!(tools(&build.catalog), [("a", name), ("b", "y")]);
         let refused: Vec<_> = build.refused.iter().map(|refused| refused.instead).collect();
-        assert_eq!(refused, [Instead::Before].repeat(usize::from(pick > 0)));
+        assert_eq!(refused, [Replacement::EarlierVersion].repeat(usize::from(pick > 0)));
     }
     let build = Catalog::join(2, &[new(with("c", &["x", "y"])), new(a), new(b)], Some(&old));
     assert_eq!(build.picks, [None, Some(0), Some(0)]);
@@ -206,9 +209,9 @@ fn check(candidates: &[Candidate], build: &Build, old: &Catalog) {
         let said: Vec<_> = build.refused.iter().filter(|no| no.plugin.as_str() == id(candidate)).collect();
         match pick {
             Some(0) => assert_eq!(said.len(), 0),
-            Some(_) => assert!(said.len() == 1 && said[0].instead == Instead::Before, "{said:?}"),
+            Some(_) => assert!(said.len() == 1 && said[0].instead == Replacement::EarlierVersion, "{said:?}"),
             None => {
-                assert!(said.len() == 1 && said[0].instead == Instead::Nothing, "{said:?}");
+                assert!(said.len() == 1 && said[0].instead == Replacement::Nothing, "{said:?}");
                 assert!(old.member(candidate.best().id()).is_none(), "`{}` was lost", id(candidate));
             }
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 const SEEDS: [u64; 4] = [1, 20_241_105, 0x9E37_79B9_7F4A_7C15, u64::MAX];
 
 /// The number of mutated texts for each seed.
-const ROUNDS: usize = 1_500;
+const ROUNDS_PER_SEED: usize = 1_500;
 
 /// Inserted pieces: tokens of JSON, of URLs and of related formats, and bytes that none of them has.
 const PIECES: [&[u8]; 38] = [
@@ -99,7 +99,7 @@ pub(crate) fn seeded(target: &str, check: fn(&[u8])) {
     files.iter().zip(&corpus).for_each(|(file, bytes)| judge(&file.display().to_string(), bytes));
     for seed in SEEDS {
         let mut random = Random(seed);
-        for round in 0..ROUNDS {
+        for round in 0..ROUNDS_PER_SEED {
             let mut bytes = corpus[random.below(corpus.len())].clone();
             for _ in 0..=random.below(4) {
                 random.change(&mut bytes);

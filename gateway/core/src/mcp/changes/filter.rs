@@ -11,17 +11,17 @@ use crate::catalog::Kind;
 use super::super::errors::ProtocolError;
 use super::super::params::Params;
 
-const RESOURCES: &str = "resourceSubscriptions";
+const RESOURCES_MEMBER: &str = "resourceSubscriptions";
 
 /// The changes that a client wants to be notified of.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct ChangeFilter {
     pub(super) kinds: Vec<Kind>,
     /// Each once, in the client's order.
     pub(super) uris: Vec<String>,
 }
 
-impl Filter {
+impl ChangeFilter {
     /// Reads a filter. Members that this revision doesn't have are left out of it, and so of the acknowledgement.
     ///
     /// # Errors
@@ -45,8 +45,8 @@ impl Filter {
 }
 
 fn uris(wanted: &Map<String, Value>) -> Result<Vec<String>, ProtocolError> {
-    let not_uris = || wrong(RESOURCES, "it must be a list of URIs");
-    let listed = match wanted.get(RESOURCES) {
+    let not_uris = || wrong(RESOURCES_MEMBER, "it must be a list of URIs");
+    let listed = match wanted.get(RESOURCES_MEMBER) {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(listed)) => listed,
         Some(_) => return Err(not_uris()),
@@ -79,7 +79,7 @@ fn wrong(member: &str, what: &str) -> ProtocolError {
     ProtocolError::params(&at, &message)
 }
 
-impl Serialize for Filter {
+impl Serialize for ChangeFilter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { kinds, uris } = self;
         let mut map = serializer.serialize_map(None)?;
@@ -87,7 +87,7 @@ impl Serialize for Filter {
             map.serialize_entry(member(*kind), &true)?;
         }
         if !uris.is_empty() {
-            map.serialize_entry(RESOURCES, uris)?;
+            map.serialize_entry(RESOURCES_MEMBER, uris)?;
         }
         map.end()
     }

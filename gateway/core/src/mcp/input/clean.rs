@@ -10,10 +10,10 @@ use crate::names::PluginId;
 use crate::text::{remove_hidden, truncated};
 
 /// The longest message of an elicitation, in bytes.
-const MAX_MESSAGE: usize = 4 << 10;
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
 /// The longest title or description of a field, in bytes.
-const MAX_LABEL: usize = 1 << 10;
+const MAX_LABEL_BYTES: usize = 1 << 10;
 
 /// The first character of a label.
 const BRACKETS: &[char] = &['[', '［', '【', '〖', '〔', '〚', '⟦', '❲', '⁅', '⦋', '⦍', '⦏', '﹝'];
@@ -56,12 +56,12 @@ fn is_label(text: &str) -> bool {
 
 /// The same, cut to the length of a message.
 pub(super) fn message(given: &str) -> String {
-    truncated(unlabelled(given), MAX_MESSAGE)
+    truncated(unlabelled(given), MAX_MESSAGE_BYTES)
 }
 
 /// The same, cut to the length of a label.
 pub(super) fn label(given: &str) -> String {
-    truncated(unlabelled(given), MAX_LABEL)
+    truncated(unlabelled(given), MAX_LABEL_BYTES)
 }
 
 /// A message to the user that starts with the id of the asking plugin.

@@ -16,7 +16,7 @@ use super::super::revision::{Feature, Revision};
 
 mod field;
 
-use field::{Field, Kind};
+use field::{Field, FieldKind};
 
 /// The number of fields in a form: more than a user fills in.
 const MAX_FIELDS: usize = 64;
@@ -26,7 +26,7 @@ const MAX_SCHEMA: SchemaBounds = SchemaBounds { max_size: ByteSize::kib(64), max
 
 /// Members of `requestedSchema` itself: the first three define the form. The others describe the schema to programs, or
 /// allow more than the form asks for.
-const ROOT: [&str; 10] = [
+const ROOT_MEMBERS: [&str; 10] = [
     "type",
     "properties",
     "required",
@@ -54,7 +54,7 @@ impl Form {
         if root.get("type").and_then(Value::as_str) != Some("object") {
             return Err("`requestedSchema.type` must be `object`".to_owned());
         }
-        if let Some(key) = root.keys().find(|key| !ROOT.contains(&key.as_str())) {
+        if let Some(key) = root.keys().find(|key| !ROOT_MEMBERS.contains(&key.as_str())) {
             return Err(format!("`{}` in `requestedSchema` is more than a form can ask", quotable(key)));
         }
         let properties = root.get("properties").and_then(Value::as_object);
@@ -79,7 +79,7 @@ impl Form {
         if revision.has(Feature::RichForms) {
             return Ok(written(&self.fields, &self.required, Field::newest));
         }
-        if self.fields.iter().any(|field| field.kind == Kind::Several) {
+        if self.fields.iter().any(|field| field.kind == FieldKind::MultipleChoice) {
             return Err("forms in which several values are chosen".to_owned());
         }
         Ok(written(&self.fields, &self.required, Field::plain))

@@ -10,7 +10,7 @@ use crate::text::is_hidden_in_block;
 
 use super::super::{Revision, SealingKey};
 use super::question::Question;
-use super::state::{Claim, PURPOSE, Spent, States};
+use super::state::{STATE_PURPOSE, SpendError, StateClaim, StateStore};
 
 /// Reads `bytes` as three lines: a method, its parameters, an answer. A valid question is still valid in the form of
 /// each revision and contains nothing invisible, and an accepted answer is valid.
@@ -47,12 +47,12 @@ pub fn fuzz_question(bytes: &[u8]) {
 /// The property is violated.
 pub fn fuzz_state(bytes: &[u8]) {
     let key = SealingKey::shared("fuzz");
-    let states = States::new(key.clone());
-    let (now, claim) = (UNIX_EPOCH + Duration::from_secs(1), Claim::fixed("p", Digest::of(b"")));
+    let states = StateStore::new(key.clone());
+    let (now, claim) = (UNIX_EPOCH + Duration::from_secs(1), StateClaim::fixed("p", Digest::of(b"")));
     assert!(states.open(&claim, &String::from_utf8_lossy(bytes), now).is_err(), "a forged state was opened");
-    let sealed = key.seal(PURPOSE, bytes).expect("the system has random bytes");
+    let sealed = key.seal(STATE_PURPOSE, bytes).expect("the system has random bytes");
     if let Ok(opened) = states.open(&claim, &sealed, now) {
         assert_eq!(states.spend(&opened, now), Ok(()));
-        assert_eq!(states.spend(&opened, now), Err(Spent::Already));
+        assert_eq!(states.spend(&opened, now), Err(SpendError::Already));
     }
 }

@@ -15,26 +15,26 @@ use super::clean;
 use super::form::Form;
 use super::sampling::{self, Sampling};
 
-const ELICIT: &str = "elicitation/create";
-const SAMPLE: &str = "sampling/createMessage";
-const ROOTS: &str = "roots/list";
+const ELICITATION_METHOD: &str = "elicitation/create";
+const SAMPLING_METHOD: &str = "sampling/createMessage";
+const ROOTS_METHOD: &str = "roots/list";
 
 /// The longest key, in bytes.
-const MAX_KEY: usize = 128;
+const MAX_KEY_BYTES: usize = 128;
 
 /// The longest URL that a user is sent to, in bytes.
-const MAX_URL: usize = 2_048;
+const MAX_URL_BYTES: usize = 2_048;
 
 /// A valid question.
 #[derive(Debug)]
 pub(super) struct Question {
     /// The plugin's name for it.
     pub(super) key: String,
-    asks: Asks,
+    asks: QuestionKind,
 }
 
 #[derive(Debug)]
-enum Asks {
+enum QuestionKind {
     /// A form for the user.
     Form { message: String, form: Form, meta: Option<Value> },
     /// A page for the user to open. The plugin gets the answer in another way.
@@ -51,59 +51,59 @@ impl Question {
     /// Parses a plugin's question. The error says what is wrong.
     pub(super) fn read(request: &InputRequest) -> Result<Self, String> {
         let InputRequest { key, method, params } = request;
-        if key.is_empty() || key.len() > MAX_KEY || key.contains(is_hidden) {
+        if key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains(is_hidden) {
             return Err(format!(
-                "the key of a question must have 1 to {MAX_KEY} bytes and no characters that nobody sees"
+                "the key of a question must have 1 to {MAX_KEY_BYTES} bytes and no characters that nobody sees"
             ));
         }
-        let asks = Asks::read(method, params.as_ref())
+        let asks = QuestionKind::read(method, params.as_ref())
             .map_err(|why| format!("the question `{}` can't be asked: {why}", quotable(key)))?;
         Ok(Self { key: key.clone(), asks })
     }
 
     /// A request to a model of which only the use of tools is known.
     pub(super) fn forgotten(key: String, tools: bool) -> Self {
-        Self { key, asks: Asks::Forgotten { tools } }
+        Self { key, asks: QuestionKind::Forgotten { tools } }
     }
 
     /// Reports whether the content wasn't kept, so that the question can't be asked again.
     pub(super) fn is_forgotten(&self) -> bool {
-        matches!(self.asks, Asks::Forgotten { .. })
+        matches!(self.asks, QuestionKind::Forgotten { .. })
     }
 
     /// Whether a request to the model uses tools, which is kept instead of a long request. `None` for other questions.
     pub(super) fn offers_tools(&self) -> Option<bool> {
         match &self.asks {
-            Asks::Sampling { asked, .. } => Some(asked.uses_tools()),
-            Asks::Forgotten { tools } => Some(*tools),
-            Asks::Form { .. } | Asks::Page { .. } | Asks::Roots => None,
+            QuestionKind::Sampling { asked, .. } => Some(asked.uses_tools()),
+            QuestionKind::Forgotten { tools } => Some(*tools),
+            QuestionKind::Form { .. } | QuestionKind::Page { .. } | QuestionKind::Roots => None,
         }
     }
 
     /// The feature that the operator must grant.
     pub(super) fn feature(&self) -> ClientFeature {
         match &self.asks {
-            Asks::Form { .. } | Asks::Page { .. } => ClientFeature::Elicitation,
-            Asks::Sampling { .. } | Asks::Forgotten { .. } => ClientFeature::Sampling,
-            Asks::Roots => ClientFeature::Roots,
+            QuestionKind::Form { .. } | QuestionKind::Page { .. } => ClientFeature::Elicitation,
+            QuestionKind::Sampling { .. } | QuestionKind::Forgotten { .. } => ClientFeature::Sampling,
+            QuestionKind::Roots => ClientFeature::Roots,
         }
     }
 
     /// The method of the request.
     pub(super) fn method(&self) -> &'static str {
         match &self.asks {
-            Asks::Form { .. } | Asks::Page { .. } => ELICIT,
-            Asks::Sampling { .. } | Asks::Forgotten { .. } => SAMPLE,
-            Asks::Roots => ROOTS,
+            QuestionKind::Form { .. } | QuestionKind::Page { .. } => ELICITATION_METHOD,
+            QuestionKind::Sampling { .. } | QuestionKind::Forgotten { .. } => SAMPLING_METHOD,
+            QuestionKind::Roots => ROOTS_METHOD,
         }
     }
 
     /// The required capabilities that the client doesn't declare, or `revision` doesn't have.
     pub(super) fn missing(&self, revision: Revision, declared: &Capabilities) -> Vec<&'static str> {
         let needed = match &self.asks {
-            Asks::Form { .. } => vec![("elicitation.form", revision.has(Feature::Elicitation))],
-            Asks::Page { .. } => vec![("elicitation.url", revision.has(Feature::RichForms))],
-            Asks::Sampling { asked, .. } => {
+            QuestionKind::Form { .. } => vec![("elicitation.form", revision.has(Feature::Elicitation))],
+            QuestionKind::Page { .. } => vec![("elicitation.url", revision.has(Feature::RichForms))],
+            QuestionKind::Sampling { asked, .. } => {
                 let mut needed = vec![("sampling", true)];
                 // Older clients assume context and can't declare it.
                 if asked.wants_context() && revision.has(Feature::SamplingTools) {
@@ -114,8 +114,8 @@ impl Question {
                 }
                 needed
             }
-            Asks::Forgotten { .. } => vec![("sampling", true)],
-            Asks::Roots => vec![("roots", true)],
+            QuestionKind::Forgotten { .. } => vec![("sampling", true)],
+            QuestionKind::Roots => vec![("roots", true)],
         };
         let missing = needed.into_iter().filter(|(name, known)| !known || !declared.has(name));
         missing.map(|(name, _)| name).collect()
@@ -128,7 +128,7 @@ impl Question {
         let mut its_meta = None;
         let mut has_meta = revision.has(Feature::QuestionMeta);
         match &self.asks {
-            Asks::Form { message, form, meta } => {
+            QuestionKind::Form { message, form, meta } => {
                 if revision.has(Feature::RichForms) {
                     params.insert("mode".to_owned(), "form".into());
                 }
@@ -136,7 +136,7 @@ impl Question {
                 params.insert("requestedSchema".to_owned(), form.schema(revision)?);
                 its_meta = meta.as_ref();
             }
-            Asks::Page { message, url, meta } => {
+            QuestionKind::Page { message, url, meta } => {
                 params.insert("mode".to_owned(), "url".into());
                 params.insert("message".to_owned(), clean::signed(plugin, message).into());
                 params.insert("url".to_owned(), url.as_str().into());
@@ -145,12 +145,14 @@ impl Question {
                 }
                 its_meta = meta.as_ref();
             }
-            Asks::Sampling { asked, meta } => {
+            QuestionKind::Sampling { asked, meta } => {
                 params = asked.params(revision)?;
                 its_meta = meta.as_ref();
             }
-            Asks::Forgotten { .. } => return Err("a way to ask again what is too long to be kept".to_owned()),
-            Asks::Roots => has_meta = revision.has(Feature::ItemMeta),
+            QuestionKind::Forgotten { .. } => {
+                return Err("a way to ask again what is too long to be kept".to_owned());
+            }
+            QuestionKind::Roots => has_meta = revision.has(Feature::ItemMeta),
         }
         if has_meta {
             params.insert("_meta".to_owned(), clean::signed_meta(plugin, its_meta));
@@ -166,31 +168,31 @@ impl Question {
         let value = parse_strict(answer).map_err(|error| error.to_string())?;
         let object = value.as_object().ok_or("it must be an object")?;
         match &self.asks {
-            Asks::Form { form, .. } => match action(object)? {
+            QuestionKind::Form { form, .. } => match action(object)? {
                 "accept" => {
                     let content = form.check(object.get("content"))?;
                     Ok(Json::from_value(&json!({ "action": "accept", "content": content })))
                 }
                 other => Ok(Json::from_value(&json!({ "action": other }))),
             },
-            Asks::Page { .. } => Ok(Json::from_value(&json!({ "action": action(object)? }))),
-            Asks::Sampling { asked, .. } => {
+            QuestionKind::Page { .. } => Ok(Json::from_value(&json!({ "action": action(object)? }))),
+            QuestionKind::Sampling { asked, .. } => {
                 sampling::check(object, asked.uses_tools()).and_then(|()| text(answer))
             }
-            Asks::Forgotten { tools } => sampling::check(object, *tools).and_then(|()| text(answer)),
-            Asks::Roots => roots(object).and_then(|()| text(answer)),
+            QuestionKind::Forgotten { tools } => sampling::check(object, *tools).and_then(|()| text(answer)),
+            QuestionKind::Roots => roots(object).and_then(|()| text(answer)),
         }
     }
 }
 
-impl Asks {
+impl QuestionKind {
     fn read(method: &str, params: Option<&Json>) -> Result<Self, String> {
         let params = params.map(|params| parse_strict(params.get())).transpose();
         let params = params.map_err(|error| error.to_string())?.unwrap_or_else(|| json!({}));
         let params = params.as_object().ok_or("its parameters must be an object")?;
         let meta = params.get("_meta").cloned();
         match method {
-            ELICIT => {
+            ELICITATION_METHOD => {
                 let message =
                     params.get("message").and_then(Value::as_str).ok_or("`message` must be a text")?;
                 let message = clean::message(message);
@@ -203,8 +205,8 @@ impl Asks {
                     Some(_) => Err("`mode` must be `form` or `url`".to_owned()),
                 }
             }
-            SAMPLE => Ok(Self::Sampling { asked: Box::new(Sampling::read(params)?), meta }),
-            ROOTS => Ok(Self::Roots),
+            SAMPLING_METHOD => Ok(Self::Sampling { asked: Box::new(Sampling::read(params)?), meta }),
+            ROOTS_METHOD => Ok(Self::Roots),
             other => Err(format!("`{}` asks a client nothing", quotable(other))),
         }
     }
@@ -226,7 +228,7 @@ fn url(given: Option<&Value>) -> Result<String, String> {
     let lower = url.to_ascii_lowercase();
     let rest = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).ok_or(WHAT)?;
     let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let fits = url.len() <= MAX_URL
+    let fits = url.len() <= MAX_URL_BYTES
         && !host.is_empty()
         && !host.starts_with(':')
         && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte))

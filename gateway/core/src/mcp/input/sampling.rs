@@ -13,7 +13,7 @@ use super::clean;
 
 mod block;
 
-use block::Blocks;
+use block::MessageBlocks;
 
 /// The number of messages in one request.
 const MAX_MESSAGES: usize = 256;
@@ -24,7 +24,7 @@ const MAX_TOOLS: usize = 64;
 /// A request to the model.
 #[derive(Debug)]
 pub(super) struct Sampling {
-    messages: Vec<Turn>,
+    messages: Vec<SamplingMessage>,
     tools: bool,
     /// Whether it requests context from other servers.
     context: bool,
@@ -34,9 +34,9 @@ pub(super) struct Sampling {
 
 /// One message.
 #[derive(Debug)]
-struct Turn {
+struct SamplingMessage {
     role: String,
-    blocks: Blocks,
+    blocks: MessageBlocks,
     meta: Option<Map<String, Value>>,
 }
 
@@ -47,10 +47,9 @@ impl Sampling {
         if messages.is_empty() || messages.len() > MAX_MESSAGES {
             return Err(format!("`messages` must hold 1 to {MAX_MESSAGES} messages"));
         }
-        let messages = messages
-            .iter()
-            .enumerate()
-            .map(|(at, message)| Turn::read(message).map_err(|why| format!("`messages[{at}]`: {why}")));
+        let messages = messages.iter().enumerate().map(|(at, message)| {
+            SamplingMessage::read(message).map_err(|why| format!("`messages[{at}]`: {why}"))
+        });
         let messages = messages.collect::<Result<Vec<_>, _>>()?;
         check_tool_use(&messages)?;
         let mut others = Map::new();
@@ -94,14 +93,14 @@ impl Sampling {
     }
 }
 
-impl Turn {
+impl SamplingMessage {
     fn read(given: &Value) -> Result<Self, String> {
         let given = given.as_object().ok_or("it must be an object")?;
         let role = match given.get("role").and_then(Value::as_str) {
             Some(role @ ("user" | "assistant")) => role.to_owned(),
             Some(_) | None => return Err("`role` must be `user` or `assistant`".to_owned()),
         };
-        let blocks = Blocks::read(given.get("content"))?;
+        let blocks = MessageBlocks::read(given.get("content"))?;
         Ok(Self { role, blocks, meta: clean::meta(given.get("_meta")) })
     }
 
@@ -122,9 +121,9 @@ impl Turn {
 
 /// Checks the order of messages in which a model uses tools (2026-07-28, client/sampling, "Tool result messages"): each use
 /// of tools is followed by one message with all of its results and nothing else, and there are no other results.
-fn check_tool_use(messages: &[Turn]) -> Result<(), String> {
+fn check_tool_use(messages: &[SamplingMessage]) -> Result<(), String> {
     let mut due: BTreeSet<&str> = BTreeSet::new();
-    for (at, Turn { role, blocks, .. }) in messages.iter().enumerate() {
+    for (at, SamplingMessage { role, blocks, .. }) in messages.iter().enumerate() {
         let given: BTreeSet<&str> = blocks.each("tool_result", "toolUseId").collect();
         if given != due {
             return Err(format!(
@@ -234,7 +233,7 @@ pub(super) fn check(answer: &Map<String, Value>, tools: bool) -> Result<(), Stri
     if answer.get("stopReason").is_some_and(|reason| !reason.is_string()) {
         return Err("`stopReason` must be a text".to_owned());
     }
-    let blocks = Blocks::read(answer.get("content"))?;
+    let blocks = MessageBlocks::read(answer.get("content"))?;
     if blocks.use_tools() && !tools {
         return Err("it uses a tool, though none was offered".to_owned());
     }

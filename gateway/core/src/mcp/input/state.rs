@@ -22,14 +22,14 @@ use super::{MAX_CARRIED_BYTES, MAX_SPENT_STATES, MAX_STATE_BYTES, STATE_LIFETIME
 
 mod claim;
 
-pub(super) use claim::Claim;
+pub(super) use claim::StateClaim;
 
 /// The sealing purpose of states.
-pub(super) const PURPOSE: &str = "input";
+pub(super) const STATE_PURPOSE: &str = "input";
 
 /// Seals states, and remembers used ones.
 #[derive(Debug)]
-pub(in crate::mcp) struct States {
+pub(in crate::mcp) struct StateStore {
     key: SealingKey,
     /// The expiry of used states, by caller. The number of callers is bounded by the number of tokens.
     spent: Mutex<HashMap<String, HashMap<Nonce, u64>>>,
@@ -39,7 +39,7 @@ type Nonce = [u8; 16];
 
 /// The content of a state.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Carried {
+pub(super) struct RoundState {
     /// The number of rounds so far.
     pub(super) rounds: u32,
     /// The answers so far.
@@ -52,7 +52,7 @@ pub(super) struct Carried {
 
 /// The content of an opened state.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedState {
     pub(super) rounds: u32,
     pub(super) answers: Vec<(String, Json)>,
     pub(super) open: Vec<(InputRequest, Question)>,
@@ -78,7 +78,7 @@ pub(super) enum SealError {
 
 /// A state that isn't accepted. Cases that don't help an honest client aren't distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Invalid {
+pub(super) enum StateError {
     #[error("`requestState` doesn't belong to this request; make it anew, without `requestState`")]
     Foreign,
     #[error("`requestState` has expired; make the request anew, without it")]
@@ -91,7 +91,7 @@ pub(super) enum Invalid {
 
 /// The sealed data.
 #[derive(Serialize, Deserialize)]
-struct Sealed {
+struct SealedState {
     plugin: String,
     version: String,
     caller: String,
@@ -100,13 +100,13 @@ struct Sealed {
     nonce: Nonce,
     rounds: u32,
     answers: Vec<(String, Json)>,
-    open: Vec<Open>,
+    open: Vec<OpenQuestion>,
     state: Option<String>,
 }
 
 /// An unanswered question.
 #[derive(Serialize, Deserialize)]
-struct Open {
+struct OpenQuestion {
     key: String,
     method: String,
     params: Option<Json>,
@@ -114,7 +114,7 @@ struct Open {
     forgotten: Option<bool>,
 }
 
-impl States {
+impl StateStore {
     pub(in crate::mcp) fn new(key: SealingKey) -> Self {
         Self { key, spent: Mutex::default() }
     }
@@ -122,8 +122,8 @@ impl States {
     /// Seals the content of a state.
     pub(super) fn seal(
         &self,
-        claim: &Claim,
-        carried: &Carried,
+        claim: &StateClaim,
+        carried: &RoundState,
         now: SystemTime,
     ) -> Result<String, SealError> {
         if self.is_full(&claim.caller, seconds(now)) {
@@ -131,8 +131,8 @@ impl States {
         }
         let mut nonce = Nonce::default();
         getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomness)?;
-        let Claim { plugin, version, caller, request } = claim;
-        let sealed = Sealed {
+        let StateClaim { plugin, version, caller, request } = claim;
+        let sealed = SealedState {
             plugin: plugin.clone(),
             version: version.clone(),
             caller: caller.clone(),
@@ -141,40 +141,45 @@ impl States {
             nonce,
             rounds: carried.rounds,
             answers: carried.answers.clone(),
-            open: carried.open.iter().map(Open::of).collect(),
+            open: carried.open.iter().map(OpenQuestion::of).collect(),
             state: carried.state.as_ref().map(|state| STANDARD_NO_PAD.encode(state)),
         };
         let text = serde_json::to_vec(&sealed).expect("it has text keys and no fallible parts");
         if text.len() > MAX_STATE_BYTES / 4 * 3 {
             return Err(SealError::TooLarge);
         }
-        self.key.seal(PURPOSE, &text).map_err(|_| SealError::NoRandomness)
+        self.key.seal(STATE_PURPOSE, &text).map_err(|_| SealError::NoRandomness)
     }
 
     /// Opens a state, which doesn't use it up.
-    pub(super) fn open(&self, claim: &Claim, state: &str, now: SystemTime) -> Result<Opened, Invalid> {
+    pub(super) fn open(
+        &self,
+        claim: &StateClaim,
+        state: &str,
+        now: SystemTime,
+    ) -> Result<OpenedState, StateError> {
         if state.len() > MAX_STATE_BYTES * 2 {
-            return Err(Invalid::Foreign);
+            return Err(StateError::Foreign);
         }
-        let text = self.key.open(PURPOSE, state).ok_or(Invalid::Foreign)?;
-        let sealed: Sealed = serde_json::from_slice(&text).map_err(|_| Invalid::Foreign)?;
-        let Claim { plugin, version, caller, request } = claim;
+        let text = self.key.open(STATE_PURPOSE, state).ok_or(StateError::Foreign)?;
+        let sealed: SealedState = serde_json::from_slice(&text).map_err(|_| StateError::Foreign)?;
+        let StateClaim { plugin, version, caller, request } = claim;
         if (&sealed.caller, &sealed.request, &sealed.plugin) != (caller, request, plugin) {
-            return Err(Invalid::Foreign);
+            return Err(StateError::Foreign);
         }
         if sealed.until <= seconds(now) {
-            return Err(Invalid::Expired);
+            return Err(StateError::Expired);
         }
         if sealed.version != *version {
-            return Err(Invalid::Replaced);
+            return Err(StateError::Replaced);
         }
         let state = sealed.state.map(|state| STANDARD_NO_PAD.decode(state)).transpose();
-        let open = sealed.open.into_iter().map(Open::read).collect::<Option<_>>();
-        Ok(Opened {
+        let open = sealed.open.into_iter().map(OpenQuestion::read).collect::<Option<_>>();
+        Ok(OpenedState {
             rounds: sealed.rounds,
             answers: sealed.answers,
-            open: open.ok_or(Invalid::Foreign)?,
-            state: state.map_err(|_| Invalid::Foreign)?,
+            open: open.ok_or(StateError::Foreign)?,
+            state: state.map_err(|_| StateError::Foreign)?,
             caller: sealed.caller,
             nonce: sealed.nonce,
             until: sealed.until,
@@ -182,14 +187,14 @@ impl States {
     }
 
     /// Marks a state as used.
-    pub(super) fn spend(&self, opened: &Opened, now: SystemTime) -> Result<(), Spent> {
+    pub(super) fn spend(&self, opened: &OpenedState, now: SystemTime) -> Result<(), SpendError> {
         let mut spent = self.lock();
         let spent = spent.entry(opened.caller.clone()).or_default();
         if spent.contains_key(&opened.nonce) {
-            return Err(Spent::Already);
+            return Err(SpendError::Already);
         }
         if fills(spent, seconds(now)) {
-            return Err(Spent::Full);
+            return Err(SpendError::Full);
         }
         spent.insert(opened.nonce, opened.until);
         Ok(())
@@ -214,14 +219,14 @@ fn fills(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
 
 /// A state that can't be marked as used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spent {
+pub(super) enum SpendError {
     /// It was used before.
     Already,
     /// No more states can be remembered. The client can retry.
     Full,
 }
 
-impl Open {
+impl OpenQuestion {
     fn of(request: &InputRequest) -> Self {
         let InputRequest { key, method, params } = request;
         let long = params.as_ref().is_some_and(|params| params.get().len() > MAX_CARRIED_BYTES);
@@ -247,9 +252,9 @@ fn seconds(time: SystemTime) -> u64 {
 }
 
 #[cfg(test)]
-impl States {
+impl StateStore {
     /// Fills the memory for used states of a caller.
-    pub(super) fn fill(&self, claim: &Claim, now: SystemTime) {
+    pub(super) fn fill(&self, claim: &StateClaim, now: SystemTime) {
         let until = seconds(now) + STATE_LIFETIME.as_secs();
         self.lock()
             .entry(claim.caller.clone())

@@ -17,11 +17,11 @@ use crate::manifest::Entries;
 use super::super::errors::{ProtocolError, Trouble};
 use super::super::project::{InputRequired, View, render};
 use super::super::{Exchange, Method, Params, Protocol};
-use super::state::{Carried, Claim, Invalid, Opened, Spent};
-use super::{Asked, MAX_ANSWERS_BYTES, Round, answered, clean};
+use super::state::{OpenedState, RoundState, SpendError, StateClaim, StateError};
+use super::{CallRound, MAX_ANSWERS_BYTES, ParsedQuestions, answered, clean};
 
 /// One request and its protocol.
-pub(super) struct Talk<'a> {
+pub(super) struct ClientInput<'a> {
     pub(super) protocol: &'a Protocol,
     pub(super) exchange: &'a Exchange,
     pub(super) params: &'a Params,
@@ -29,16 +29,16 @@ pub(super) struct Talk<'a> {
 }
 
 /// The start of a stateless request.
-pub(super) enum Begins {
+pub(super) enum StatelessStart {
     /// Call the plugin.
-    Round(Round),
+    CallRound(CallRound),
     /// Ask the client again for missing answers.
     Asks(Box<RawValue>),
 }
 
-impl Talk<'_> {
+impl ClientInput<'_> {
     /// Rejects questions that need undeclared capabilities. The error names all of them.
-    pub(super) fn check_declared(&self, member: &Member, asked: &Asked) -> Result<(), Trouble> {
+    pub(super) fn check_declared(&self, member: &Member, asked: &ParsedQuestions) -> Result<(), Trouble> {
         let Exchange { revision, capabilities, .. } = self.exchange;
         let mut missing: Vec<String> = Vec::new();
         for (_, question) in asked {
@@ -59,7 +59,7 @@ impl Talk<'_> {
     pub(super) async fn ask(
         &self,
         member: &Member,
-        asked: &Asked,
+        asked: &ParsedQuestions,
         kept: usize,
     ) -> Result<Vec<(String, Json)>, Trouble> {
         let Exchange { revision, cancel, peer, .. } = self.exchange;
@@ -107,10 +107,10 @@ impl Talk<'_> {
     }
 
     /// Restores the state, and reads the answers in the request.
-    pub(super) fn begin(&self, member: Option<&Arc<Member>>) -> Result<Begins, Trouble> {
+    pub(super) fn begin(&self, member: Option<&Arc<Member>>) -> Result<StatelessStart, Trouble> {
         let given = self.given()?;
         let state = match self.params.get("requestState") {
-            None => return Ok(Begins::Round(Round { ahead: given, ..Round::default() })),
+            None => return Ok(StatelessStart::CallRound(CallRound { ahead: given, ..CallRound::default() })),
             Some(Value::String(state)) => state,
             Some(_) => {
                 let error = ProtocolError::params("/requestState", "`requestState` must be a string");
@@ -118,13 +118,14 @@ impl Talk<'_> {
             }
         };
         // The lookup reports an unknown tool.
-        let Some(member) = member else { return Ok(Begins::Round(Round::default())) };
-        let Opened { rounds, answers, open, state, .. } = self.open(member, state)?;
+        let Some(member) = member else { return Ok(StatelessStart::CallRound(CallRound::default())) };
+        let OpenedState { rounds, answers, open, state, .. } = self.open(member, state)?;
         let (more, missing, unusable) = answered(open, &mut { given });
-        let round = Round { asked: rounds.saturating_sub(1), answers: Arc::new(answers), ..Round::default() };
+        let round =
+            CallRound { asked: rounds.saturating_sub(1), answers: Arc::new(answers), ..CallRound::default() };
         let round = round.next(more, state);
         if missing.is_empty() {
-            return Ok(Begins::Round(round));
+            return Ok(StatelessStart::CallRound(round));
         }
         if let Some((request, _)) = missing.iter().find(|(_, question)| question.is_forgotten()) {
             let message = "the answer is missing, and the question is too long to be asked again; make the request anew, without `requestState`";
@@ -132,7 +133,7 @@ impl Talk<'_> {
             return Err(Trouble::Refused(ProtocolError::params(&at, message)));
         }
         self.check_declared(member, &missing)?;
-        self.input_required(member, &round, &missing, &unusable).map(Begins::Asks)
+        self.input_required(member, &round, &missing, &unusable).map(StatelessStart::Asks)
     }
 
     /// The answers in the request.
@@ -144,17 +145,17 @@ impl Talk<'_> {
     }
 
     /// Opens a state and marks it as used.
-    fn open(&self, member: &Member, state: &str) -> Result<Opened, Trouble> {
-        let refuse = |why: Invalid| Trouble::Refused(ProtocolError::request_state(&why.to_string()));
+    fn open(&self, member: &Member, state: &str) -> Result<OpenedState, Trouble> {
+        let refuse = |why: StateError| Trouble::Refused(ProtocolError::request_state(&why.to_string()));
         let (states, now) = (&self.protocol.states, SystemTime::now());
         let opened = states.open(&self.claim(member), state, now).map_err(refuse)?;
         let granted = &member.policy().client_features;
         if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {
-            return Err(refuse(Invalid::Replaced));
+            return Err(refuse(StateError::Replaced));
         }
         states.spend(&opened, now).map_err(|why| match why {
-            Spent::Already => refuse(Invalid::Used),
-            Spent::Full => {
+            SpendError::Already => refuse(StateError::Used),
+            SpendError::Full => {
                 Trouble::unanswered(member, "too many questions are open; try again later".to_owned())
             }
         })?;
@@ -165,8 +166,8 @@ impl Talk<'_> {
     pub(super) fn input_required(
         &self,
         member: &Member,
-        round: &Round,
-        open: &Asked,
+        round: &CallRound,
+        open: &ParsedQuestions,
         meta: &Entries,
     ) -> Result<Box<RawValue>, Trouble> {
         let revision = self.exchange.revision;
@@ -177,7 +178,7 @@ impl Talk<'_> {
                 params.map_err(|lacks| Trouble::unanswered(member, format!("the client lacks {lacks}")))?;
             requests.push((question.key.as_str(), question.method(), params));
         }
-        let carried = Carried {
+        let carried = RoundState {
             rounds: round.asked,
             answers: (*round.answers).clone(),
             open: open.iter().map(|(request, _)| request.clone()).collect(),
@@ -190,7 +191,7 @@ impl Talk<'_> {
         Ok(render(&View::new(&result, revision)))
     }
 
-    fn claim(&self, member: &Member) -> Claim {
-        Claim::new(member, &self.exchange.principal, self.method.as_str(), self.params)
+    fn claim(&self, member: &Member) -> StateClaim {
+        StateClaim::new(member, &self.exchange.principal, self.method.as_str(), self.params)
     }
 }

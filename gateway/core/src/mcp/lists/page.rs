@@ -8,11 +8,11 @@ use std::num::NonZeroU32;
 use crate::catalog::Catalog;
 
 use super::super::seal::{NoRandomness, SealingKey};
-use super::Kind;
+use super::ListedItems;
 
 /// The indices of the items of one kind in the catalog, sorted by key.
 #[derive(Debug)]
-pub(super) struct Sorted(Vec<usize>);
+pub(super) struct SortedItems(Vec<usize>);
 
 /// A page of a list.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub(super) struct Page<'a> {
     pub(super) last: Option<&'a str>,
 }
 
-impl Sorted {
-    pub(super) fn new(catalog: &Catalog, kind: Kind) -> Self {
+impl SortedItems {
+    pub(super) fn new(catalog: &Catalog, kind: ListedItems) -> Self {
         let keys = keys(catalog, kind);
         let mut places: Vec<usize> = (0..keys.len()).collect();
         places.sort_by_key(|at| keys[*at]);
@@ -35,7 +35,7 @@ impl Sorted {
     pub(super) fn page<'a>(
         &'a self,
         catalog: &'a Catalog,
-        kind: Kind,
+        kind: ListedItems,
         after: Option<&str>,
         size: Option<NonZeroU32>,
     ) -> Page<'a> {
@@ -50,35 +50,41 @@ impl Sorted {
 }
 
 /// The number of items of one kind.
-pub(super) fn count(catalog: &Catalog, kind: Kind) -> usize {
+pub(super) fn count(catalog: &Catalog, kind: ListedItems) -> usize {
     match kind {
-        Kind::Tools => catalog.tools().len(),
-        Kind::Prompts => catalog.prompts().len(),
-        Kind::Resources => catalog.resources().len(),
-        Kind::Templates => catalog.templates().len(),
+        ListedItems::Tools => catalog.tools().len(),
+        ListedItems::Prompts => catalog.prompts().len(),
+        ListedItems::Resources => catalog.resources().len(),
+        ListedItems::Templates => catalog.templates().len(),
     }
 }
 
 /// The keys of the items of one kind, in the order of the catalog.
-pub(super) fn keys(catalog: &Catalog, kind: Kind) -> Vec<&str> {
+pub(super) fn keys(catalog: &Catalog, kind: ListedItems) -> Vec<&str> {
     match kind {
-        Kind::Tools => catalog.tools().iter().map(|it| it.public().as_str()).collect(),
-        Kind::Prompts => catalog.prompts().iter().map(|it| it.public().as_str()).collect(),
-        Kind::Resources => catalog.resources().iter().map(|it| it.resource().uri.as_str()).collect(),
-        Kind::Templates => catalog.templates().iter().map(|it| it.template().uri_template.as_str()).collect(),
+        ListedItems::Tools => catalog.tools().iter().map(|it| it.public().as_str()).collect(),
+        ListedItems::Prompts => catalog.prompts().iter().map(|it| it.public().as_str()).collect(),
+        ListedItems::Resources => catalog.resources().iter().map(|it| it.resource().uri.as_str()).collect(),
+        ListedItems::Templates => {
+            catalog.templates().iter().map(|it| it.template().uri_template.as_str()).collect()
+        }
     }
 }
 
 /// The cursor after the item with the key `last`.
-pub(in crate::mcp) fn write_cursor(key: &SealingKey, kind: Kind, last: &str) -> Result<String, NoRandomness> {
+pub(in crate::mcp) fn write_cursor(
+    key: &SealingKey,
+    kind: ListedItems,
+    last: &str,
+) -> Result<String, NoRandomness> {
     key.seal(&purpose(kind), last.as_bytes())
 }
 
 /// The key in a cursor. `None` if the cursor isn't valid for this list.
-pub(in crate::mcp) fn read_cursor(key: &SealingKey, kind: Kind, cursor: &str) -> Option<String> {
+pub(in crate::mcp) fn read_cursor(key: &SealingKey, kind: ListedItems, cursor: &str) -> Option<String> {
     String::from_utf8(key.open(&purpose(kind), cursor)?).ok()
 }
 
-fn purpose(kind: Kind) -> String {
+fn purpose(kind: ListedItems) -> String {
     format!("cursor of {}", kind.member())
 }

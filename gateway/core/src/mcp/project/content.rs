@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::call::{Content, EmbeddedResource, MediaContent, ResourceBody, ResourceContents, TextContent};
 
 use super::super::revision::Feature;
-use super::{Members, View, decoration, later_members, optional};
+use super::{JsonObject, View, decoration, later_members, optional};
 
 impl Serialize for View<'_, Content> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -89,7 +89,7 @@ impl Serialize for View<'_, ResourceContents> {
             ResourceBody::Blob(bytes) => map.serialize_entry("blob", &Base64(bytes))?,
         }
         if self.revision.has(Feature::ItemMeta) && !meta.is_empty() {
-            map.serialize_entry("_meta", &Members(meta))?;
+            map.serialize_entry("_meta", &JsonObject(meta))?;
         }
         later_members(&mut map, self.revision, extra)?;
         map.end()

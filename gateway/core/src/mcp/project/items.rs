@@ -7,7 +7,7 @@ use crate::manifest::{Prompt, PromptArgument, Resource, ResourceTemplate, Tool, 
 use crate::names::PublicName;
 
 use super::super::revision::Feature;
-use super::{Common, View, has_later_members, later_members, optional};
+use super::{CommonMembers, View, has_later_members, later_members, optional};
 use crate::mcp::structured;
 
 /// A tool under its public name.
@@ -64,7 +64,7 @@ impl Serialize for View<'_, ToolItem<'_>> {
         if self.revision.has(Feature::ToolHints) && hints.say_something() {
             map.serialize_entry("annotations", &hints)?;
         }
-        let common = Common { title: title.as_ref(), icons, annotations: None, meta, extra };
+        let common = CommonMembers { title: title.as_ref(), icons, annotations: None, meta, extra };
         common.write(&mut map, self.revision)?;
         map.end()
     }
@@ -102,7 +102,8 @@ impl View<'_, Resource> {
         optional(map, "description", description.as_ref())?;
         optional(map, "mimeType", mime_type.as_ref())?;
         optional(map, "size", size.as_ref())?;
-        let common = Common { title: title.as_ref(), icons, annotations: annotations.as_ref(), meta, extra };
+        let common =
+            CommonMembers { title: title.as_ref(), icons, annotations: annotations.as_ref(), meta, extra };
         common.write(map, self.revision)
     }
 }
@@ -133,7 +134,8 @@ impl Serialize for View<'_, ResourceTemplate> {
         map.serialize_entry("name", name)?;
         optional(&mut map, "description", description.as_ref())?;
         optional(&mut map, "mimeType", mime_type.as_ref())?;
-        let common = Common { title: title.as_ref(), icons, annotations: annotations.as_ref(), meta, extra };
+        let common =
+            CommonMembers { title: title.as_ref(), icons, annotations: annotations.as_ref(), meta, extra };
         common.write(&mut map, self.revision)?;
         map.end()
     }
@@ -149,7 +151,7 @@ impl Serialize for View<'_, PromptItem<'_>> {
         if !arguments.is_empty() {
             map.serialize_entry("arguments", &self.each(arguments))?;
         }
-        Common { title: title.as_ref(), icons, annotations: None, meta, extra }
+        CommonMembers { title: title.as_ref(), icons, annotations: None, meta, extra }
             .write(&mut map, self.revision)?;
         map.end()
     }

@@ -5,9 +5,9 @@ use serde_json::{Map, json};
 use super::*;
 
 /// The messages for a value, and the remaining budgets.
-fn told<'s>(schema: &'s Value, value: &Value) -> (Vec<String>, Words<'s>) {
+fn told<'s>(schema: &'s Value, value: &Value) -> (Vec<String>, ErrorDescriber<'s>) {
     let validator = jsonschema::validator_for(schema).unwrap();
-    let mut words = Words::new(schema);
+    let mut words = ErrorDescriber::new(schema);
     let told = validator.iter_errors(value).map(|error| words.flaw(&error).message).collect();
     (told, words)
 }
@@ -47,10 +47,10 @@ fn compares_at_most_a_hundred_names() {
     let open = json!({ "required": ["a_long_name"] });
     let closed = |most| json!({ "properties": members(most, "a_long_name"), "additionalProperties": false });
     let is_found = |schema: &Value, value: &Value| told(schema, value).0[0].contains("did you");
-    assert!(is_found(&open, &members(MAX_COMPARED - 1, "a_lnog_name")));
-    assert!(!is_found(&open, &members(MAX_COMPARED, "a_lnog_name")));
-    assert!(is_found(&closed(MAX_COMPARED - 1), &json!({ "a_lnog_name": 1 })));
-    assert!(!is_found(&closed(MAX_COMPARED), &json!({ "a_lnog_name": 1 })));
+    assert!(is_found(&open, &members(MAX_COMPARED_MEMBERS - 1, "a_lnog_name")));
+    assert!(!is_found(&open, &members(MAX_COMPARED_MEMBERS, "a_lnog_name")));
+    assert!(is_found(&closed(MAX_COMPARED_MEMBERS - 1), &json!({ "a_lnog_name": 1 })));
+    assert!(!is_found(&closed(MAX_COMPARED_MEMBERS), &json!({ "a_lnog_name": 1 })));
 }
 
 #[test]
@@ -76,5 +76,5 @@ fn bounds_nested_forms() {
     let small = json!({ "anyOf": [{ "type": "null" }, { "required": ["name"] }] });
     let (said, words) = told(&small, &json!({ "nmae": 1 }));
     assert_eq!(said, ["`name` is missing (did you write `nmae` for it?)"]);
-    assert_eq!(words.forms, MAX_FORMS_IN_ALL - 2);
+    assert_eq!(words.forms, MAX_FORMS_PER_ANSWER - 2);
 }

@@ -10,48 +10,48 @@ use super::super::clean;
 const MAX_VALUES: usize = 512;
 
 /// The longest name of a field, in bytes.
-const MAX_NAME: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 
 /// String formats that MCP defines. Others are removed, because they only describe.
-const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
+const STRING_FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 
 /// Members that only describe a schema to programs.
-const IGNORED: [&str; 5] = ["$comment", "examples", "deprecated", "readOnly", "writeOnly"];
+const IGNORED_KEYWORDS: [&str; 5] = ["$comment", "examples", "deprecated", "readOnly", "writeOnly"];
 
 /// A field: its name, and its schema in the form of the latest revision.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: FieldKind,
     schema: Map<String, Value>,
 }
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FieldKind {
     /// A string.
     Text,
     /// A number, integer or not.
     Number,
     /// A boolean.
-    Truth,
+    Boolean,
     /// One of several strings.
     Choice,
     /// One of several strings with titles.
-    Titled,
+    TitledChoice,
     /// Any number of several strings.
-    Several,
+    MultipleChoice,
 }
 
-impl Kind {
+impl FieldKind {
     fn of(field: &Map<String, Value>) -> Result<Self, String> {
         match field.get("type").and_then(Value::as_str) {
-            Some("string") if field.contains_key("oneOf") => Ok(Self::Titled),
+            Some("string") if field.contains_key("oneOf") => Ok(Self::TitledChoice),
             Some("string") if field.contains_key("enum") => Ok(Self::Choice),
             Some("string") => Ok(Self::Text),
             Some("number" | "integer") => Ok(Self::Number),
-            Some("boolean") => Ok(Self::Truth),
-            Some("array") => Ok(Self::Several),
+            Some("boolean") => Ok(Self::Boolean),
+            Some("array") => Ok(Self::MultipleChoice),
             Some(_) | None => {
                 Err("its `type` must be `string`, `number`, `integer`, `boolean` or `array`".to_owned())
             }
@@ -63,30 +63,30 @@ impl Kind {
         match self {
             Self::Text => &["minLength", "maxLength", "format"],
             Self::Number => &["minimum", "maximum", "format"],
-            Self::Truth => &[],
+            Self::Boolean => &[],
             Self::Choice => &["enum", "enumNames"],
-            Self::Titled => &["oneOf"],
-            Self::Several => &["items", "minItems", "maxItems"],
+            Self::TitledChoice => &["oneOf"],
+            Self::MultipleChoice => &["items", "minItems", "maxItems"],
         }
     }
 }
 
 impl Field {
     pub(super) fn read(name: &str, given: &Value) -> Result<Self, String> {
-        if name.is_empty() || name.len() > MAX_NAME || name.contains(is_hidden) {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(is_hidden) {
             return Err(format!(
-                "its name must have 1 to {MAX_NAME} bytes and no characters that nobody sees"
+                "its name must have 1 to {MAX_NAME_BYTES} bytes and no characters that nobody sees"
             ));
         }
         if clean::is_labelled(name) {
             return Err("its name looks like the label that tells which plugin asks".to_owned());
         }
         let given = given.as_object().ok_or("its schema must be an object")?;
-        let kind = Kind::of(given)?;
+        let kind = FieldKind::of(given)?;
         let mut schema = Map::new();
         for (key, value) in given {
             let key = key.as_str();
-            if IGNORED.contains(&key) {
+            if IGNORED_KEYWORDS.contains(&key) {
                 continue;
             }
             if !kind.members().contains(&key) && !["type", "title", "description", "default"].contains(&key) {
@@ -110,7 +110,7 @@ impl Field {
     /// values.
     pub(super) fn plain(&self) -> Map<String, Value> {
         let mut schema = self.schema.clone();
-        if self.kind != Kind::Truth {
+        if self.kind != FieldKind::Boolean {
             schema.shift_remove("default");
         }
         if let Some(choices) = schema.shift_remove("oneOf") {
@@ -136,7 +136,7 @@ impl Field {
 }
 
 /// A member of a field's schema, sanitised. `None` if it is removed.
-fn member(kind: Kind, key: &str, value: &Value) -> Result<Option<Value>, String> {
+fn member(kind: FieldKind, key: &str, value: &Value) -> Result<Option<Value>, String> {
     let wrong = |what: &str| Err(format!("`{key}` must be {what}"));
     match key {
         "type" => Ok(Some(value.clone())),
@@ -159,8 +159,8 @@ fn member(kind: Kind, key: &str, value: &Value) -> Result<Option<Value>, String>
             }
         }
         "format" => {
-            let known = value.as_str().is_some_and(|format| FORMATS.contains(&format));
-            Ok((kind == Kind::Text && known).then(|| value.clone()))
+            let known = value.as_str().is_some_and(|format| STRING_FORMATS.contains(&format));
+            Ok((kind == FieldKind::Text && known).then(|| value.clone()))
         }
         "enum" => values(value).map(Some).or_else(|()| wrong("a list of different texts")),
         "enumNames" => match texts(value) {
@@ -171,10 +171,10 @@ fn member(kind: Kind, key: &str, value: &Value) -> Result<Option<Value>, String>
         "items" => items(value).map(Some).or_else(|()| wrong("`{ type, enum }` or `{ anyOf }`")),
         "default" => {
             let fits = match kind {
-                Kind::Text | Kind::Choice | Kind::Titled => value.is_string(),
-                Kind::Number => value.is_number(),
-                Kind::Truth => value.is_boolean(),
-                Kind::Several => texts(value).is_some(),
+                FieldKind::Text | FieldKind::Choice | FieldKind::TitledChoice => value.is_string(),
+                FieldKind::Number => value.is_number(),
+                FieldKind::Boolean => value.is_boolean(),
+                FieldKind::MultipleChoice => texts(value).is_some(),
             };
             if fits { Ok(Some(shown_default(value))) } else { wrong("of the field's own type") }
         }

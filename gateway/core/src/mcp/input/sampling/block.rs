@@ -10,13 +10,13 @@ use super::super::clean;
 
 /// The blocks of one message.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct MessageBlocks {
     /// Whether `content` was a list.
     list: bool,
     blocks: Vec<Map<String, Value>>,
 }
 
-impl Blocks {
+impl MessageBlocks {
     /// Reads `content`: one block, or a list of them.
     pub(super) fn read(content: Option<&Value>) -> Result<Self, String> {
         match content {

@@ -9,18 +9,18 @@ use crate::names::{Digest, Principal};
 use super::super::super::Params;
 
 /// Members of the parameters that change between rounds.
-const CHANGING: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+const CHANGING_MEMBERS: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
 /// The request that a state is bound to.
 #[derive(Debug)]
-pub(in crate::mcp::input) struct Claim {
+pub(in crate::mcp::input) struct StateClaim {
     pub(super) plugin: String,
     pub(super) version: String,
     pub(super) caller: String,
     pub(super) request: String,
 }
 
-impl Claim {
+impl StateClaim {
     /// A fixed claim of the local caller.
     #[cfg(any(test, feature = "fuzz"))]
     pub(in crate::mcp::input) fn fixed(plugin: &str, version: Digest) -> Self {
@@ -37,7 +37,7 @@ impl Claim {
     ) -> Self {
         let mut text = Vec::new();
         feed(&mut text, &Value::from(method));
-        for (key, value) in params.sorted().into_iter().filter(|(key, _)| !CHANGING.contains(key)) {
+        for (key, value) in params.sorted().into_iter().filter(|(key, _)| !CHANGING_MEMBERS.contains(key)) {
             feed(&mut text, &Value::from(key));
             feed(&mut text, value);
         }

@@ -378,15 +378,15 @@ fn remembers_used_states_until_they_expire() {
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
     let member = catalog.tool("p_ask").unwrap().member();
-    let claim = state::Claim::new(member, &Principal::Local, "tools/call", &Params::default());
-    let states = States::new(SealingKey::shared("test"));
+    let claim = state::StateClaim::new(member, &Principal::Local, "tools/call", &Params::default());
+    let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
-    let sealed = states.seal(&claim, &state::Carried::default(), now).unwrap();
+    let sealed = states.seal(&claim, &state::RoundState::default(), now).unwrap();
     let opened = states.open(&claim, &sealed, now + Duration::from_secs(598)).unwrap();
     states.spend(&opened, now).unwrap();
-    assert_eq!(states.spend(&opened, now).unwrap_err(), state::Spent::Already);
+    assert_eq!(states.spend(&opened, now).unwrap_err(), state::SpendError::Already);
     let late = states.open(&claim, &sealed, now + Duration::from_secs(601)).unwrap_err();
-    assert_eq!(late, state::Invalid::Expired);
+    assert_eq!(late, state::StateError::Expired);
 }
 
 #[test]
@@ -395,16 +395,19 @@ fn full_memory_of_used_states_blocks_new_ones() {
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
     let member = catalog.tool("p_ask").unwrap().member();
-    let claim = state::Claim::new(member, &Principal::Local, "tools/call", &Params::default());
-    let states = States::new(SealingKey::shared("test"));
+    let claim = state::StateClaim::new(member, &Principal::Local, "tools/call", &Params::default());
+    let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
-    let seal = |now| states.seal(&claim, &state::Carried::default(), now);
+    let seal = |now| states.seal(&claim, &state::RoundState::default(), now);
     let spare = states.open(&claim, &seal(now).unwrap(), now).unwrap();
     states.fill(&claim, now);
     assert_eq!(seal(now).unwrap_err(), state::SealError::Full);
-    assert_eq!(states.spend(&spare, now).unwrap_err(), state::Spent::Full);
-    let other = state::Claim::new(member, &Principal::Anonymous, "tools/call", &Params::default());
-    assert!(states.seal(&other, &state::Carried::default(), now).is_ok(), "another caller is no worse off");
+    assert_eq!(states.spend(&spare, now).unwrap_err(), state::SpendError::Full);
+    let other = state::StateClaim::new(member, &Principal::Anonymous, "tools/call", &Params::default());
+    assert!(
+        states.seal(&other, &state::RoundState::default(), now).is_ok(),
+        "another caller is no worse off"
+    );
     let later = now + Duration::from_secs(601);
     assert!(seal(later).is_ok(), "what has expired is forgotten");
 }
