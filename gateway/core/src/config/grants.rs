@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::Secret;
-use super::problem::{Problem, quoted};
-use super::reading::{HandedOut, NameOrBoolean, Reading, Table, Text};
-use super::secrecy::is_named_secret;
+use crate::config::Secret;
+use crate::config::model::diagnostic::{Problem, quoted};
+use crate::config::read::reader::{HandedOut, NameOrBoolean, Reading, Table, Text};
+use crate::config::report::secrecy::is_named_secret;
 use crate::names::StoreName;
 
 mod asked;
@@ -51,7 +51,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+    pub(in crate::config) fn says_the_same_as(&self, other: &Self) -> bool {
         let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
         dirs.len() == other.dirs.len()
             && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
@@ -138,7 +138,7 @@ impl ClientFeature {
 
 impl Reading<'_> {
     /// Reads the grants.
-    pub(super) fn grants(&mut self, allow: &Table<'_>) -> Grants {
+    pub(in crate::config) fn grants(&mut self, allow: &Table<'_>) -> Grants {
         let http = self.http_grants(allow);
         Grants {
             dirs: self.dirs(allow),

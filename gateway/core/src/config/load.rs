@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
-use super::environment::Environment;
-use super::files;
-use super::keys::{GATEWAY, ROOT};
-use super::masking;
-use super::overlap;
-use super::problem::{Problem, Source};
-use super::reading::{HandedOut, Reading, Table};
-use super::syntax;
-use super::{Config, Secret};
+use crate::config::read::environment::Environment;
+use crate::config::files;
+use crate::config::spec::keys::{GATEWAY, ROOT};
+use crate::config::masking;
+use crate::config::overlap;
+use crate::config::model::diagnostic::{Problem, Source};
+use crate::config::read::reader::{HandedOut, Reading, Table};
+use crate::config::syntax;
+use crate::config::{Config, Secret};
 
 /// No configuration is longer; whoever names a log or a disk by mistake should hear of it.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -233,7 +233,7 @@ impl Reading<'_> {
             | DeValue::Datetime(_)
             | DeValue::Array(_)
             | DeValue::Table(_) => {
-                self.wrong_type(&value, &super::keys::Kind::Version);
+                self.wrong_type(&value, &crate::config::spec::keys::Kind::Version);
                 true
             }
         }

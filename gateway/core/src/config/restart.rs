@@ -3,7 +3,7 @@
 //! Plugins change while the gateway serves, but it goes on with the addresses, tokens, key and folders that it began
 //! with. So a new table of a plugin has to respect these too, even where the new file names others.
 
-use super::{Config, HttpConfig, PluginConfig, Problem, Secret};
+use crate::config::{Config, HttpConfig, PluginConfig, Problem, Secret};
 
 impl Config {
     /// The keys that differ in `new` and that only a restart takes into use, such as `http.listen`; never what they
@@ -46,7 +46,7 @@ impl Config {
     }
 
     /// What in `new` would let a plugin reach what the gateway lives by until it is restarted, though `new` names
-    /// something else in its place. `self` is what the gateway started with. Asked beside [`super::overlap::check`],
+    /// something else in its place. `self` is what the gateway started with. Asked beside [`crate::config::grant_guard::check`],
     /// at every reload.
     #[must_use]
     pub fn endangered_by(&self, new: &Self) -> Vec<Problem> {
@@ -56,9 +56,9 @@ impl Config {
         if waits("http.auth.tokens") || waits("gateway.sealing_key") {
             kept.secret_files.clone_from(&self.secret_files);
         }
-        let mut problems = super::overlap::check(&kept);
+        let mut problems = crate::config::grant_guard::check(&kept);
         // What the new file is refused for anyway is said once.
-        let known = super::overlap::check(new);
+        let known = crate::config::grant_guard::check(new);
         problems.retain(|problem| !known.contains(problem));
         for plugin in &new.plugins {
             problems.extend(self.http.tokens.iter().filter(|token| plugin.is_given(&token.token)).map(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::keys::{Key, Kind};
+use crate::config::spec::keys::{Key, Kind};
 use super::*;
 use crate::names::StoreName;
 

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::headers::Reserved;
-use super::outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme};
-use super::pattern::{self, Fault, Pattern};
-use super::reading::is_token;
-use crate::config::expand::variables;
-use crate::config::keys::Kind;
-use crate::config::problem::{Problem, quoted};
-use crate::config::reading::{HandedOut, Reading, Table, Text, Value};
-use crate::config::secrecy::{is_scheme, is_variable};
+use crate::config::model::reserved_headers::Reserved;
+use crate::config::model::http_grant::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme};
+use crate::config::model::http_pattern::{self, Fault, Pattern};
+use crate::config::grants::http::is_token;
+use crate::config::read::interpolate::variables;
+use crate::config::spec::keys::Kind;
+use crate::config::model::diagnostic::{Problem, quoted};
+use crate::config::read::reader::{HandedOut, Reading, Table, Text, Value};
+use crate::config::report::secrecy::{is_scheme, is_variable};
 use crate::config::{Secret, keys};
 
 /// A header with its value, and where its name stands.
@@ -19,7 +19,7 @@ type Added = (String, Secret, Range<usize>);
 
 impl Reading<'_> {
     /// What is added to requests; `http`: where requests may go.
-    pub(super) fn credentials(&mut self, allow: &Table<'_>, http: &[HttpGrant]) -> Vec<Credential> {
+    pub(in crate::config) fn credentials(&mut self, allow: &Table<'_>, http: &[HttpGrant]) -> Vec<Credential> {
         let mut all: Vec<Credential> = Vec::new();
         let mut seen: Vec<(HttpOrigin, String, Range<usize>)> = Vec::new();
         for table in self.tables(allow, "credentials") {
@@ -150,7 +150,7 @@ impl Reading<'_> {
 }
 
 /// Reads an origin: a pattern that stands for one server, and nothing more.
-pub(super) fn origin(text: &str) -> Result<HttpOrigin, Fault> {
+pub(in crate::config) fn origin(text: &str) -> Result<HttpOrigin, Fault> {
     let Pattern { scheme, host, port, path: _, parts } = pattern::parse(text)?;
     let host = match (scheme, host) {
         (HttpScheme::Http, _) => {

@@ -7,10 +7,10 @@ use std::net::Ipv6Addr;
 use ipnet::IpNet;
 use url::Url;
 
-use super::credentials::origin;
-use super::networks::network;
-use super::outgoing::{HttpGrant, HttpScheme, Target};
-use super::pattern::{self, Fault, Pattern};
+use crate::config::grants::credentials::origin;
+use crate::config::grants::networks::network;
+use crate::config::model::http_grant::{HttpGrant, HttpScheme, Target};
+use crate::config::model::http_pattern::{self, Fault, Pattern};
 
 /// Reads a grant, a URL and a network, a line each. Whatever is wrong has its place; and a grant covers a request exactly
 /// if scheme, host, port and path say so, however often a server decodes the path.
@@ -168,6 +168,6 @@ fn decoded(text: &[u8]) -> Vec<u8> {
 mod tests {
     #[test]
     fn no_bytes_make_a_grant_cover_what_it_does_not_say() {
-        crate::jsonrpc::fuzz::seeded::seeded("grant", super::fuzz_grant);
+        crate::jsonrpc::fuzz::seeded::seeded("grant", crate::config::grants::fuzz_grant);
     }
 }

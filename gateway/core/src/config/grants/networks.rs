@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-use super::is_public;
-use super::pattern::Fault;
-use crate::config::problem::{Problem, quoted};
-use crate::config::reading::{Reading, Table, Text};
+use crate::config::grants::is_public;
+use crate::config::model::http_pattern::Fault;
+use crate::config::model::diagnostic::{Problem, quoted};
+use crate::config::read::reader::{Reading, Table, Text};
 
 /// Where clouds hand out credentials to whoever asks on a machine of theirs.
 const METADATA: [IpAddr; 5] = [
@@ -20,7 +20,7 @@ const METADATA: [IpAddr; 5] = [
 
 impl Reading<'_> {
     /// The networks of a grant, if it names any.
-    pub(super) fn networks(&mut self, table: &Table<'_>) -> Option<Vec<IpNet>> {
+    pub(in crate::config) fn networks(&mut self, table: &Table<'_>) -> Option<Vec<IpNet>> {
         let mut networks: Vec<IpNet> = Vec::new();
         for text in self.texts(table, "networks")? {
             match network(&text.text) {
@@ -76,7 +76,7 @@ fn is_public_net(network: IpNet) -> bool {
 }
 
 /// Reads a network such as `10.1.0.0/16`.
-pub(super) fn network(text: &str) -> Result<IpNet, Fault> {
+pub(in crate::config) fn network(text: &str) -> Result<IpNet, Fault> {
     const FORM: &str = "write it such as \"10.1.0.0/16\" or \"fd00::/8\"";
     let whole = 0..text.len();
     let no_network = || Fault::new(whole.clone(), format!("{} is no network", quoted(text)), FORM);

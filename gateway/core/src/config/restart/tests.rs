@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::config::from_text;
-use crate::config::keys::{self, Key, Kind};
+use crate::config::spec::keys::{self, Key, Kind};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const OTHER: &str = "fedcba9876543210fedcba9876543210";

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::hostile::Dice;
+use crate::config::tests::hostile::Dice;
 use super::*;
 
 /// Each of these words is a part of a secret, and stands nowhere else.
@@ -236,7 +236,7 @@ fn behind_a_broken_key_nothing_is_shown() {
         ("[plugins.a.allow]\nenv = [\"S3kr1t/\" y]", "env = [\"*******\" *]"),
         ("[gateway]\nconcurrency = \"S3kr1t-of-thirty-characters-12\" x", "concurrency = \"********"),
     ] {
-        let masked = crate::config::masking::mask_broken(text);
+        let masked = crate::config::report::masking::mask_broken(text);
         assert!(masked.contains(shown) && !masked.contains("S3kr1t"), "{text}\n{masked}");
         assert_eq!(masked.len(), text.len(), "places move: {text}");
     }
@@ -252,7 +252,7 @@ fn what_is_harmless_where_it_stands_is_shown_of_a_broken_file() {
         "[plugins.a.allow]\ncredentials = [{ headers = { x = { env = \"A\", prefix = \"Bearer \" } }]",
         "[plugins.a]\nallow.env = [\"LANG\"\nprefix = \"b\"\n[gateway]\nwatch = yes",
     ] {
-        assert_eq!(crate::config::masking::mask_broken(text), text);
+        assert_eq!(crate::config::report::masking::mask_broken(text), text);
     }
 }
 

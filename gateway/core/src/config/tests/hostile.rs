@@ -27,10 +27,10 @@ fn read(text: String) {
 }
 
 /// Numbers that look random and are the same each time (splitmix64).
-pub(super) struct Dice(pub(super) u64);
+pub(in crate::config) struct Dice(pub(in crate::config) u64);
 
 impl Dice {
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(in crate::config) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,0 +1,307 @@
+//! The configuration as it holds, as TOML: defaults written out, paths absolute.
+//!
+//! It goes through the file by the table of keys, so a key that is added there is written here. What it says can be
+//! read again where the same variables are set, and comes to the same configuration. Secrets stay what they are in the
+//! file, the name of a variable or a file; and texts keep their variables, because any of them may hold a secret. One
+//! that stands in the file itself, where it shouldn't, is blotted out and can't be read again.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::config::read::environment::Environment;
+use crate::config::read::interpolate::{expand, variables};
+use crate::config::spec::keys::{HEADER, Inside, Key, Kind, ROOT, SECRET};
+use crate::config::report::secrecy::{gives_away, is_scheme, is_secret, is_variable, names_secret};
+use crate::config::{Config, Loaded};
+
+/// The whole configuration as TOML; none where the file can't be used.
+#[must_use]
+pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String> {
+    let config = loaded.config.as_ref()?;
+    let parsed = DeTable::parse(config.written.expose()).ok()?;
+    let base = config.file.parent().unwrap_or(Path::new("/"));
+    let mut writer =
+        Writer { config, environment, base, defaults: None, hides: Cell::new(false), out: String::new() };
+    let root = parsed.get_ref();
+    writer.defaults = table(root, "defaults");
+    writer.table("", ROOT, Some(root));
+    Some(writer.out)
+}
+
+struct Writer<'a> {
+    config: &'a Config,
+    environment: &'a dyn Environment,
+    /// Where relative paths start.
+    base: &'a Path,
+    /// What holds for plugins that don't say otherwise.
+    defaults: Option<&'a DeTable<'a>>,
+    /// Whether something was blotted out since it was last asked.
+    hides: Cell<bool>,
+    out: String,
+}
+
+impl<'a> Writer<'a> {
+    /// A table under its header: first what stands in it, then the tables below it.
+    fn table(&mut self, path: &str, keys: &'static [Key], found: Option<&'a DeTable<'a>>) {
+        if !path.is_empty() {
+            let _ = write!(self.out, "\n[{path}]\n");
+        }
+        for key in keys {
+            if let Some(value) = self.value(path, key, found.and_then(|found| found.get(key.name))) {
+                let remark = self.remark();
+                let _ = writeln!(self.out, "{} = {value}{remark}", key.name);
+            }
+        }
+        for key in keys {
+            let below = below(path, key.name);
+            match key.kind.inside() {
+                Inside::Keys(keys) => {
+                    let its = found.and_then(|found| table(found, key.name));
+                    // Without its table there is no such listener.
+                    if its.is_some() || key.name != "admin" {
+                        self.table(&below, keys, its);
+                    }
+                }
+                Inside::Named(Kind::Table(keys)) if path.is_empty() => {
+                    for (name, its) in in_order(found.and_then(|found| table(found, key.name))) {
+                        self.table(&self::below(&below, name), keys, its.get_ref().as_table());
+                    }
+                }
+                Inside::Named(item) => {
+                    self.chosen(
+                        &below,
+                        found.and_then(|found| table(found, key.name)),
+                        |writer, _, value| writer.written(item, value),
+                    );
+                }
+                Inside::Settings => {
+                    self.chosen(&below, found.and_then(|found| table(found, key.name)), Self::setting);
+                }
+                Inside::Nothing | Inside::TextOrKeys(_) | Inside::Items(_) => {}
+            }
+        }
+    }
+
+    /// A table whose keys the operator chooses, if it is there.
+    fn chosen(
+        &mut self,
+        path: &str,
+        found: Option<&'a DeTable<'a>>,
+        written: impl Fn(&Self, &str, &Spanned<DeValue<'a>>) -> String,
+    ) {
+        if found.is_some() {
+            let _ = write!(self.out, "\n[{path}]\n");
+        }
+        for (name, value) in in_order(found) {
+            let value = written(self, name, value);
+            let remark = self.remark();
+            let _ = writeln!(self.out, "{} = {value}{remark}", quoted_key(name));
+        }
+    }
+
+    /// Whether there was a secret in what was written last.
+    fn remark(&self) -> &'static str {
+        if self.hides.take() { " # a secret in the file itself: it isn't shown" } else { "" }
+    }
+
+    fn blotted(&self, text: &str) -> String {
+        self.hides.set(true);
+        self::text(&"*".repeat(text.len()))
+    }
+
+    /// What holds for a key that is no table; none: nothing that could be written.
+    fn value(&self, path: &str, key: &Key, found: Option<&Spanned<DeValue<'a>>>) -> Option<String> {
+        match (path, key.name) {
+            // Variables go before the file here.
+            ("gateway", "cache") => return Some(self.directory(&self.config.cache, found)),
+            ("gateway", "state") => {
+                return self.config.state.as_ref().map(|state| self.directory(state, found));
+            }
+            (path, "prefix") if found.is_none() => return path.strip_prefix("plugins.").map(text),
+            _ => {}
+        }
+        if matches!(key.kind, Kind::Table(_) | Kind::Named(_) | Kind::Settings) {
+            return None;
+        }
+        if let Some(found) = found {
+            return Some(self.written(&key.kind, found));
+        }
+        self.inherited(path, key).or_else(|| key.default.map(str::to_owned))
+    }
+
+    /// What holds for a plugin's key that its table leaves out.
+    fn inherited(&self, path: &str, key: &Key) -> Option<String> {
+        let mut parts = path.strip_prefix("plugins.")?.split('.').skip(1);
+        let defaults = self.defaults?;
+        let found = match (parts.next(), key.name) {
+            (Some("limits"), name) => table(defaults, "limits")?.get(name)?,
+            (None, "portable_schemas") => defaults.get("portable_schemas")?,
+            _ => return None,
+        };
+        Some(self.written(&key.kind, found))
+    }
+
+    /// One of the gateway's own directories, as the file has it where that is what holds.
+    fn directory(&self, path: &Path, found: Option<&Spanned<DeValue<'a>>>) -> String {
+        let written = found.and_then(|found| found.get_ref().as_str());
+        match written.filter(|written| self.absolute(written).is_some_and(|its| its == path)) {
+            Some(written) => self.path(written),
+            None => text(&path.to_string_lossy()),
+        }
+    }
+
+    /// What a path of the file leads to.
+    fn absolute(&self, raw: &str) -> Option<PathBuf> {
+        std::path::absolute(self.base.join(self.filled(raw))).ok()
+    }
+
+    /// An absolute path. One with variables keeps them.
+    fn path(&self, raw: &str) -> String {
+        if variables(raw).next().is_none() {
+            return text(
+                &self.absolute(raw).map_or_else(|| raw.into(), |path| path.to_string_lossy().into_owned()),
+            );
+        }
+        if Path::new(&self.filled(raw)).is_absolute() {
+            return toml::Value::from(raw).to_string();
+        }
+        let base = self.base.to_string_lossy().replace("${", "$${");
+        toml::Value::from(format!("{}/{raw}", base.trim_end_matches('/'))).to_string()
+    }
+
+    /// A value with its paths absolute.
+    fn written(&self, kind: &Kind, value: &Spanned<DeValue<'a>>) -> String {
+        match (value.get_ref(), kind.inside()) {
+            (DeValue::String(raw), _) if gives_away(raw) => self.blotted(raw),
+            (DeValue::String(raw), _) if matches!(kind, Kind::Path(_)) => self.path(raw),
+            (DeValue::String(raw), _) => toml::Value::from(raw.as_ref()).to_string(),
+            (DeValue::Array(items), Inside::Items(item)) => {
+                list(items.iter().map(|it| self.written(item, it)))
+            }
+            (DeValue::Table(found), Inside::Keys(keys) | Inside::TextOrKeys(keys)) => {
+                self.inline(keys, found)
+            }
+            (DeValue::Table(found), Inside::Nothing) => self.inline(SECRET, found),
+            (DeValue::Table(found), Inside::Named(item)) => members(
+                in_order(Some(found))
+                    .into_iter()
+                    .map(|(name, value)| (quoted_key(name), self.written(item, value))),
+            ),
+            (
+                DeValue::Array(_),
+                Inside::Nothing
+                | Inside::Keys(_)
+                | Inside::TextOrKeys(_)
+                | Inside::Named(_)
+                | Inside::Settings,
+            )
+            | (DeValue::Table(_), Inside::Items(_) | Inside::Settings)
+            | (
+                DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_),
+                Inside::Nothing
+                | Inside::Keys(_)
+                | Inside::TextOrKeys(_)
+                | Inside::Named(_)
+                | Inside::Items(_)
+                | Inside::Settings,
+            ) => self.setting("", value),
+        }
+    }
+
+    fn inline(&self, keys: &'static [Key], found: &DeTable<'a>) -> String {
+        let is_prefix = |key: &Key| std::ptr::eq(keys, HEADER) && key.name == "prefix";
+        let member = |key: &Key| {
+            let value = match found.get(key.name) {
+                // What stands before a secret may be a secret, too.
+                Some(found) if is_prefix(key) && !is_harmless(found.get_ref()) => {
+                    self.blotted(&plain(found.get_ref()))
+                }
+                Some(found) => self.written(&key.kind, found),
+                None => key.default?.to_owned(),
+            };
+            Some((key.name.to_owned(), value))
+        };
+        members(keys.iter().filter_map(member))
+    }
+
+    /// A value as it stands in the file under a key, but for secrets and the path of one.
+    fn setting(&self, key: &str, value: &Spanned<DeValue<'a>>) -> String {
+        match value.get_ref() {
+            DeValue::Array(items) => list(items.iter().map(|it| self.setting(key, it))),
+            DeValue::Table(found) if names_secret(found) => self.inline(SECRET, found),
+            DeValue::Table(found) => members(
+                in_order(Some(found))
+                    .into_iter()
+                    .map(|(name, value)| (quoted_key(name), self.setting(&format!("{key}.{name}"), value))),
+            ),
+            inner if !inner.is_bool() && is_secret(key, &plain(inner)) => self.blotted(&plain(inner)),
+            DeValue::String(raw) => toml::Value::from(raw.as_ref()).to_string(),
+            inner => plain(inner).into_owned(),
+        }
+    }
+
+    fn filled(&self, raw: &str) -> String {
+        expand(raw, self.environment).map_or_else(|_| raw.to_owned(), |filled| filled.text)
+    }
+}
+
+/// Is a prefix only a word that stands before a secret, or one use of a variable?
+fn is_harmless(prefix: &DeValue<'_>) -> bool {
+    prefix.as_str().is_none_or(|written| is_scheme(written) || is_variable(written))
+}
+
+/// A value that holds no others, without quotes.
+fn plain<'t>(value: &'t DeValue<'_>) -> Cow<'t, str> {
+    match value {
+        DeValue::String(raw) => Cow::Borrowed(raw.as_ref()),
+        DeValue::Integer(number) => Cow::Owned(number.to_string()),
+        DeValue::Float(number) => Cow::Owned(number.to_string()),
+        DeValue::Boolean(answer) => Cow::Owned(answer.to_string()),
+        DeValue::Datetime(time) => Cow::Owned(time.to_string()),
+        DeValue::Array(_) | DeValue::Table(_) => Cow::Borrowed(""),
+    }
+}
+
+/// A text that no variable is looked for in.
+fn text(text: &str) -> String {
+    toml::Value::from(text.replace("${", "$${")).to_string()
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+fn members(members: impl Iterator<Item = (String, String)>) -> String {
+    let members: Vec<String> = members.map(|(name, value)| format!("{name} = {value}")).collect();
+    if members.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", members.join(", ")) }
+}
+
+fn table<'t>(found: &'t DeTable<'t>, name: &str) -> Option<&'t DeTable<'t>> {
+    found.get(name)?.get_ref().as_table()
+}
+
+/// The members of a table, in the order of the file: of two plugins in conflict the first one wins.
+fn in_order<'t, 'a>(found: Option<&'t DeTable<'a>>) -> Vec<(&'t str, &'t Spanned<DeValue<'a>>)> {
+    let mut all: Vec<_> = found.into_iter().flat_map(DeTable::iter).collect();
+    all.sort_by_key(|(key, _)| key.span().start);
+    all.into_iter().map(|(key, value)| (key.get_ref().as_ref(), value)).collect()
+}
+
+fn below(path: &str, name: &str) -> String {
+    let name = quoted_key(name);
+    if path.is_empty() { name } else { format!("{path}.{name}") }
+}
+
+/// A key, in quotes where TOML wants that.
+fn quoted_key(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if is_bare { name.to_owned() } else { toml::Value::from(name).to_string() }
+}
+
+#[cfg(test)]
+mod tests;
