@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 mod alike;
 
 pub use alike::alike;
-pub(crate) use alike::{Effort, Ending, ending, slips};
+pub(crate) use alike::{Effort, Ending, ending};
 
 /// The longest public name, in characters: hosts refuse a tool list with a longer one in it.
 pub const MAX_PUBLIC_NAME: usize = 64;

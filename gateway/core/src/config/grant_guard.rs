@@ -1,362 +1,350 @@
-//! Grants never reach the gateway itself.
+//! The grant guard: no grant gives access to the gateway's own files.
 //!
-//! A granted directory may not hold, be or lie inside what the gateway lives by: its own program, its configuration,
-//! the components, the cache of compiled code, the plugins' state, the files of secrets, the trace and the processes in
-//! `/proc`. Configuration, state, secrets, trace and processes may not even be read; program, components and cache may,
-//! but not changed. Nor may a directory lie inside another that a plugin can change: it could put a symbolic link in its
-//! place, and the next sandbox would open whatever that points at.
+//! A granted directory may not contain, be or be inside of the gateway's own program, its configuration, the components,
+//! the cache of compiled code, the plugins' state, secret files, the trace, or the processes in `/proc`. A plugin may read
+//! the program, components and cache but not change them, and may not even read the others. Nor may a directory be inside
+//! another one that a plugin can change: the plugin could replace it with a symlink, and the next sandbox would open the
+//! target of that.
 //!
-//! Paths are compared as they are found on the disk, symbolic links followed; so are their places on their file
-//! systems, which mounts show under several paths, and the directories on the way, and a file that has several names
-//! is looked for in what is granted. Links change, so this is asked again at
-//! every reload: [`check`] needs nothing but the resolved configuration, and [`of_component`] is asked before a file is
-//! loaded anew.
+//! Paths are compared after following symlinks, by the identities of the directories on the way, and by their places on
+//! their file systems, which mounts show under several paths. If a protected file has hard links, they are searched for in
+//! the granted directories. Symlinks change, so [`check`] runs at every reload and needs nothing but the configuration, and
+//! [`of_component`] runs before a file is loaded again.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::places::Mounts;
-use self::twins::{Identities, Identity, Listed, Search, files_of_several_names, of_several_names, search};
-use crate::config::model::diagnostic::{Problem, quoted};
-use crate::config::{Config, DirGrant, DirMode, PluginConfig};
+use self::hard_links::{
+    Identities, Identity, LinkedFiles, SearchResult, find_linked, linked_file, linked_files_in,
+};
+use self::mounts::Mounts;
+use super::model::diagnostic::quoted;
+use super::read::ResolvedPath;
+use super::{Config, DirGrant, DirMode, PluginConfig, Problem};
 
-mod places;
-mod twins;
+mod hard_links;
+mod mounts;
 
-/// No more entries of a granted directory, or of a guarded one, are looked at for other names of what the gateway
-/// lives by.
-const MOST_ENTRIES: usize = 50_000;
+/// The number of entries of a directory that are searched for hard links.
+const MAX_SEARCHED_ENTRIES: usize = 50_000;
 
-/// Something that the gateway lives by.
-struct Guarded {
-    /// What it is.
+/// A path that grants may not reach.
+struct ProtectedPath {
+    /// What it is, for messages.
     what: String,
-    /// Where it is.
-    way: Way,
-    /// Whether a plugin may read it.
-    look: Look,
-    kind: Kind,
+    path: LocatedPath,
+    protection: Protection,
+    kind: PathKind,
 }
 
-/// What may have other names.
+/// The files that can have hard links.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// It itself.
+enum PathKind {
+    /// The path itself.
     File,
-    /// The files in it.
-    Folder,
+    /// The files in the directory.
+    Directory,
 }
 
-/// Whether reading does harm.
+/// What plugins may not do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
-    Harmless,
-    Forbidden,
+enum Protection {
+    /// Plugins may read it but not change it.
+    FromWriting,
+    /// Plugins may neither read nor change it.
+    FromReading,
 }
 
-/// How a path is reached: whoever can change one of these entries decides what stands at its end.
-struct Way {
-    /// The symbolic links on the way, as directory entries.
+/// A resolved path with its identity.
+struct LocatedPath {
+    /// The symlinks on the way.
     links: Vec<PathBuf>,
-    /// What it comes to. Parts that don't exist are taken as they are written.
+    /// The resolved path.
     end: PathBuf,
-    /// What that is, whatever it is called.
+    /// What it is, independent of its name.
     identities: Identities,
 }
 
+impl LocatedPath {
+    fn new(path: &Path) -> Self {
+        let ResolvedPath { links, end } = ResolvedPath::new(path);
+        let identities = Identities::of(&end);
+        Self { links, end, identities }
+    }
+
+    /// Does one contain the other, or are they the same?
+    fn overlaps(&self, other: &Self) -> bool {
+        self.end.starts_with(&other.end)
+            || other.end.starts_with(&self.end)
+            || self.identities.overlap(&other.identities)
+    }
+}
+
 /// One grant of one plugin.
-struct Granted<'c> {
+struct GrantedDirectory<'c> {
     plugin: &'c PluginConfig,
     grant: &'c DirGrant,
-    way: Way,
+    path: LocatedPath,
 }
 
-/// All grants that reach the gateway itself, or from which one could be built that does.
+impl<'c> GrantedDirectory<'c> {
+    fn new(plugin: &'c PluginConfig, grant: &'c DirGrant) -> Self {
+        Self { plugin, grant, path: LocatedPath::new(&grant.named) }
+    }
+
+    fn problem(&self, message: String) -> Problem {
+        let dir = quoted(&self.path.end.to_string_lossy());
+        Problem::error(message).at(self.grant.place.clone()).label(format!("this is {dir}"))
+    }
+}
+
+/// All grants that reach the gateway's own files, or that could be made to.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Problem> {
-    check_past(config, MOST_ENTRIES)
+    check_within(config, MAX_SEARCHED_ENTRIES)
 }
 
-/// The same, looking past no more than `most` entries of a directory.
-fn check_past(config: &Config, most: usize) -> Vec<Problem> {
-    let (guarded, mounts) = (guarded(config), Mounts::read());
-    let (mut good, mut problems) = (Vec::new(), Vec::new());
+/// The same with another limit on the entries of a directory that are searched.
+fn check_within(config: &Config, max_entries: usize) -> Vec<Problem> {
+    let protected = protected_paths(config);
+    let mounts = Mounts::read();
+    let mut good = Vec::new();
+    let mut problems = Vec::new();
     for plugin in &config.plugins {
         for grant in &plugin.allow.dirs {
-            let granted = Granted { plugin, grant, way: way(&grant.named) };
-            match reaches(&granted, &guarded, &mounts) {
+            let granted = GrantedDirectory::new(plugin, grant);
+            match reached_paths(&granted, &protected, &mounts) {
                 Some(problem) => problems.push(problem),
                 None => good.push(granted),
             }
         }
     }
-    problems.extend(good.iter().filter_map(|granted| lies_in_another(granted, &good, &mounts)));
-    let named: Vec<Named<'_>> = if good.is_empty() {
+    problems.extend(good.iter().filter_map(|granted| inside_another(granted, &good, &mounts)));
+    let linked: Vec<LinkedPaths<'_>> = if good.is_empty() {
         Vec::new()
     } else {
-        guarded.iter().map(|guarded| guarded.of_several_names(most)).collect()
+        protected.iter().map(|protected| protected.linked_paths(max_entries)).collect()
     };
-    problems.extend(good.iter().filter_map(|granted| holds_another_name(granted, &named, most)));
+    problems.extend(good.iter().filter_map(|granted| linked_in(granted, &linked, max_entries)));
     problems
 }
 
-/// The files of something guarded that have several names.
-struct Named<'g> {
-    of: &'g Guarded,
-    /// What they are, and what is said of them.
+/// The files of a protected path that have hard links.
+struct LinkedPaths<'g> {
+    of: &'g ProtectedPath,
+    /// The files, each with a name for messages.
     files: Vec<(Identity, String)>,
-    /// Whether there may be more.
-    in_part: bool,
+    /// Whether there can be more.
+    is_incomplete: bool,
 }
 
-/// Says that a granted directory holds, under another name, what a plugin mustn't reach; it looks past no more than
-/// `most` entries.
-fn holds_another_name(granted: &Granted<'_>, named: &[Named<'_>], most: usize) -> Option<Problem> {
-    let mattering = || named.iter().filter(|named| granted.grant.mode.harms(named.of.look));
-    let files: Vec<_> = mattering().flat_map(|named| &named.files).collect();
-    let in_part = mattering().filter(|named| named.in_part).map(|named| named.of.what.as_str());
+/// Reports a granted directory that contains a hard link to a protected file, or that is too large to search.
+fn linked_in(granted: &GrantedDirectory<'_>, linked: &[LinkedPaths<'_>], max_entries: usize) -> Option<Problem> {
+    let relevant = || linked.iter().filter(|linked| violates(granted.grant.mode, linked.of.protection));
+    let files: Vec<_> = relevant().flat_map(|linked| &linked.files).collect();
+    let incomplete = relevant().filter(|linked| linked.is_incomplete).map(|linked| linked.of.what.as_str());
     let wanted: Vec<_> = files.iter().map(|(identity, _)| *identity).collect();
-    let found = if wanted.is_empty() { Search::Nothing } else { search(&granted.way.end, &wanted, most) };
+    let found = if wanted.is_empty() {
+        SearchResult::Nothing
+    } else {
+        find_linked(&granted.path.end, &wanted, max_entries)
+    };
     let id = &granted.plugin.id;
     let (unknown, hint): (Vec<&str>, _) = match found {
-        Search::Found(name, at) => {
-            let (name, what) = (quoted(&name.to_string_lossy()), &files[at].1);
-            let message = format!("the plugin `{id}` could reach {what}, of which {name} is another name");
-            let hint = "remove that hard link, or copy the file instead";
-            return Some(problem(granted, message).hint(hint));
+        SearchResult::Found(name, at) => {
+            let name = quoted(&name.to_string_lossy());
+            let message = format!("the plugin `{id}` could reach {} through the hard link {name}", files[at].1);
+            return Some(granted.problem(message).hint("remove the hard link, or copy the file instead"));
         }
-        Search::Nothing => (
-            in_part.collect(),
-            "what lies there is too much to look through, or can't be read: see that no file of it has another name here",
+        SearchResult::Nothing => (
+            incomplete.collect(),
+            "its directory is too large or can't be read: make sure that no file in it has a hard link here",
         ),
-        Search::InPart => (
-            in_part.chain(files.iter().map(|(_, what)| what.as_str())).collect(),
-            "it has hard links, and this directory holds too much to look through, or can't be read: see that none is in it",
+        SearchResult::Incomplete => (
+            incomplete.chain(files.iter().map(|(_, what)| what.as_str())).collect(),
+            "this directory is too large or can't be read: make sure that it contains no hard link to it",
         ),
     };
     if unknown.is_empty() {
         return None;
     }
-    let message = format!("whether the plugin `{id}` could reach {} isn't known", unknown.join(" or "));
+    let message = format!("can't check whether the plugin `{id}` could reach {}", unknown.join(" or "));
     Some(Problem::warning(message).at(granted.grant.place.clone()).hint(hint))
 }
 
-impl Guarded {
-    /// Its files that have other names, of its first `most` entries.
-    fn of_several_names(&self, most: usize) -> Named<'_> {
-        let (files, in_part) = match self.kind {
-            Kind::File => {
-                let its = of_several_names(&self.way.end).map(|its| (its, self.what.clone()));
-                (its.into_iter().collect(), false)
+impl ProtectedPath {
+    fn new(what: String, path: &Path, protection: Protection) -> Self {
+        Self { what, path: LocatedPath::new(path), protection, kind: PathKind::File }
+    }
+
+    fn directory(what: &str, path: &Path, protection: Protection) -> Self {
+        Self { kind: PathKind::Directory, ..Self::new(what.to_owned(), path, protection) }
+    }
+
+    /// Its files with hard links, among its first `max_entries` entries.
+    fn linked_paths(&self, max_entries: usize) -> LinkedPaths<'_> {
+        let (files, is_incomplete) = match self.kind {
+            PathKind::File => {
+                let file = linked_file(&self.path.end).map(|file| (file, self.what.clone()));
+                (file.into_iter().collect(), false)
             }
-            Kind::Folder => {
-                let Listed { files, in_part } = files_of_several_names(&self.way.end, most);
+            PathKind::Directory => {
+                let LinkedFiles { files, is_incomplete } = linked_files_in(&self.path.end, max_entries);
                 let what = |name: &OsStr| format!("{} of {}", quoted(&name.to_string_lossy()), self.what);
-                (files.into_iter().map(|(its, name)| (its, what(&name))).collect(), in_part)
+                (files.into_iter().map(|(file, name)| (file, what(&name))).collect(), is_incomplete)
             }
         };
-        Named { of: self, files, in_part }
+        LinkedPaths { of: self, files, is_incomplete }
     }
 }
 
-/// Could a plugin change the component of `plugin`, as the links on the way to it lead now? The file says the same as
-/// before, but a link may lead elsewhere, and what lies there is about to be loaded. `all`: every table that holds.
+/// Could a plugin change the component of `plugin`, as the symlinks to it lead now? Its configuration is the same as
+/// before, but a symlink can lead elsewhere, and its target is about to be loaded. `all` are the plugins in effect.
 #[must_use]
 pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Problem> {
-    let way_there = way(&plugin.source);
-    let now = quoted(&way_there.end.to_string_lossy());
-    let what = format!("the component of the plugin `{}`, which is {now}", plugin.id);
-    let guarded = [Guarded { what, way: way_there, look: Look::Harmless, kind: Kind::File }];
-    reached_by_any(&guarded, all)
-}
-
-/// Could a plugin have written the configuration, as the links on the way to it lead now? A file that says of itself
-/// that nobody may write to it proves nothing: what counts is who could so far. `all`: every table that holds.
-#[must_use]
-pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
-    let way_there = way(file);
-    let what = format!("the configuration, which is {} now", quoted(&way_there.end.to_string_lossy()));
-    let guarded = [Guarded { what, way: way_there, look: Look::Harmless, kind: Kind::File }];
-    // The grant stands in the file that was read before, not in this one.
-    let problem = reached_by_any(&guarded, all)?;
-    Some(Problem::error(problem.message).hint("keep it where no plugin may write"))
-}
-
-/// Could a plugin reach the trace, the record of what all clients say and are told? `all`: every table that holds or is
-/// to hold.
-#[must_use]
-pub fn of_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
-    let way_there = way(file);
-    let what = format!("the trace, which is {}", quoted(&way_there.end.to_string_lossy()));
-    let guarded = [Guarded { what, way: way_there, look: Look::Forbidden, kind: Kind::File }];
-    reached_by_any(&guarded, all)
-}
-
-fn reached_by_any(guarded: &[Guarded], all: &[Arc<PluginConfig>]) -> Option<Problem> {
-    let mounts = Mounts::read();
-    let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
-    grants.find_map(|(plugin, grant)| {
-        let granted = Granted { plugin, grant, way: way(&grant.named) };
-        reaches(&granted, guarded, &mounts)
+    reached_by_any(&plugin.source, all, Protection::FromWriting, |now| {
+        format!("the component of the plugin `{}`, which is {now}", plugin.id)
     })
 }
 
-fn guarded(config: &Config) -> Vec<Guarded> {
-    let guard = |what: String, path: &Path, look| Guarded { what, way: way(path), look, kind: Kind::File };
-    let folder =
-        |what: &str, path: &Path, look| Guarded { kind: Kind::Folder, ..guard(what.to_owned(), path, look) };
+/// Could a plugin have written the configuration, as the symlinks to it lead now? What counts is which grants were in
+/// effect so far, not what the new file grants. `all` are the plugins in effect.
+#[must_use]
+pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    let problem = reached_by_any(file, all, Protection::FromWriting, |now| {
+        format!("the configuration, which is {now} now")
+    })?;
+    // The grant is in the previous file, so it has no place in this one.
+    Some(Problem::error(problem.message).hint("keep it where no plugin may write"))
+}
+
+/// Could a plugin reach the trace, the record of all messages? `all` are the plugins that are or will be in effect.
+#[must_use]
+pub fn of_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    reached_by_any(file, all, Protection::FromReading, |now| format!("the trace, which is {now}"))
+}
+
+fn reached_by_any(
+    file: &Path,
+    all: &[Arc<PluginConfig>],
+    protection: Protection,
+    what: impl FnOnce(&str) -> String,
+) -> Option<Problem> {
+    let path = LocatedPath::new(file);
+    let what = what(&quoted(&path.end.to_string_lossy()));
+    let protected = [ProtectedPath { what, path, protection, kind: PathKind::File }];
+    let mounts = Mounts::read();
+    let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
+    grants.find_map(|(plugin, grant)| {
+        reached_paths(&GrantedDirectory::new(plugin, grant), &protected, &mounts)
+    })
+}
+
+fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
+    use Protection::{FromReading, FromWriting};
+
     let mut all = vec![
-        guard("the configuration".to_owned(), &config.file, Look::Forbidden),
-        folder("the cache of compiled code", &config.cache, Look::Harmless),
+        ProtectedPath::new("the configuration".to_owned(), &config.file, FromReading),
+        ProtectedPath::directory("the cache of compiled code", &config.cache, FromWriting),
     ];
     if let Ok(program) = std::env::current_exe() {
-        // What is put in its place runs with all rights the next time.
-        all.push(guard("the gateway's own program".to_owned(), &program, Look::Harmless));
+        // A replacement would run with all rights the next time.
+        all.push(ProtectedPath::new("the gateway's own program".to_owned(), &program, FromWriting));
     }
     if let Some(file) = &config.ca_file {
-        // Whoever can change it decides whom other plugins' requests trust.
-        all.push(guard("the file of authorities".to_owned(), file, Look::Harmless));
+        // Anyone who can change it decides which servers other plugins' requests trust.
+        all.push(ProtectedPath::new("the CA bundle".to_owned(), file, FromWriting));
     }
     if let Some(state) = &config.state {
-        all.push(folder("the plugins' state", state, Look::Forbidden));
+        all.push(ProtectedPath::directory("the plugins' state", state, FromReading));
     }
     for file in &config.secret_files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        all.push(guard(format!("the secret file {}", quoted(&name)), file, Look::Forbidden));
+        all.push(ProtectedPath::new(format!("the secret file {}", quoted(&name)), file, FromReading));
     }
     for plugin in &config.plugins {
         let what = format!("the component of the plugin `{}`", plugin.id);
-        all.push(guard(what, &plugin.source, Look::Harmless));
+        all.push(ProtectedPath::new(what, &plugin.source, FromWriting));
     }
-    for place in process_files() {
-        let what =
-            format!("{}, which holds the gateway's memory and variables", quoted(&place.to_string_lossy()));
-        all.push(guard(what, &place, Look::Forbidden));
+    for mount in process_mounts() {
+        let shown = quoted(&mount.to_string_lossy());
+        let what = format!("{shown}, which contains the gateway's memory and variables");
+        all.push(ProtectedPath::new(what, &mount, FromReading));
     }
-    all.retain(|guarded| !guarded.way.end.as_os_str().is_empty()); // what was wrong has no path
+    all.retain(|protected| !protected.path.end.as_os_str().is_empty()); // an invalid path is empty
     all
 }
 
-/// Where the system shows processes as files: whoever reads there reads the secrets in the gateway's variables, and
-/// whoever writes there writes its memory.
-fn process_files() -> Vec<PathBuf> {
-    let mut places = vec![PathBuf::from("/proc")];
-    // proc(5): the mount point is the fifth field, with blanks as `\040`; the type follows " - ".
+/// The mount points of `proc`. Reading there gives the secrets in the gateway's variables, writing there its memory.
+fn process_mounts() -> Vec<PathBuf> {
+    let mut mounts = vec![PathBuf::from("/proc")];
+    // proc(5): the mount point is the fifth field, with spaces as `\040`; the type follows " - ".
     for line in fs::read_to_string("/proc/self/mountinfo").unwrap_or_default().lines() {
         if let Some((mount, rest)) = line.split_once(" - ")
             && rest.starts_with("proc ")
-            && let Some(place) = mount.split(' ').nth(4)
+            && let Some(point) = mount.split(' ').nth(4)
         {
-            places.push(PathBuf::from(place.replace("\\040", " ")));
+            mounts.push(PathBuf::from(point.replace("\\040", " ")));
         }
     }
-    places.sort();
-    places.dedup();
-    places
+    mounts.sort();
+    mounts.dedup();
+    mounts
 }
 
-/// Says what a grant reaches that it mustn't.
-fn reaches(granted: &Granted<'_>, guarded: &[Guarded], mounts: &Mounts) -> Option<Problem> {
-    let dir = &granted.way.end;
+/// Reports the protected paths that a grant reaches.
+fn reached_paths(
+    granted: &GrantedDirectory<'_>,
+    protected: &[ProtectedPath],
+    mounts: &Mounts,
+) -> Option<Problem> {
+    let dir = &granted.path.end;
     let mode = granted.grant.mode;
-    let is_reached = |guarded: &&Guarded| {
-        let leads_there = |link: &PathBuf| link.starts_with(dir) || mounts.shows(dir, link);
-        mode.harms(guarded.look)
-            && (overlap(&granted.way, &guarded.way) || mounts.overlap(dir, &guarded.way.end))
-            || mode == DirMode::ReadWrite && guarded.way.links.iter().any(leads_there)
+    let is_reached = |protected: &&ProtectedPath| {
+        let contains_link = |link: &PathBuf| link.starts_with(dir) || mounts.shows(dir, link);
+        violates(mode, protected.protection)
+            && (granted.path.overlaps(&protected.path) || mounts.overlap(dir, &protected.path.end))
+            || mode == DirMode::ReadWrite && protected.path.links.iter().any(contains_link)
     };
-    let reached: Vec<&Guarded> = guarded.iter().filter(is_reached).collect();
-    let what: Vec<&str> = reached.iter().map(|guarded| guarded.what.as_str()).collect();
+    let reached: Vec<&ProtectedPath> = protected.iter().filter(is_reached).collect();
+    let what: Vec<&str> = reached.iter().map(|protected| protected.what.as_str()).collect();
     let (last, rest) = what.split_last()?;
     let what = if rest.is_empty() { (*last).to_owned() } else { format!("{} and {last}", rest.join(", ")) };
-    let only_writing = reached.iter().all(|guarded| guarded.look == Look::Harmless);
-    let hint = if only_writing {
-        "grant a directory apart from it, or this one with `mode = \"ro\"`"
+    let only_writing = reached.iter().all(|protected| protected.protection == Protection::FromWriting);
+    let (verb, hint) = if only_writing {
+        ("change", "grant another directory, or this one with `mode = \"ro\"`")
     } else {
-        "grant a directory apart from it, such as one that holds nothing but what the plugin needs"
+        ("reach", "grant another directory, such as one with nothing but the plugin's files")
     };
-    let verb = if only_writing { "change" } else { "reach" };
-    Some(problem(granted, format!("the plugin `{}` could {verb} {what}", granted.plugin.id)).hint(hint))
+    Some(granted.problem(format!("the plugin `{}` could {verb} {what}", granted.plugin.id)).hint(hint))
 }
 
-/// Says that a grant lies where another grant lets a plugin put something else.
-fn lies_in_another(granted: &Granted<'_>, grants: &[Granted<'_>], mounts: &Mounts) -> Option<Problem> {
-    let is_inside = |outer: &&Granted<'_>| {
-        let dir = &outer.way.end;
-        let inside =
+/// Reports a grant inside another one that lets a plugin replace it.
+fn inside_another(
+    granted: &GrantedDirectory<'_>,
+    grants: &[GrantedDirectory<'_>],
+    mounts: &Mounts,
+) -> Option<Problem> {
+    let contains_it = |outer: &&GrantedDirectory<'_>| {
+        let dir = &outer.path.end;
+        let is_inside =
             |entry: &PathBuf| entry.starts_with(dir) && entry != dir || mounts.shows_below(dir, entry);
         outer.grant.mode == DirMode::ReadWrite
-            && (inside(&granted.way.end) || granted.way.links.iter().any(inside))
+            && (is_inside(&granted.path.end) || granted.path.links.iter().any(is_inside))
     };
-    let outer = grants.iter().find(is_inside)?;
-    let message =
-        format!("the plugin `{}` could put another directory in the place of this one", outer.plugin.id);
-    let problem =
-        problem(granted, message).related(outer.grant.place.clone(), "because it may change this one");
-    Some(problem.hint("grant directories that stand side by side, or the outer one with `mode = \"ro\"`"))
+    let outer = grants.iter().find(contains_it)?;
+    let message = format!("the plugin `{}` could replace this directory with another", outer.plugin.id);
+    let problem = granted.problem(message).related(outer.grant.place.clone(), "because it may change this one");
+    Some(problem.hint("grant directories that don't contain each other, or the outer one with `mode = \"ro\"`"))
 }
 
-fn problem(granted: &Granted<'_>, message: String) -> Problem {
-    let dir = quoted(&granted.way.end.to_string_lossy());
-    Problem::error(message).at(granted.grant.place.clone()).label(format!("this is {dir}"))
-}
-
-impl DirMode {
-    /// May what is guarded so not lie in a directory of this mode?
-    fn harms(self, look: Look) -> bool {
-        match (self, look) {
-            (Self::ReadWrite, _) | (Self::ReadOnly, Look::Forbidden) => true,
-            (Self::ReadOnly, Look::Harmless) => false,
-        }
-    }
-}
-
-/// Does one hold the other, or are they the same?
-fn overlap(a: &Way, b: &Way) -> bool {
-    a.end.starts_with(&b.end) || b.end.starts_with(&a.end) || a.identities.overlap(&b.identities)
-}
-
-/// What an absolute path comes to, links followed, as far as there is something.
-pub(in crate::config) fn end(path: &Path) -> PathBuf {
-    way(path).end
-}
-
-/// Follows an absolute path, link by link.
-fn way(path: &Path) -> Way {
-    let mut links = Vec::new();
-    let mut end = PathBuf::new();
-    let mut rest = path.to_owned();
-    loop {
-        let mut components = rest.components();
-        let Some(first) = components.next() else {
-            let identities = Identities::of(&end);
-            return Way { links, end, identities };
-        };
-        let mut after = components.as_path().to_owned();
-        match first {
-            Component::Prefix(_) | Component::RootDir => end.push(first),
-            Component::CurDir => {}
-            Component::ParentDir => {
-                end.pop();
-            }
-            Component::Normal(name) => {
-                let entry = end.join(name);
-                match fs::read_link(&entry) {
-                    // No system follows more links than these; a circle ends here.
-                    Ok(target) if links.len() < 40 => {
-                        links.push(entry);
-                        if target.is_absolute() {
-                            end = PathBuf::new();
-                        }
-                        after = target.join(after);
-                    }
-                    Ok(_) | Err(_) => end = entry,
-                }
-            }
-        }
-        rest = after;
+/// Does a grant of this mode violate the protection?
+fn violates(mode: DirMode, protection: Protection) -> bool {
+    match (mode, protection) {
+        (DirMode::ReadWrite, _) | (DirMode::ReadOnly, Protection::FromReading) => true,
+        (DirMode::ReadOnly, Protection::FromWriting) => false,
     }
 }
 

@@ -32,11 +32,6 @@ pub fn alike<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Opt
     Effort::default().alike(asked, all)
 }
 
-/// How many letters there are to change, add, leave out or swap; none: too many for the same name.
-pub(crate) fn slips(a: &str, b: &str) -> Option<usize> {
-    (cells(a, b) > 0).then(|| slips_of_folded(&folded(a), &folded(b)))?
-}
-
 /// Does `whole` end with the words of `part`? Looks no further than where they differ.
 pub(crate) fn ending(whole: &str, part: &str) -> Option<Ending> {
     let backwards = |name| plain(lower(name).rev());

@@ -1,25 +1,25 @@
-//! Where a path lies on its file system. Mounts show one place under several paths, also below a granted directory,
-//! where neither the paths nor the directories on the way have anything in common.
+//! Mounts: the places of paths on their file systems. A mount can show a place also below a granted directory, so that
+//! neither the paths nor their parent directories have anything in common.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is mounted where, as this process sees it. Without a list nothing is known, and nothing is found.
+/// The mounts of this process. If the list can't be read, nothing is found.
 #[derive(Debug, Default)]
-pub(in crate::config) struct Mounts(Vec<Mount>);
+pub(crate) struct Mounts(Vec<Mount>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     /// The file system, as `major:minor`.
     device: String,
-    /// Which of its directories, or files, is shown.
+    /// The directory or file of it that is shown.
     root: PathBuf,
-    /// Where it is shown.
+    /// The mount point.
     at: PathBuf,
 }
 
-/// A path on a file system.
+/// A place on a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place<'m> {
     device: &'m str,
@@ -27,15 +27,15 @@ struct Place<'m> {
 }
 
 impl Place<'_> {
-    /// Is the other one below this one, or the same?
-    fn holds(&self, other: &Place<'_>) -> bool {
+    /// Is the other place below this one, or the same?
+    fn contains(&self, other: &Place<'_>) -> bool {
         self.device == other.device && other.path.starts_with(&self.path)
     }
 }
 
 impl Mounts {
-    /// Asks the system.
-    pub(in crate::config) fn read() -> Self {
+    /// Reads the mounts of this process.
+    pub(crate) fn read() -> Self {
         Self::parse(&fs::read("/proc/self/mountinfo").unwrap_or_default())
     }
 
@@ -50,24 +50,24 @@ impl Mounts {
         Self(mounts.collect())
     }
 
-    /// Does one hold the other, or are they the same? Both are paths without links.
-    pub(in crate::config) fn overlap(&self, a: &Path, b: &Path) -> bool {
+    /// Does one contain the other, or are they the same? Both are resolved paths.
+    pub(crate) fn overlap(&self, a: &Path, b: &Path) -> bool {
         self.shows(a, b) || self.shows(b, a)
     }
 
-    /// Is what lies at `path` also to be found below `dir`, or is it `dir`?
-    pub(in crate::config) fn shows(&self, dir: &Path, path: &Path) -> bool {
+    /// Is `path` also visible in `dir`, or is it `dir`?
+    pub(crate) fn shows(&self, dir: &Path, path: &Path) -> bool {
         let Some(wanted) = self.place(path) else { return false };
-        self.tree(dir).iter().any(|place| place.holds(&wanted))
+        self.tree(dir).iter().any(|place| place.contains(&wanted))
     }
 
-    /// The same, but for what is the root of something shown: nobody can put another thing in its place.
-    pub(in crate::config) fn shows_below(&self, dir: &Path, path: &Path) -> bool {
+    /// The same without the root of a mount, which can't be replaced.
+    pub(crate) fn shows_below(&self, dir: &Path, path: &Path) -> bool {
         let Some(wanted) = self.place(path) else { return false };
-        self.tree(dir).iter().any(|place| place.holds(&wanted) && *place != wanted)
+        self.tree(dir).iter().any(|place| place.contains(&wanted) && *place != wanted)
     }
 
-    /// All that is to be found below a directory: what it is itself, and what is mounted in it.
+    /// The places that are visible in a directory: its own, and those of mounts in it.
     fn tree(&self, dir: &Path) -> Vec<Place<'_>> {
         let mounted = self.0.iter().filter(|mount| mount.at != dir && mount.at.starts_with(dir));
         let mounted = mounted.map(|mount| Place { device: &mount.device, path: mount.root.clone() });
@@ -75,15 +75,15 @@ impl Mounts {
     }
 
     fn place(&self, path: &Path) -> Option<Place<'_>> {
-        // The one nearest to the path; of several at one point the last one hides the others.
+        // The nearest one. Of several at one mount point the last one hides the others.
         let around = self.0.iter().filter(|mount| path.starts_with(&mount.at));
         let mount = around.max_by_key(|mount| mount.at.components().count())?;
-        let inside = path.strip_prefix(&mount.at).expect("it begins with the mount point");
+        let inside = path.strip_prefix(&mount.at).expect("it starts with the mount point");
         Some(Place { device: &mount.device, path: mount.root.join(inside) })
     }
 }
 
-/// Blanks, tabs, line breaks and backslashes stand as `\` and three octal digits.
+/// Decodes spaces, tabs, line breaks and backslashes, which are written as `\` and three octal digits.
 #[cfg(unix)]
 fn unescaped(field: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStringExt as _;

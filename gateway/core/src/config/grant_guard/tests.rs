@@ -1,4 +1,4 @@
-//! What a grant may not reach, on a real disk.
+//! What grants may not reach, on a real disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use super::{check, of_component};
 use crate::config::{Loaded, from_text};
-use crate::config::grant_guard::{check, of_component};
 
 /// A directory with a configuration, a component, a secret, a cache and some notes.
 fn place() -> TempDir {
@@ -34,7 +34,7 @@ fn load(place: &Path, grants: &str) -> Loaded {
     from_text(&place.join("gateway.toml"), text, &BTreeMap::new())
 }
 
-/// The messages that reading with these grants comes to.
+/// The errors of a configuration with these grants.
 #[track_caller]
 fn said(place: &Path, grants: &str) -> Vec<String> {
     let loaded = load(place, grants);
@@ -46,7 +46,7 @@ fn grant(host: &str, mode: &str) -> String {
 }
 
 #[test]
-fn a_directory_beside_the_configuration_is_granted() {
+fn grants_directories_next_to_the_configuration() {
     let place = place();
     for mode in ["ro", "rw"] {
         assert_eq!(said(place.path(), &grant("./notes", mode)), [""; 0]);
@@ -55,7 +55,7 @@ fn a_directory_beside_the_configuration_is_granted() {
 }
 
 #[test]
-fn nothing_of_the_gateway_can_be_changed() {
+fn rejects_grants_to_change_the_gateway() {
     let place = place();
     let reached = [
         (".", "the configuration"),
@@ -74,7 +74,7 @@ fn nothing_of_the_gateway_can_be_changed() {
 }
 
 #[test]
-fn configuration_state_and_secrets_cannot_even_be_read() {
+fn rejects_grants_to_read_configuration_state_or_secrets() {
     let place = place();
     for dir in [".", "/", "state", "secrets"] {
         assert_eq!(said(place.path(), &grant(dir, "ro")).len(), 1, "{dir}");
@@ -85,13 +85,13 @@ fn configuration_state_and_secrets_cannot_even_be_read() {
 }
 
 #[test]
-fn symbolic_links_hide_nothing() {
+fn follows_symlinks() {
     let place = place();
     let at = |path: &str| place.path().join(path);
     symlink(at("secrets"), at("notes/innocent")).unwrap();
     assert_eq!(said(place.path(), &grant("notes/innocent", "ro")).len(), 1);
 
-    // The component is elsewhere, but whoever can change the link decides which it is.
+    // The component is elsewhere, but changing the symlink replaces it.
     fs::rename(at("plugins/time.wasm"), at("other/time.wasm")).unwrap();
     symlink("../other/time.wasm", at("plugins/time.wasm")).unwrap();
     for dir in ["plugins", "other"] {
@@ -102,7 +102,7 @@ fn symbolic_links_hide_nothing() {
 }
 
 #[test]
-fn what_does_not_exist_yet_is_guarded_too() {
+fn protects_paths_that_do_not_exist_yet() {
     let place = place();
     fs::remove_dir_all(place.path().join("cache")).unwrap();
     assert_eq!(said(place.path(), &grant("./notes", "rw")), [""; 0]);
@@ -114,7 +114,7 @@ fn what_does_not_exist_yet_is_guarded_too() {
 }
 
 #[test]
-fn no_grant_lies_in_another_that_can_be_changed() {
+fn rejects_a_grant_inside_a_writable_one() {
     let place = place();
     let two = |outer: &str, inner: &str| {
         format!(
@@ -130,7 +130,7 @@ fn no_grant_lies_in_another_that_can_be_changed() {
 }
 
 #[test]
-fn a_link_that_changes_later_is_found_when_asked_again() {
+fn finds_changed_symlinks_when_checked_again() {
     let place = place();
     symlink("other", place.path().join("current")).unwrap();
     let config = load(place.path(), &grant("current", "ro")).config.unwrap();
@@ -142,19 +142,19 @@ fn a_link_that_changes_later_is_found_when_asked_again() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_gateways_own_process_is_no_file_to_be_granted() {
+fn rejects_grants_of_proc() {
     let place = place();
     symlink("/proc/self", place.path().join("itself")).unwrap();
     for host in ["/proc", "/proc/self", "/proc/self/task", "itself", "/"] {
         for mode in ["ro", "rw"] {
             let said = said(place.path(), &grant(host, mode));
-            assert!(said.len() == 1 && said[0].contains("`/proc`, which holds"), "{host} {mode}: {said:?}");
+            assert!(said.len() == 1 && said[0].contains("`/proc`, which contains"), "{host} {mode}: {said:?}");
         }
     }
 }
 
 #[test]
-fn a_component_that_is_not_there_yet_is_guarded_where_it_will_be() {
+fn protects_the_place_of_a_missing_component() {
     let place = place();
     fs::remove_file(place.path().join("plugins/time.wasm")).unwrap();
     let is_guarded = |dir: &str| {
@@ -162,17 +162,17 @@ fn a_component_that_is_not_there_yet_is_guarded_where_it_will_be() {
         said.iter().any(|said| said.contains("the component of the plugin `time`"))
     };
     assert!(is_guarded("plugins") && !is_guarded("notes"));
-    // The folder that it will be in is a link: whoever can change what it points at can put the component there.
+    // Its directory is a symlink: a plugin that can change the target can create the component.
     fs::remove_dir(place.path().join("plugins")).unwrap();
     symlink("other", place.path().join("plugins")).unwrap();
     assert!(is_guarded("other") && is_guarded("plugins") && !is_guarded("notes"));
-    // A link to nothing.
+    // A dangling symlink.
     symlink("../notes/old/time.wasm", place.path().join("other/time.wasm")).unwrap();
     assert!(is_guarded("notes") && is_guarded("notes/old"));
 }
 
 #[test]
-fn a_component_whose_link_leads_into_a_grant_by_now_is_found() {
+fn finds_a_component_whose_symlink_now_leads_into_a_grant() {
     let place = place();
     fs::create_dir(place.path().join("v1")).unwrap();
     fs::rename(place.path().join("plugins/time.wasm"), place.path().join("v1/time.wasm")).unwrap();
@@ -194,12 +194,12 @@ fn a_component_whose_link_leads_into_a_grant_by_now_is_found() {
 }
 
 #[test]
-fn a_hard_link_to_what_is_guarded_is_found_in_what_is_granted() {
+fn finds_hard_links_to_protected_files() {
     let place = place();
     let at = |path: &str| place.path().join(path);
     for (file, modes) in [("secrets/token", "ro rw"), ("gateway.toml", "ro rw"), ("plugins/time.wasm", "rw")]
     {
-        // Another name in a directory that nobody is granted does no harm.
+        // A hard link in a directory that isn't granted does no harm.
         fs::hard_link(at(file), at("elsewhere")).unwrap();
         for mode in ["ro", "rw"] {
             assert_eq!(said(place.path(), &grant("notes", mode)), [""; 0], "{file} {mode}");
@@ -208,7 +208,7 @@ fn a_hard_link_to_what_is_guarded_is_found_in_what_is_granted() {
         for mode in ["ro", "rw"] {
             let said = said(place.path(), &grant("notes", mode));
             assert_eq!(said.len(), usize::from(modes.contains(mode)), "{file} {mode}: {said:?}");
-            assert!(said.iter().all(|said| said.contains("notes/old/innocent` is another name")), "{said:?}");
+            assert!(said.iter().all(|said| said.contains("the hard link") && said.contains("notes/old/innocent`")), "{said:?}");
         }
         fs::remove_file(at("elsewhere")).unwrap();
         fs::remove_file(at("notes/old/innocent")).unwrap();
@@ -216,8 +216,8 @@ fn a_hard_link_to_what_is_guarded_is_found_in_what_is_granted() {
 }
 
 #[test]
-fn a_directory_that_is_the_same_under_another_path_is_recognised() {
-    // Mounting takes rights that tests don't have; `/proc` shows the same directories under other paths.
+fn recognises_a_directory_under_another_path() {
+    // Tests may not mount anything, but `/proc` shows the same directories under other paths.
     let place = place();
     let secrets = fs::File::open(place.path().join("secrets")).unwrap();
     let other = format!("/proc/self/fd/{}/.", std::os::fd::AsRawFd::as_raw_fd(&secrets));
@@ -228,29 +228,29 @@ fn a_directory_that_is_the_same_under_another_path_is_recognised() {
 }
 
 #[test]
-fn a_search_for_other_names_ends() {
+fn the_search_for_hard_links_is_bounded() {
     let place = place();
     fs::hard_link(place.path().join("secrets/token"), place.path().join("elsewhere")).unwrap();
-    let wanted = [crate::config::grant_guard::of_several_names(&place.path().join("secrets/token")).unwrap()];
+    let wanted = [super::hard_links::linked_file(&place.path().join("secrets/token")).unwrap()];
     for entry in 0..20 {
         fs::write(place.path().join(format!("notes/{entry}")), "").unwrap();
     }
-    let search = |most| crate::config::grant_guard::search(&place.path().join("notes"), &wanted, most);
-    assert_eq!((search(30), search(10)), (super::Search::Nothing, crate::config::grant_guard::Search::InPart));
+    let search = |most| super::hard_links::find_linked(&place.path().join("notes"), &wanted, most);
+    assert_eq!((search(30), search(10)), (super::SearchResult::Nothing, super::hard_links::SearchResult::Incomplete));
 }
 
 #[test]
-fn what_holds_too_much_to_look_for_hard_links_in_is_warned_of() {
+fn warns_if_a_directory_is_too_large_to_search() {
     let place = place();
     for entry in 0..20 {
         fs::write(place.path().join(format!("state/{entry}")), "").unwrap();
     }
     let config = load(place.path(), &grant("notes", "ro")).config.unwrap();
-    let warned = crate::config::grant_guard::check_past(&config, 10);
+    let warned = super::check_within(&config, 10);
     let messages: Vec<_> = warned.iter().map(|problem| (problem.is_error(), &*problem.message)).collect();
-    assert_eq!(messages, [(false, "whether the plugin `time` could reach the plugins' state isn't known")]);
-    assert_eq!(super::check_past(&config, 30), []);
-    // The same goes for what can't be read; what isn't there holds nothing.
-    let in_part = |path: &str| crate::config::grant_guard::files_of_several_names(&place.path().join(path), 30).in_part;
-    assert!(in_part("gateway.toml") && !in_part("absent") && !in_part("state"));
+    assert_eq!(messages, [(false, "can't check whether the plugin `time` could reach the plugins' state")]);
+    assert_eq!(super::check_within(&config, 30), []);
+    // So does one that can't be read. One that doesn't exist contains nothing.
+    let is_incomplete = |path: &str| super::hard_links::linked_files_in(&place.path().join(path), 30).is_incomplete;
+    assert!(is_incomplete("gateway.toml") && !is_incomplete("absent") && !is_incomplete("state"));
 }

@@ -1,62 +1,54 @@
-//! What is wrong with a configuration: where, and what to do about it.
+//! Diagnostics for operators: what is wrong with a configuration, where, and how to fix it.
 //!
-//! Reading makes most of them; building the catalog and loading plugins add theirs, with places that the resolved
-//! configuration keeps.
+//! The reader produces most of them. The catalog and the host add their own, with spans that the resolved configuration
+//! keeps.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
 
-use crate::config::report::secrecy::gives_away;
-use crate::names::is_hidden;
+use crate::names::{alike, is_hidden};
 
-/// The text that places point into.
-#[derive(Debug, Clone)]
-pub struct Source {
-    /// The file, as the operator named it.
-    pub path: PathBuf,
-    /// What it holds; empty where it couldn't be read.
-    pub text: String,
-}
+/// The longest text that a message quotes, in characters.
+const MAX_QUOTED_CHARS: usize = 80;
 
-/// How much a problem matters.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The configuration isn't used.
     Error,
-    /// It is used; it probably isn't what was meant.
+    /// The configuration is used, but it probably isn't what was intended.
     Warning,
 }
 
-/// One thing that is wrong.
+/// A diagnostic.
 ///
-/// Texts are lower case, without a period, and name things in backticks. They may hold anything that a file or a
-/// plugin says: what can't be shown safely is escaped when they are rendered.
+/// Texts are lower case, without a period, and name things in backticks. They can contain anything from a file or a
+/// plugin: unsafe characters are escaped when they are rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// The bytes of the source that it is about; none where it isn't about a part of the file.
+    /// The bytes of the source that it is about. `None` means that it isn't about a part of the file.
     pub place: Option<Range<usize>>,
     /// What is wrong.
     pub message: String,
-    /// What to say at the place itself, in a few words.
+    /// A few words to show at the place itself.
     pub label: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Other places that have to do with it, and what to say there.
+    /// Other relevant places, each with a label.
     pub related: Vec<(Range<usize>, String)>,
 }
 
 impl Problem {
-    /// Something that keeps the configuration from being used.
+    /// An error, which keeps the configuration from being used.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self::new(Severity::Error, message.into())
     }
 
-    /// Something that probably isn't what was meant.
+    /// A warning.
     #[must_use]
     pub fn warning(message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, message.into())
@@ -66,31 +58,43 @@ impl Problem {
         Self { severity, place: None, message, label: None, hint: None, related: Vec::new() }
     }
 
-    /// The same, so grave that what it is about can't be used.
+    /// The same diagnostic as an error.
     #[must_use]
     pub fn into_error(self) -> Self {
         Self { severity: Severity::Error, ..self }
     }
 
-    /// Says where.
+    /// Sets the place.
     #[must_use]
     pub fn at(self, place: Range<usize>) -> Self {
         Self { place: Some(place), ..self }
     }
 
-    /// Says something at the place itself.
+    /// Sets the label at the place itself.
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Self { label: Some(label.into()), ..self }
     }
 
-    /// Says what to do about it.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Points at another place that has to do with it.
+    /// Sets a hint with the valid word nearest to `word`, or else with all of them.
+    #[must_use]
+    pub(crate) fn hint_nearest<'k>(self, word: &str, valid: impl Iterator<Item = &'k str> + Clone) -> Self {
+        match alike(word, valid.clone()) {
+            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            None => {
+                let all: Vec<String> = valid.map(|word| format!("`{word}`")).collect();
+                self.hint(format!("valid here: {}", all.join(", ")))
+            }
+        }
+    }
+
+    /// Adds another relevant place.
     #[must_use]
     pub fn related(mut self, place: Range<usize>, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
@@ -107,7 +111,7 @@ impl Problem {
     }
 }
 
-/// One line: for a log, where a caret has no place.
+/// One line, for a log.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&visible(&self.message))?;
@@ -118,8 +122,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `text` with every character that can't be shown safely escaped.
-pub(in crate::config) fn visible(text: &str) -> Cow<'_, str> {
+/// `text` with all characters escaped that aren't safe to show.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
     }
@@ -130,12 +134,9 @@ pub(in crate::config) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `text` in backticks, no longer than a line, and not if it gives a secret away.
-pub(in crate::config) fn quoted(text: &str) -> String {
-    if gives_away(text) {
-        return "`…`".to_owned();
-    }
-    let end = text.char_indices().nth(80).map(|(at, _)| at);
+/// `text` in backticks, cut to [`MAX_QUOTED_CHARS`].
+pub(crate) fn quoted(text: &str) -> String {
+    let end = text.char_indices().nth(MAX_QUOTED_CHARS).map(|(at, _)| at);
     match end {
         Some(end) => format!("`{}…`", visible(&text[..end])),
         None => format!("`{}`", visible(text)),

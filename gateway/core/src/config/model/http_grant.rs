@@ -1,9 +1,9 @@
-//! `allow.http` and `allow.credentials`: where a plugin's requests may go, and what the gateway adds to them.
+//! HTTP grants: where a plugin's requests may go, and the headers that the gateway adds to them.
 //!
-//! A request is compared as a whole with each grant: scheme, host, port, method and path of one and the same line. Hosts
-//! are compared in the form that browsers give them (lower case, IDNA, plain IPv4), on both sides. What a URL parser
-//! would repair in a request (a missing `/`, a `\`, a tab, a name before `@`) makes it none that is granted: whoever
-//! sends it might repair it in another way. The host's sender reads a URL first, compares what it read, and sends that.
+//! A request is compared as a whole with each grant: scheme, host, port, method and path must match the same grant. Both
+//! sides use hosts in the form that browsers give them (lower case, IDNA, plain IPv4). A URL that a parser would have to
+//! repair (a missing `/`, a `\`, a tab, a name before `@`) never matches, because another parser could repair it in
+//! another way. The HTTP client parses a URL first, compares the result, and sends exactly that.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,51 +12,51 @@ use std::ops::Range;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-use crate::config::Secret;
-use crate::config::model::http_pattern::is_plain;
+use super::Secret;
+use super::http_path::is_plain;
 
-/// Where requests may go: one line of `allow.http`.
+/// A destination of requests: one entry of `allow.http`.
 #[derive(Debug, Clone)]
 pub struct HttpGrant {
-    /// Where in the file the grant stands, in bytes.
+    /// Where the grant is in the file, in bytes.
     pub place: Range<usize>,
-    /// The pattern for people, such as `https://*.example.org`: without secrets that variables filled in.
+    /// The pattern for people, such as `https://*.example.org`, without secrets from variables.
     pub written: String,
     /// `http` or `https`.
     pub scheme: HttpScheme,
-    /// Which hosts.
+    /// The hosts.
     pub host: HostPattern,
-    /// Which port.
+    /// The port.
     pub port: u16,
-    /// Which methods, in capitals; none: all.
+    /// The methods in capitals. `None` means all.
     pub methods: Option<BTreeSet<String>>,
-    /// What the path must be, or begin with before a `/`: without a `/` at its end; empty: anything.
+    /// The path, or the part of it before a `/`, without a trailing `/`. If empty, any path matches.
     pub path: String,
-    /// Networks that aren't public but may be reached through this grant all the same.
+    /// Non-public networks that this grant allows.
     pub networks: Vec<IpNet>,
 }
 
-/// How a request is sent.
+/// The scheme of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HttpScheme {
-    /// In the clear.
+    /// Unencrypted.
     Http,
-    /// Through TLS.
+    /// TLS.
     Https,
 }
 
-/// Which hosts a grant is for.
+/// The hosts of a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostPattern {
-    /// This one: a name, or an address.
+    /// One name or address.
     Exactly(Host<String>),
-    /// `*.name`: every name that ends in this one, with at least one label more.
+    /// `*.name`: every name below this one, with at least one more label.
     Below(String),
-    /// `*`: every name; no address.
+    /// `*`: every name, but no address.
     AnyName,
 }
 
-/// Where one request wants to go. It can be made of an absolute URL only.
+/// The destination of one request. It can only be made from an absolute URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     scheme: HttpScheme,
@@ -64,27 +64,27 @@ pub struct Target {
     port: u16,
     method: String,
     path: String,
-    /// Whether every server reads the path in one way only, as it was asked for and as it is told here.
+    /// Whether every server reads the path in the same way, both as requested and as parsed.
     is_plain: bool,
 }
 
-/// Why a request has no [`Target`].
+/// The error of a URL that isn't a valid [`Target`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoTarget {
-    /// It is no absolute URL of `http` or `https`, or isn't written as one.
-    #[error("it is no URL of `http` or `https`")]
+    /// Not an absolute `http` or `https` URL, or not strictly written.
+    #[error("not an absolute `http` or `https` URL")]
     Url,
-    /// A name or password stands before the host.
-    #[error("a name or password stands before the host")]
+    /// A user name or password before the host.
+    #[error("user name or password before the host")]
     UserInfo,
 }
 
 /// Headers that the gateway adds to a plugin's requests to one origin.
 #[derive(Debug, Clone)]
 pub struct Credential {
-    /// Where in the file it stands, in bytes.
+    /// Where it is in the file, in bytes.
     pub place: Range<usize>,
-    /// The only origin that they are sent to; always `https`.
+    /// The only origin that they are sent to, always `https`.
     pub origin: HttpOrigin,
     /// Names in lower case with the whole values.
     pub headers: Vec<(String, Secret)>,
@@ -97,27 +97,26 @@ pub struct Credential {
 pub struct HttpOrigin {
     /// `http` or `https`.
     pub scheme: HttpScheme,
-    /// The host, as browsers write it.
+    /// The host as browsers write it.
     pub host: Host<String>,
     /// The port.
     pub port: u16,
 }
 
 impl HttpGrant {
-    /// Is this request one that the grant is for? Whether the address that its host turns out to have may be reached
-    /// is asked later.
+    /// Does the grant allow this request? The address of its host is checked later.
     #[must_use]
     pub fn covers(&self, target: &Target) -> bool {
         self.scheme == target.scheme
             && self.port == target.port
             && self.host.covers(&target.host)
             && self.methods.as_ref().is_none_or(|methods| methods.contains(&target.method))
-            && target.method != "CONNECT" // the way through a proxy, not to a server
+            && target.method != "CONNECT" // asks a proxy for a tunnel
             && target.is_at(&self.path)
     }
 
-    /// Does `other` cover every request that this covers, and reach every address for it?
-    pub(in crate::config) fn is_within(&self, other: &Self) -> bool {
+    /// Does `other` allow every request that this grant allows, to the same addresses?
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
         let Self { place: _, written: _, scheme, host, port, methods, path, networks } = self;
         let has_methods = match (methods, &other.methods) {
             (_, None) => true,
@@ -129,11 +128,11 @@ impl HttpGrant {
             && *port == other.port
             && host.is_within(&other.host)
             && has_methods
-            && (other.path.is_empty() || begins_with(path, &other.path))
+            && (other.path.is_empty() || starts_with_segments(path, &other.path))
             && networks.iter().all(reached)
     }
 
-    /// The grant as the file has it, in one line: the pattern, then methods and networks where they are named.
+    /// The grant in one line: the pattern, then its methods and networks if it names any.
     #[must_use]
     pub fn described(&self) -> String {
         let mut all = self.written.clone();
@@ -147,13 +146,13 @@ impl HttpGrant {
         all
     }
 
-    /// Is it for requests to this origin, if not for every path and method?
+    /// Does it allow some request to this origin?
     #[must_use]
     pub fn covers_origin(&self, origin: &HttpOrigin) -> bool {
         self.scheme == origin.scheme && self.port == origin.port && self.host.covers(&origin.host)
     }
 
-    pub(in crate::config) fn says_the_same_as(&self, other: &Self) -> bool {
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
         let Self { place: _, written: _, scheme, host, port, methods, path, networks } = self;
         *scheme == other.scheme
             && *host == other.host
@@ -164,8 +163,8 @@ impl HttpGrant {
     }
 }
 
-/// Whole segments only: `/a/b` begins with `/a`, `/ab` doesn't.
-fn begins_with(path: &str, prefix: &str) -> bool {
+/// Whole segments only: `/a/b` starts with `/a`, but `/ab` doesn't.
+fn starts_with_segments(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -179,7 +178,7 @@ impl HostPattern {
         }
     }
 
-    /// Does `other` cover every host that this covers?
+    /// Does `other` cover every host that this pattern covers?
     fn is_within(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Exactly(host), other) => other.covers(host),
@@ -190,18 +189,18 @@ impl HostPattern {
     }
 }
 
-/// Is it the other name with at least one label more?
+/// Is it the other name with at least one more label?
 fn is_below(name: &str, other: &str) -> bool {
     let labels = name.strip_suffix(other).and_then(|rest| rest.strip_suffix('.'));
     labels.is_some_and(|labels| !labels.is_empty())
 }
 
 impl Target {
-    /// Reads where a request wants to go.
+    /// Parses the destination of a request.
     ///
     /// # Errors
-    /// It isn't an absolute URL of `http` or `https`, in ASCII and without anything that a parser would have to repair;
-    /// or it holds a name or password.
+    /// The URL isn't an absolute `http` or `https` URL in ASCII, a parser would have to repair it, or it contains a user
+    /// name or password.
     pub fn new(method: &str, url: &str) -> Result<Self, NoTarget> {
         let written = url;
         let before_query = written.split(['?', '#']).next().unwrap_or_default();
@@ -224,7 +223,7 @@ impl Target {
         Ok(Self { scheme, host, port, method: method.to_ascii_uppercase(), path, is_plain })
     }
 
-    /// The origin that it goes to.
+    /// The origin.
     #[must_use]
     pub fn origin(&self) -> HttpOrigin {
         HttpOrigin { scheme: self.scheme, host: self.host.clone(), port: self.port }
@@ -260,14 +259,14 @@ impl Target {
         &self.path
     }
 
-    /// Does a grant of this path cover it? Empty: of every path.
-    pub(in crate::config) fn is_at(&self, granted: &str) -> bool {
-        granted.is_empty() || self.is_plain && begins_with(&self.path, granted)
+    /// Does a grant of this path allow it? An empty path allows every path.
+    pub(crate) fn is_at(&self, granted: &str) -> bool {
+        granted.is_empty() || self.is_plain && starts_with_segments(&self.path, granted)
     }
 }
 
 impl Credential {
-    /// What it adds, and where, in one line and without the secrets.
+    /// The headers and their origin in one line, without the secrets.
     #[must_use]
     pub fn described(&self) -> String {
         let list = |items: &mut dyn Iterator<Item = &str>| items.collect::<Vec<_>>().join(", ");
@@ -276,14 +275,14 @@ impl Credential {
         format!("credentials for {}: {headers} from {from}", self.origin)
     }
 
-    pub(in crate::config) fn says_the_same_as(&self, other: &Self) -> bool {
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
         let Self { place: _, origin, headers, filled_from } = self;
         *origin == other.origin && *headers == other.headers && *filled_from == other.filled_from
     }
 
-    /// Does `other` add all that this adds, from the same variables and files, to the same origin? What they hold
-    /// doesn't count.
-    pub(in crate::config) fn is_within(&self, other: &Self) -> bool {
+    /// Does `other` add all these headers, from the same variables and files, to the same origin? Their values don't
+    /// matter.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
         let Self { place: _, origin, headers, filled_from } = self;
         let adds = |(name, _): &(String, Secret)| other.headers.iter().any(|(its, _)| its == name);
         *origin == other.origin && headers.iter().all(adds) && filled_from.is_subset(&other.filled_from)
@@ -291,8 +290,8 @@ impl Credential {
 }
 
 impl HttpOrigin {
-    /// The origin of a URL; none where it is of another scheme, or its host has an empty label. One dot at a name's end
-    /// makes no difference, nor does an IPv4 address that is written as one of IPv6.
+    /// The origin of a URL. `None` means that it has another scheme, or that its host has an empty label. One dot at the
+    /// end of a name makes no difference, nor does writing an IPv4 address as an IPv6 address.
     #[must_use]
     pub fn of(url: &Url) -> Option<Self> {
         let scheme = match url.scheme() {
@@ -303,14 +302,14 @@ impl HttpOrigin {
         let host = match url.host()? {
             Host::Domain(name) => {
                 let name = name.strip_suffix('.').unwrap_or(name);
-                // Resolvers differ in what they make of an empty label.
+                // Resolvers treat an empty label in different ways.
                 if name.split('.').any(str::is_empty) {
                     return None;
                 }
                 Host::Domain(name.to_owned())
             }
             Host::Ipv4(address) => Host::Ipv4(address),
-            // The same machine by another name: a connection to the one is a connection to the other.
+            // A connection to the one is a connection to the other.
             Host::Ipv6(address) => address.to_ipv4_mapped().map_or(Host::Ipv6(address), Host::Ipv4),
         };
         Some(Self { scheme, host, port: url.port_or_known_default()? })
@@ -318,7 +317,7 @@ impl HttpOrigin {
 }
 
 impl HttpScheme {
-    /// As it stands in a URL.
+    /// Its name in a URL.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -327,7 +326,7 @@ impl HttpScheme {
         }
     }
 
-    /// The port that a URL needn't name.
+    /// The default port.
     #[must_use]
     pub fn default_port(self) -> u16 {
         match self {

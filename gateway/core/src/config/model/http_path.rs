@@ -1,66 +1,83 @@
-//! What a path begins with, as a grant says it; and what a server could read in another way.
+//! The path of an HTTP grant, and paths that servers could read in different ways.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use url::Url;
 
-use crate::config::model::http_pattern::Fault;
-use crate::config::model::diagnostic::{quoted, visible};
+use super::diagnostic::{quoted, visible};
 
-/// Reads what stands from the byte `start` on: a path, without a `/` at its end.
-pub(in crate::config) fn read(text: &str, start: usize) -> Result<String, Fault> {
+/// A part of a grant's text that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PatternError {
+    /// The bytes of the part.
+    pub(crate) part: Range<usize>,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+    /// Whether the part can contain a secret and must not be shown.
+    pub(crate) is_secret: bool,
+}
+
+impl PatternError {
+    pub(crate) fn new(part: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { part, message: message.into(), hint: hint.into(), is_secret: false }
+    }
+}
+
+/// Parses the path that starts at the byte `start`. The result has no trailing `/`.
+pub(crate) fn parse_path(text: &str, start: usize) -> Result<String, PatternError> {
     let written = &text[start..];
     let at = |found: usize, length: usize| start + found..start + found + length;
     if let Some(found) = written.find(['?', '#']) {
         let what = if written[found..].starts_with('?') { "a query" } else { "a fragment" };
-        let hint = "leave it away: a path is the most that is compared";
+        let hint = "remove it: only the path is compared";
         let part = at(found, written.len() - found);
-        let fault = Fault::new(part, format!("{what} can't stand in a grant"), hint);
-        return Err(Fault { is_secret: true, ..fault }); // keys often are
+        let error = PatternError::new(part, format!("a grant can't contain {what}"), hint);
+        return Err(PatternError { is_secret: true, ..error }); // often a key
     }
     if let Some(found) = written.find('*') {
         let before = written[..found].trim_end_matches('/');
         let hint = if before.is_empty() {
-            "leave the path away: without one every path is granted".to_owned()
+            "remove the path to grant every path".to_owned()
         } else if written.ends_with("/*") || written.ends_with("/**") {
-            format!("write `{}`: what lies below it is granted with it", visible(before))
+            format!("write `{}`: it includes the paths below", visible(before))
         } else {
-            "grant what the path begins with, up to a `/`".to_owned()
+            "grant the first part of the path, up to a `/`".to_owned()
         };
         let stars = written[found..].bytes().take_while(|byte| *byte == b'*').count();
-        return Err(Fault::new(at(found, stars), "a `*` can't stand in a path", hint));
+        return Err(PatternError::new(at(found, stars), "a path can't contain `*`", hint));
     }
     let mut found = 0;
     for segment in written.split('/') {
-        if let Err((message, hint)) = segment_of(segment) {
-            return Err(Fault::new(at(found, segment.len()), message, hint));
+        if let Err((message, hint)) = check_segment(segment) {
+            return Err(PatternError::new(at(found, segment.len()), message, hint));
         }
         found += segment.len() + 1;
     }
     if let Some(found) = written.find("//") {
-        return Err(Fault::new(at(found, 2), "a path can't have two `/` in a row", "write one"));
+        return Err(PatternError::new(at(found, 2), "a path can't contain `//`", "write one `/`"));
     }
-    // The same changes that are made to what is asked for: other letters than ASCII's become `%…`.
+    // The same normalization as for a request: non-ASCII characters become `%…`.
     let url =
         Url::parse("http://host").and_then(|base| base.join(if written.is_empty() { "/" } else { written }));
     match url {
         Ok(url) => Ok(url.path().trim_end_matches('/').to_owned()),
         Err(error) => {
-            let message = format!("{} is no path: {error}", quoted(written));
-            Err(Fault::new(start..text.len(), message, "write it as a URL has it"))
+            let message = format!("invalid path {}: {error}", quoted(written));
+            Err(PatternError::new(start..text.len(), message, "write it as in a URL"))
         }
     }
 }
 
-/// Judges what stands between two `/`: what is wrong with it, and the cure.
-fn segment_of(segment: &str) -> Result<(), (String, &'static str)> {
-    if is_step(segment) {
-        let message = format!("{} can't stand in a path", quoted(segment));
-        return Err((message, "write the path that it comes to"));
+/// Checks one segment. The error is a message and a hint.
+fn check_segment(segment: &str) -> Result<(), (String, &'static str)> {
+    if is_dot_segment(segment) {
+        let message = format!("a path can't contain the segment {}", quoted(segment));
+        return Err((message, "write the resolved path"));
     }
-    if hides_something(segment) {
+    if is_ambiguous(segment) {
         let message = format!(
-            "{} hides a `.`, a `/`, a `\\`, a `;` or a zero, which servers read in different ways",
+            "{} hides a `.`, `/`, `\\`, `;` or NUL, which servers read in different ways",
             quoted(segment)
         );
         return Err((message, "grant the path before it"));
@@ -69,21 +86,21 @@ fn segment_of(segment: &str) -> Result<(), (String, &'static str)> {
     while let Some(at) = rest.find('%') {
         rest = &rest[at + 1..];
         if !rest.get(..2).is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit())) {
-            let message = format!("a `%` in {} has no two digits after it", quoted(segment));
-            return Err((message, "write `%25` for a plain `%`"));
+            let message = format!("a `%` in {} isn't followed by two hexadecimal digits", quoted(segment));
+            return Err((message, "write `%25` for a literal `%`"));
         }
     }
     Ok(())
 }
 
-/// Does a server go up, or stay, where it reads this? Some ignore what follows a `;`.
-fn is_step(segment: &str) -> bool {
+/// Is it `.` or `..`? Some servers ignore the rest after a `;`.
+fn is_dot_segment(segment: &str) -> bool {
     matches!(segment.split(';').next(), Some("." | ".."))
 }
 
-/// Is there an encoded `.`, `/` or `\`, also an encoded `%` before it, or bytes that are no text? Servers decode once,
-/// twice or loosely. Some end a path at a zero, or a step of it at a `;`, also where these are encoded.
-fn hides_something(segment: &str) -> bool {
+/// Does it contain an encoded `.`, `/` or `\`, perhaps encoded several times, or invalid UTF-8? Servers decode once, twice
+/// or loosely. Some end a path at NUL, or a segment at `;`, even if these are encoded.
+fn is_ambiguous(segment: &str) -> bool {
     let mut plain = Cow::Borrowed(segment);
     for _ in 0..3 {
         if plain.contains("%25") {
@@ -91,13 +108,13 @@ fn hides_something(segment: &str) -> bool {
         }
     }
     let plain = plain.to_ascii_lowercase();
-    // What is encoded more often than that is made to hide something.
+    // Anything that is encoded more often is meant to hide something.
     ["%2e", "%2f", "%5c", "%3b", "%00", "\\", "%25"].iter().any(|hidden| plain.contains(hidden))
-        || is_no_text(&plain)
+        || is_invalid_utf8(&plain)
 }
 
-/// Do the bytes that are encoded here spell no text? Some decoders take a `/` that is written in too many bytes.
-fn is_no_text(plain: &str) -> bool {
+/// Do the encoded bytes decode to invalid UTF-8? Some decoders accept an overlong `/`.
+fn is_invalid_utf8(plain: &str) -> bool {
     let mut bytes = Vec::with_capacity(plain.len());
     let mut rest = plain.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -117,7 +134,7 @@ fn is_no_text(plain: &str) -> bool {
     std::str::from_utf8(&bytes).is_err()
 }
 
-/// Can every server read this path in one way only? Else no prefix is compared with it.
-pub(in crate::config) fn is_plain(path: &str) -> bool {
-    !path.split('/').any(|segment| is_step(segment) || hides_something(segment))
+/// Does every server read this path in the same way? Otherwise no prefix is compared with it.
+pub(crate) fn is_plain(path: &str) -> bool {
+    !path.split('/').any(|segment| is_dot_segment(segment) || is_ambiguous(segment))
 }

@@ -1,95 +1,78 @@
-//! `[defaults.limits]` and `[plugins.<id>.limits]`.
+//! The limits of a plugin, and their values as TOML.
 
 use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::config::read::reader::{Reading, Table};
-
-mod enough;
-mod written;
-
-pub use enough::LimitKey;
-
-/// How much a plugin may use: for one call, unless said otherwise.
+/// The limits of a plugin. They apply to one call unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Time from the start of the call to its answer.
+    /// Time from the start of the call to its result.
     pub timeout: Duration,
-    /// Processor time.
+    /// CPU time.
     pub cpu_time: Duration,
-    /// Linear memory, all of the instance's memories together.
+    /// Linear memory, all memories of the instance together.
     pub memory: ByteSize,
-    /// Elements of all tables together.
+    /// Elements of all WebAssembly tables together.
     pub table_elements: u32,
     /// Handles held at once: streams, files, stores.
     pub handles: u32,
-    /// What crosses between plugin and gateway at once: a result, a log line, a list.
+    /// The largest single message between plugin and gateway: a result, a log line or a list.
     pub transfer: ByteSize,
-    /// Log lines, and as many progress reports; more are dropped and counted.
+    /// Log lines, and as many progress reports. More are dropped and counted.
     pub log_lines: u32,
-    /// What it prints to stdout and stderr; more is dropped and counted.
+    /// Output to stdout and stderr. More is dropped and counted.
     pub output: ByteSize,
-    /// How many requests it sends.
+    /// Requests sent.
     pub requests: u32,
-    /// How many of them run at once.
+    /// Concurrent requests.
     pub requests_at_once: u32,
-    /// How long the head of an answer may take, from the request on; the plugin itself may ask for less.
+    /// Time from a request to the head of its response. The plugin can set a shorter timeout.
     pub request_timeout: Duration,
-    /// The bodies of its requests, all together.
+    /// Request bodies, in total.
     pub sent: ByteSize,
-    /// The bodies of the answers to them, all together.
+    /// Response bodies, in total.
     pub received: ByteSize,
-    /// What it reads from files.
+    /// Bytes read from files.
     pub read: ByteSize,
-    /// What it writes to files.
+    /// Bytes written to files.
     pub written: ByteSize,
-    /// How many calls run at once.
+    /// Concurrent calls.
     pub concurrency: u32,
-    /// How many calls may wait for one that runs.
+    /// Calls that wait for a running one to finish.
     pub queue: u32,
-    /// What it may keep from one call to the next: the bytes of all keys and values, and 64 more for each key.
+    /// State kept between calls: the bytes of all keys and values, and 64 more for each key.
     pub state: ByteSize,
-    /// How long a call that watches for it may go on after its caller has lost interest.
+    /// Time for a cancelled call to clean up, if it checks for cancellation.
     pub cancel_grace: Duration,
-    /// The component's file.
+    /// Size of the component's file.
     pub component: ByteSize,
-    /// Processor time for compiling it; none: as much as a component of its size may need.
+    /// CPU time for compiling it. `None` derives it from the size of the component.
     pub compile_time: Option<Duration>,
-    /// Addresses for compiling it; none: as many as a component of its size may need.
+    /// Address space for compiling it. `None` derives it from the size of the component.
     pub compile_memory: Option<ByteSize>,
-    /// How long it may take to describe itself when it is loaded.
+    /// Time for the plugin to describe itself when it is loaded.
     pub describe_timeout: Duration,
     /// Items of each kind in its lists.
     pub items: u32,
-    /// The text of one JSON Schema.
+    /// Size of one JSON Schema.
     pub schema: ByteSize,
-    /// How deep the text of one JSON Schema nests.
+    /// Nesting depth of one JSON Schema.
     pub schema_depth: u32,
-    /// How many calls an instance serves, where instances are reused.
+    /// Calls that a reused instance serves.
     pub reuse_calls: u32,
-    /// How long an instance waits for its next call.
+    /// Time that a reused instance stays idle.
     pub reuse_idle: Duration,
-    /// An instance with more memory isn't reused; none: half of `memory`.
+    /// An instance with more memory isn't reused. `None` means half of `memory`.
     pub reuse_memory: Option<ByteSize>,
 }
 
 impl Limits {
-    /// An instance with more memory, in bytes, isn't reused.
+    /// An instance with more memory than this, in bytes, isn't reused.
     #[must_use]
     pub fn reusable_memory(&self) -> u64 {
         self.reuse_memory.map_or(self.memory.as_u64() / 2, |most| most.as_u64())
     }
-}
-
-/// Whether calls share instances.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Instances {
-    /// Each call has one of its own.
-    #[default]
-    Fresh,
-    /// Calls of the same caller may come to one that served others before.
-    Reused,
 }
 
 impl Default for Limits {
@@ -128,55 +111,72 @@ impl Default for Limits {
     }
 }
 
-impl Reading<'_> {
-    /// Reads limits; what the table doesn't say is as in `base`.
-    pub(in crate::config) fn limits(&mut self, table: &Table<'_>, base: &Limits) -> Limits {
-        Limits {
-            timeout: self.duration(table, "timeout", base.timeout),
-            cpu_time: self.duration(table, "cpu_time", base.cpu_time),
-            memory: self.size(table, "memory", base.memory),
-            table_elements: self.integer(table, "table_elements", base.table_elements),
-            handles: self.integer(table, "handles", base.handles),
-            transfer: self.size(table, "transfer", base.transfer),
-            log_lines: self.integer(table, "log_lines", base.log_lines),
-            output: self.size(table, "output", base.output),
-            requests: self.integer(table, "requests", base.requests),
-            requests_at_once: self.integer(table, "requests_at_once", base.requests_at_once),
-            request_timeout: self.duration(table, "request_timeout", base.request_timeout),
-            sent: self.size(table, "sent", base.sent),
-            received: self.size(table, "received", base.received),
-            read: self.size(table, "read", base.read),
-            written: self.size(table, "written", base.written),
-            concurrency: self.integer(table, "concurrency", base.concurrency),
-            queue: self.integer(table, "queue", base.queue),
-            state: self.size(table, "state", base.state),
-            cancel_grace: self.duration(table, "cancel_grace", base.cancel_grace),
-            component: self.size(table, "component", base.component),
-            compile_time: self.some_duration(table, "compile_time").or(base.compile_time),
-            compile_memory: self.some_size(table, "compile_memory").or(base.compile_memory),
-            describe_timeout: self.duration(table, "describe_timeout", base.describe_timeout),
-            items: self.integer(table, "items", base.items),
-            schema: self.size(table, "schema", base.schema),
-            schema_depth: self.integer(table, "schema_depth", base.schema_depth),
-            reuse_calls: self.integer(table, "reuse_calls", base.reuse_calls),
-            reuse_idle: self.duration(table, "reuse_idle", base.reuse_idle),
-            reuse_memory: self.some_size(table, "reuse_memory").or(base.reuse_memory),
-        }
+impl Limits {
+    /// The limits that differ from their defaults: each key with its value as TOML.
+    #[must_use]
+    pub fn changed(&self) -> Vec<(&'static str, String)> {
+        let defaults = Self::default().to_toml();
+        let differs = |(own, default): &((&'static str, String), (&'static str, String))| own != default;
+        self.to_toml().into_iter().zip(defaults).filter(differs).map(|(own, _)| own).collect()
     }
 
-    /// Reads whether calls share instances.
-    pub(in crate::config) fn instances(&mut self, plugin: &Table<'_>) -> Instances {
-        match self.text(plugin, "instances").as_ref().map(|word| word.text.as_str()) {
-            Some("reused") => Instances::Reused,
-            Some(_) | None => Instances::Fresh, // anything else was noted
-        }
+    /// The value of a limit as TOML. `None` means that there is no such limit, or that it isn't set.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<String> {
+        let found = self.to_toml().into_iter().find(|(name, _)| *name == key);
+        found.map(|(_, value)| value).filter(|value| !value.is_empty())
     }
 
-    fn some_duration(&mut self, table: &Table<'_>, name: &str) -> Option<Duration> {
-        table.get(name).map(|_| self.duration(table, name, Duration::ZERO))
-    }
-
-    fn some_size(&mut self, table: &Table<'_>, name: &str) -> Option<ByteSize> {
-        table.get(name).map(|_| self.size(table, name, ByteSize::b(0)))
+    /// All limits as TOML, in the order of the key table. Those that aren't set are empty strings.
+    fn to_toml(&self) -> Vec<(&'static str, String)> {
+        let size = size_to_toml;
+        let time = duration_to_toml;
+        vec![
+            ("timeout", time(self.timeout)),
+            ("cpu_time", time(self.cpu_time)),
+            ("memory", size(self.memory)),
+            ("table_elements", self.table_elements.to_string()),
+            ("handles", self.handles.to_string()),
+            ("transfer", size(self.transfer)),
+            ("log_lines", self.log_lines.to_string()),
+            ("output", size(self.output)),
+            ("requests", self.requests.to_string()),
+            ("requests_at_once", self.requests_at_once.to_string()),
+            ("request_timeout", time(self.request_timeout)),
+            ("sent", size(self.sent)),
+            ("received", size(self.received)),
+            ("read", size(self.read)),
+            ("written", size(self.written)),
+            ("concurrency", self.concurrency.to_string()),
+            ("queue", self.queue.to_string()),
+            ("state", size(self.state)),
+            ("cancel_grace", time(self.cancel_grace)),
+            ("component", size(self.component)),
+            ("compile_time", self.compile_time.map(time).unwrap_or_default()),
+            ("compile_memory", self.compile_memory.map(size).unwrap_or_default()),
+            ("describe_timeout", time(self.describe_timeout)),
+            ("items", self.items.to_string()),
+            ("schema", size(self.schema)),
+            ("schema_depth", self.schema_depth.to_string()),
+            ("reuse_calls", self.reuse_calls.to_string()),
+            ("reuse_idle", time(self.reuse_idle)),
+            ("reuse_memory", self.reuse_memory.map(size).unwrap_or_default()),
+        ]
     }
 }
+
+/// A duration as TOML.
+pub(crate) fn duration_to_toml(duration: Duration) -> String {
+    format!("\"{}\"", humantime::format_duration(duration))
+}
+
+/// A size as TOML, in the largest unit in which it is a whole number.
+pub(crate) fn size_to_toml(size: ByteSize) -> String {
+    let bytes = size.as_u64();
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let fits = units.into_iter().find(|(unit, _): &(u64, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    fits.map_or_else(|| format!("\"{bytes}B\""), |(unit, name)| format!("\"{}{name}\"", bytes / unit))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,38 +1,36 @@
-//! What is granted against what is asked for.
+//! Compares what a plugin is granted with what its component requests through its imports.
 
 use std::ops::Range;
 use std::path::Path;
 
-use crate::config::PluginConfig;
-use crate::config::model::diagnostic::Problem;
-use crate::config::grants::{ClientFeature, DirGrant, HttpGrant, StateGrant};
+use super::{ClientFeature, DirGrant, HttpGrant, PluginConfig, Problem, StateGrant};
 use crate::manifest::{Interfaces, Need, PluginInfo};
 
-/// How one need of a component fits what its table grants.
+/// One need of a component, and what is granted of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// What it is about.
+    /// The need.
     pub need: Need,
-    /// What is granted of it, as the file has it.
+    /// What is granted of it, as written in the file.
     pub granted: Vec<String>,
-    /// Whether it imports what needs the grant.
+    /// Whether the component requests it.
     pub asked: Asked,
 }
 
-/// Does a component ask for something?
+/// Whether a component requests something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// Its imports say so.
+    /// Its imports request it.
     Yes,
-    /// Its language's standard library may have brought the imports.
+    /// Its imports request it, but they may come from the standard library of its language.
     Maybe,
-    /// Nothing that it imports needs it.
+    /// Its imports don't request it.
     No,
 }
 
 impl PluginConfig {
-    /// Compares what a component imports with what this table grants, need by need; needs that are neither asked for
-    /// nor granted aren't there.
+    /// Compares the imports of a component with the grants, need by need. Needs that are neither requested nor granted
+    /// are left out.
     #[must_use]
     pub fn against(&self, interfaces: &Interfaces) -> Vec<Match> {
         let matched = |need: Need| {
@@ -47,7 +45,7 @@ impl PluginConfig {
         Need::ALL.into_iter().filter_map(matched).collect()
     }
 
-    /// What is granted of a need, a phrase each.
+    /// What is granted of a need, one phrase each.
     fn granted(&self, need: Need) -> Vec<String> {
         let allow = &self.allow;
         match need {
@@ -71,7 +69,7 @@ impl PluginConfig {
         }
     }
 
-    /// A setting, and where its value comes from if that isn't the file.
+    /// A setting, and the variables and files that its value comes from.
     fn setting(&self, key: &str) -> String {
         match self.filled_from.get(key) {
             None => key.to_owned(),
@@ -82,8 +80,8 @@ impl PluginConfig {
         }
     }
 
-    /// Warnings for what doesn't fit: grants that nothing uses, and imports that are refused whenever they are used.
-    /// `state`: where state is kept; none: nowhere.
+    /// Warnings about grants that the component can't use, and about imports that aren't granted. `state` is the
+    /// directory for state, if there is one.
     #[must_use]
     pub fn misfits(&self, interfaces: &Interfaces, info: &PluginInfo, state: Option<&Path>) -> Vec<Problem> {
         let matches = self.against(interfaces);
@@ -105,21 +103,19 @@ impl PluginConfig {
         match asked {
             Asked::No if !granted.is_empty() => {
                 let what = match need {
-                    Need::Settings => format!("has settings (`{key}`), but never reads any"),
+                    Need::Settings => format!("has settings (`{key}`) but doesn't read any"),
                     _ => format!(
-                        "is granted `{key}`, but can't {verb}: nothing that it imports needs the grant"
+                        "is granted `{key}` but can't {verb}: none of its imports needs the grant"
                     ),
                 };
                 let problem = Problem::warning(format!("the plugin `{id}` {what}")).at(place);
-                Some(problem.hint(format!("remove `{key}`: a later version of the plugin would get it, too")))
+                Some(problem.hint(format!("remove `{key}`, or a later version of the plugin gets it too")))
             }
-            // A plugin without settings has its own defaults.
+            // A plugin without settings uses its own defaults.
             Asked::Yes if granted.is_empty() && *need != Need::Settings => {
                 let message = format!("the plugin `{id}` was built to {verb}, which isn't granted");
-                let hint = format!(
-                    "it is refused when it tries; if it should, add a line such as `{}` to `[plugins.{id}.allow]`",
-                    need.example()
-                );
+                let hint =
+                    format!("to allow it, add a line such as `{}` to `[plugins.{id}.allow]`", need.example());
                 Some(Problem::warning(message).at(self.place.clone()).hint(hint))
             }
             Asked::Yes | Asked::Maybe | Asked::No => None,
@@ -132,11 +128,11 @@ impl PluginConfig {
         {
             return None;
         }
-        let message = format!("the plugin `{}` is granted `instructions`, but has none", self.id);
+        let message = format!("the plugin `{}` is granted `instructions` but has none", self.id);
         Some(
             Problem::warning(message)
                 .at(self.grant_place("instructions"))
-                .hint("remove `instructions`: a later version of the plugin could tell the model anything"),
+                .hint("remove `instructions`, or a later version of the plugin can instruct the model"),
         )
     }
 
@@ -147,12 +143,12 @@ impl PluginConfig {
         if state.is_some() || !matches.iter().any(keeps) {
             return None;
         }
-        let message = format!("what the plugin `{}` keeps is lost when the gateway ends", self.id);
-        let hint = "add `state = \"state\"` to `[gateway]`: the directory that it is kept in";
+        let message = format!("the state of the plugin `{}` is lost when the gateway stops", self.id);
+        let hint = "to keep it in a directory, add `state = \"state\"` to `[gateway]`";
         Some(Problem::warning(message).at(self.grant_place("state")).label("kept in memory only").hint(hint))
     }
 
-    /// Where a key of `allow` stands.
+    /// The place of a key of `allow`.
     fn grant_place(&self, key: &str) -> Range<usize> {
         self.allow.places.get(key).unwrap_or(&self.place).clone()
     }

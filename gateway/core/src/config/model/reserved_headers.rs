@@ -1,29 +1,29 @@
-//! Headers that neither a plugin nor a credential puts into a request, each with its reason: the one list of them.
+//! Headers that neither a plugin nor a credential may set, each with its reason.
 //!
-//! Servers that hand headers on as variables can't tell `_` from `-`, so neither does the list.
+//! Servers that pass headers on as variables can't tell `_` from `-`, so the list doesn't either.
 
-/// Why a header isn't for whoever sends a request.
+/// Why a header is reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reserved {
-    /// It says where a message goes or ends, or holds for one connection (RFC 9110, 7.6.1; RFC 9112): the sender's.
+    /// It frames a message or applies to one connection (RFC 9110, 7.6.1; RFC 9112). Only the HTTP client sets it.
     Framing,
-    /// How long the body is: a plugin may say it, and is held to it; nobody adds it.
+    /// The length of the body. A plugin may set it, and must keep to it. Credentials can't.
     Length,
-    /// Proxies say with it whom they pass a request on for. A plugin is none, and servers believe it.
+    /// Proxies identify the original client with it, and servers trust it.
     Passing,
-    /// It asks the server to take the request for one of another method, path or host than was compared with the
-    /// grants.
+    /// It makes the server treat the request as one with another method, path or host than the grants were checked
+    /// against.
     Rewriting,
 }
 
-/// The headers, but for those that begin with [`FORWARDED`].
-const ALL: [(&str, Reserved); 45] = [
+/// The reserved headers, except those that start with [`FORWARDED_PREFIX`].
+const RESERVED_HEADERS: [(&str, Reserved); 45] = [
     ("connection", Reserved::Framing),
-    ("expect", Reserved::Framing), // whether the body follows; the sender doesn't wait with it
+    ("expect", Reserved::Framing), // the client doesn't wait before it sends the body
     ("host", Reserved::Framing),
     ("http2-settings", Reserved::Framing),
     ("keep-alive", Reserved::Framing),
-    ("proxy-authenticate", Reserved::Framing), // these three are for a proxy, of which there is none
+    ("proxy-authenticate", Reserved::Framing), // these three are for proxies
     ("proxy-authorization", Reserved::Framing),
     ("proxy-connection", Reserved::Framing),
     ("te", Reserved::Framing),
@@ -39,7 +39,7 @@ const ALL: [(&str, Reserved); 45] = [
     ("cf-connecting-ip", Reserved::Passing),
     ("client-ip", Reserved::Passing),
     ("fastly-client-ip", Reserved::Passing),
-    ("remote-user", Reserved::Passing), // whom a proxy says that it has recognised
+    ("remote-user", Reserved::Passing), // the user that a proxy has authenticated
     ("true-client-ip", Reserved::Passing),
     ("x-azure-clientip", Reserved::Passing),
     ("x-client-ip", Reserved::Passing),
@@ -65,19 +65,19 @@ const ALL: [(&str, Reserved); 45] = [
     ("x-rewrite-url", Reserved::Rewriting),
 ];
 
-/// What proxies have invented beside `Forwarded`: `-for`, `-host`, `-prefix`, `-uri` and others.
-const FORWARDED: &str = "x-forwarded-";
+/// The headers of proxies that predate `Forwarded`: `-for`, `-host`, `-prefix`, `-uri` and others.
+const FORWARDED_PREFIX: &str = "x-forwarded-";
 
 impl Reserved {
-    /// Why this header isn't for whoever sends a request; nothing for most. Capitals make no difference.
+    /// Why this header is reserved, if it is. Case makes no difference.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
-        let plain = plain(name);
-        let listed = ALL.iter().find(|(its, _)| *its == plain).map(|(_, reserved)| *reserved);
-        listed.or_else(|| plain.starts_with(FORWARDED).then_some(Self::Passing))
+        let normalized = normalized(name);
+        let listed = RESERVED_HEADERS.iter().find(|(its, _)| *its == normalized).map(|(_, reserved)| *reserved);
+        listed.or_else(|| normalized.starts_with(FORWARDED_PREFIX).then_some(Self::Passing))
     }
 
-    /// May a plugin say it?
+    /// May a plugin set it?
     #[must_use]
     pub fn is_for_plugins(self) -> bool {
         match self {
@@ -86,23 +86,23 @@ impl Reserved {
         }
     }
 
-    /// The reason, reading on after "it".
-    pub(in crate::config) fn reason(self) -> &'static str {
+    /// The reason, as a phrase after "it".
+    pub(crate) fn reason(self) -> &'static str {
         match self {
-            Self::Framing | Self::Length => "says how a message is sent, not who sends it",
-            Self::Passing => "is said by proxies of those whom they pass requests on for",
-            Self::Rewriting => "would let a request stand for another than the one that is granted",
+            Self::Framing | Self::Length => "frames the message",
+            Self::Passing => "identifies the client behind a proxy",
+            Self::Rewriting => "turns the request into one that isn't granted",
         }
     }
 }
 
-/// Are these one header to a server that can't tell `_` from `-`?
+/// Are these the same header to a server that can't tell `_` from `-`?
 #[must_use]
 pub fn is_same_header(name: &str, other: &str) -> bool {
-    plain(name) == plain(other)
+    normalized(name) == normalized(other)
 }
 
-fn plain(name: &str) -> String {
+fn normalized(name: &str) -> String {
     name.to_ascii_lowercase().replace('_', "-")
 }
 

@@ -1,25 +1,32 @@
-//! What to write into `allow` so that a request goes through: the line that an operator can take over as it is.
+//! Lines for `allow` that grant what was denied. An operator can paste them as they are.
 //!
-//! Each is accepted by the reader of the file and grants the request that it was made for, in one step, and nothing that
-//! is wider than this: a test follows every one. One that would be long names fewer networks, never more paths or
-//! methods.
+//! Each line is valid, grants the request that it was made for in one step, and grants nothing wider: tests follow every
+//! one. A long line names fewer networks, never more paths or methods.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde_json::Value;
 use url::Host;
 
-use crate::config::model::http_grant::{HttpGrant, HttpOrigin, Target};
-use crate::config::grants::{ClientFeature, DirMode, Grants, is_public, pattern};
+use super::{DirMode, Grants, HttpGrant, HttpOrigin, Target, http_pattern, is_public};
 use crate::call::Cure;
-use crate::config::literal;
 
-/// A line that is longer, in bytes, is written without the networks that it needn't name.
-const LONGEST: usize = 360;
+/// A longer line, in bytes, leaves out the networks that it doesn't need.
+const MAX_LINE_BYTES: usize = 360;
+
+/// The networks at which a machine reaches itself.
+pub(crate) const LOCAL_NETWORKS: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+/// A string as a TOML literal. TOML reads what JSON writes, except for one character that it needs escaped.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
 
 impl Grants {
-    /// The line that would grant a request: its whole origin, or only its path and method where others of the origin
-    /// are granted. Where the host can only be in a network that isn't public, that is named, too.
+    /// The line that grants a request: its whole origin, or only its path and method if other requests to the origin
+    /// are granted. If the host can only be in a non-public network, the line names that, too.
     #[must_use]
     pub fn cure(&self, target: &Target) -> String {
         let origin = target.origin();
@@ -31,46 +38,38 @@ impl Grants {
                 networks.push(*network);
             }
         }
-        let needed = networks_of(&origin.host);
+        let needed = known_networks(&origin.host);
         if !needed.iter().any(|network| networks.iter().any(|its| its.contains(network))) {
             networks.extend(&needed);
         }
         if granted.is_empty() {
             return line(&origin.to_string(), &[], &networks);
         }
-        // A path that servers read in different ways is granted with what lies above it.
+        // If servers could read the path in different ways, grant its parent.
         let ends = target.path().rmatch_indices('/').map(|(at, _)| at);
         let mut urls = std::iter::once(target.path().len())
             .chain(ends)
             .map(|end| format!("{origin}{}", &target.path()[..end]));
         let url = urls
-            .find(|url| pattern::parse(url).is_ok_and(|pattern| target.is_at(&pattern.path)))
+            .find(|url| http_pattern::parse(url).is_ok_and(|pattern| target.is_at(&pattern.path)))
             .unwrap_or_else(|| origin.to_string());
-        of_networks(&url, &[target.method()], &networks, &needed)
+        line_with_networks(&url, &[target.method()], &networks, &needed)
     }
 }
 
 impl HttpGrant {
-    /// The line that would let requests of this grant to one origin go to an address, too.
+    /// The line that also lets requests of this grant to one origin go to an address.
     #[must_use]
     pub fn cure(&self, origin: &HttpOrigin, address: IpAddr) -> String {
         let mut networks = self.networks.clone();
         networks.push(address.into());
         let methods: Vec<&str> = self.methods.iter().flatten().map(String::as_str).collect();
-        of_networks(&format!("{origin}{}", self.path), &methods, &networks, &[address.into()])
-    }
-}
-
-impl ClientFeature {
-    /// The line that lets a plugin ask the client for this.
-    #[must_use]
-    pub fn cure(self) -> String {
-        format!("client = [\"{}\"]", self.as_str())
+        line_with_networks(&format!("{origin}{}", self.path), &methods, &networks, &[address.into()])
     }
 }
 
 impl Cure {
-    /// The line that grants it, once the operator has put a directory of the machine where there is an ellipsis.
+    /// The line that grants it, once the operator replaces each ellipsis with a directory.
     #[must_use]
     pub fn line(&self) -> String {
         match self {
@@ -83,45 +82,42 @@ impl Cure {
     }
 }
 
-/// What stands for a directory in `dirs`.
+/// An entry of `dirs`.
 #[must_use]
 pub fn directory_item(host: &str, guest: &str, mode: DirMode) -> String {
     let [host, guest] = [host, guest].map(literal);
     format!("{{ host = {host}, guest = {guest}, mode = \"{}\" }}", mode.as_str())
 }
 
-/// The same for one that is to be read and that only the operator knows, and perhaps only they can name.
+/// An entry of `dirs` for reading, with an ellipsis for what only the operator knows.
 #[must_use]
 pub fn directory_to_read(guest: Option<&str>) -> String {
-    const OPEN: &str = "…";
-    directory_item(OPEN, guest.unwrap_or(OPEN), DirMode::ReadOnly)
+    const PLACEHOLDER: &str = "…";
+    directory_item(PLACEHOLDER, guest.unwrap_or(PLACEHOLDER), DirMode::ReadOnly)
 }
 
-/// The line with all networks, or only with those that it can't do without.
-fn of_networks(url: &str, methods: &[&str], all: &[IpNet], needed: &[IpNet]) -> String {
+/// The line with all networks, or only with the needed ones if it would be too long.
+fn line_with_networks(url: &str, methods: &[&str], all: &[IpNet], needed: &[IpNet]) -> String {
     let whole = line(url, methods, all);
-    if whole.len() <= LONGEST { whole } else { line(url, methods, needed) }
+    if whole.len() <= MAX_LINE_BYTES { whole } else { line(url, methods, needed) }
 }
 
-/// The networks that a host is known to be in though it isn't public.
-fn networks_of(host: &Host<String>) -> Vec<IpNet> {
+/// The non-public networks that a host is known to be in.
+fn known_networks(host: &Host<String>) -> Vec<IpNet> {
     let alone = |address: IpAddr| if is_public(address) { Vec::new() } else { vec![address.into()] };
     match host {
         Host::Ipv4(address) => alone((*address).into()),
         Host::Ipv6(address) => alone((*address).into()),
-        Host::Domain(name) if is_this_machine(name) => THIS_MACHINE.map(parsed).to_vec(),
+        Host::Domain(name) if is_this_machine(name) => LOCAL_NETWORKS.map(parsed).to_vec(),
         Host::Domain(_) => Vec::new(),
     }
 }
-
-/// Where a machine reaches itself.
-pub(in crate::config) const THIS_MACHINE: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 fn parsed(network: &str) -> IpNet {
     network.parse().expect("a network")
 }
 
-/// Is it a name that stands for the machine itself, whoever is asked (RFC 6761, 6.3)?
+/// Is it a name of the machine itself (RFC 6761, 6.3)?
 #[must_use]
 pub fn is_this_machine(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")

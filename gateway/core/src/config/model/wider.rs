@@ -1,31 +1,29 @@
-//! What new grants allow that others don't, in words for the operator.
+//! What new grants allow that earlier ones don't, as phrases for the operator.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::config::PluginConfig;
-use crate::config::model::diagnostic::visible;
-use crate::config::grants::{Credential, DirGrant, DirMode, Grants, HttpGrant, StateGrant};
+use super::diagnostic::visible;
+use super::{Credential, DirGrant, Grants, HttpGrant, PluginConfig, StateGrant};
 
 impl PluginConfig {
-    /// What this table lets the plugin have that `before` doesn't, a phrase each: what [`Grants::wider_than`] says, and
-    /// the variables and files that its settings are filled from. None before: the plugin is new.
+    /// What this configuration grants that `before` doesn't, one phrase each: the grants, and the variables and files
+    /// that its settings are filled from. `None` means that the plugin is new.
     #[must_use]
     pub fn wider_than(&self, before: Option<&Self>) -> Vec<String> {
-        self.beyond(before, DirGrant::compared)
+        self.added_to(before, DirGrant::compared)
     }
 
-    /// The same, where what `before` allows in its place is said elsewhere: what came with this table; and asked the
-    /// other way round, what went with the earlier one.
+    /// The same without what `before` allowed instead. With the two swapped it gives what was taken away.
     #[must_use]
     pub fn alone_wider_than(&self, before: Option<&Self>) -> Vec<String> {
-        self.beyond(before, |dir, _| dir.described())
+        self.added_to(before, |dir, _| dir.described())
     }
 
-    fn beyond(&self, before: Option<&Self>, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
+    fn added_to(&self, before: Option<&Self>, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
         let nothing = Grants::default();
         let granted = before.map_or(&nothing, |before| &before.allow);
-        let mut wider = self.allow.beyond(granted, of_dir);
+        let mut wider = self.allow.added_to(granted, of_dir);
         let known = |origin: &str| {
             before.is_some_and(|before| before.filled_from.values().any(|origins| origins.contains(origin)))
                 || granted.env.iter().any(|(name, _)| origin.strip_prefix("env ") == Some(name))
@@ -38,15 +36,15 @@ impl PluginConfig {
 }
 
 impl Grants {
-    /// What these allow that `before` doesn't, a phrase each, such as `env LANG`. What a variable holds doesn't count
-    /// as a grant: only that it may be read.
+    /// What these grants allow that `before` doesn't, one phrase each, such as `env LANG`. The value of a variable isn't
+    /// part of the grant.
     #[must_use]
     pub fn wider_than(&self, before: &Self) -> Vec<String> {
-        self.beyond(before, DirGrant::compared)
+        self.added_to(before, DirGrant::compared)
     }
 
-    fn beyond(&self, before: &Self, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
-        // Whatever is added must be named here.
+    fn added_to(&self, before: &Self, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
+        // A new field stops the build here.
         let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
         let new = dirs.iter().filter(|dir| !dir.is_within(&before.dirs));
         let mut wider: Vec<String> = new.map(|dir| of_dir(dir, &before.dirs)).collect();
@@ -66,7 +64,7 @@ impl Grants {
         wider.iter().map(|phrase| visible(phrase).into_owned()).collect()
     }
 
-    /// All that these allow, a phrase each: what a new plugin is granted.
+    /// All that these grants allow, one phrase each.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
         self.wider_than(&Self::default())
@@ -74,7 +72,7 @@ impl Grants {
 }
 
 impl DirGrant {
-    /// Does one of `others` allow all that it does?
+    /// Does one of `others` allow all that this grant allows?
     fn is_within(&self, others: &[Self]) -> bool {
         let Self { place: _, host, named: _, guest: _, mode } = self;
         others.iter().any(|other| host.starts_with(&other.host) && mode.is_within(other.mode))
@@ -85,7 +83,7 @@ impl DirGrant {
         format!("dirs {guest} = {} ({})", shown(host), mode.as_str())
     }
 
-    /// What it allows, beside what stood at its path before.
+    /// What it allows, compared with the earlier grant at the same path.
     fn compared(&self, before: &[Self]) -> String {
         let Self { place: _, host, named: _, guest, mode } = self;
         let here = shown(host);
@@ -109,27 +107,8 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-impl DirMode {
-    /// Does `other` allow all that this does?
-    fn is_within(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::ReadOnly, _) | (Self::ReadWrite, Self::ReadWrite) => true,
-            (Self::ReadWrite, Self::ReadOnly) => false,
-        }
-    }
-
-    /// As it is written in the file.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "ro",
-            Self::ReadWrite => "rw",
-        }
-    }
-}
-
 impl StateGrant {
-    /// Another store is another grant: it may hold what others keep.
+    /// Another store is another grant: other plugins can have state in it.
     fn wider_than(&self, before: &Self) -> Option<String> {
         if self == before {
             return None;

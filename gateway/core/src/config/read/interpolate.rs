@@ -1,147 +1,144 @@
-//! `${VAR}`, `${VAR:-default}` and `$${` inside a text that was already parsed.
+//! `${VAR}`, `${VAR:-default}` and `$${` inside a parsed string.
 //!
-//! What a variable holds is never parsed again: it can't close a quote or start a table.
+//! The value of a variable is never parsed again: it can't close a quote or start a table. Nor does it appear in a
+//! diagnostic, because any variable can contain a secret.
 
 use std::env::VarError;
 use std::ops::Range;
 
-use crate::config::read::environment::{Environment, meant};
-use crate::config::model::diagnostic::{Problem, quoted, visible};
-use crate::config::read::reader::{Run, Value, written_part};
+use super::environment::{Environment, is_variable_name, nearest_variable, variables};
+use crate::config::model::Problem;
+use crate::config::model::diagnostic::{quoted, visible};
+use crate::config::report::redact::{contains_secret, is_secret_name};
 
-/// What is wrong with one use of a variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::config) struct Fault {
-    /// The use as it is written, from `${` to `}` or the end.
-    written: String,
-    /// Where it stands in the parsed text.
-    at: usize,
-    cause: Cause,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Cause {
-    Unset(String),
-    NotUnicode(String),
-    Unclosed,
-    BadForm,
-}
-
-/// A text whose variables are filled in, and where each stretch of it comes from.
+/// A string with its variables filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::config) struct Filled {
-    pub(in crate::config) text: String,
-    pub(in crate::config) runs: Vec<Run>,
+pub(crate) struct Interpolated {
+    pub(crate) text: String,
+    /// The same with `***` for the values of secret variables.
+    pub(crate) shown: String,
+    variables: Vec<UsedVariable>,
 }
 
-impl Filled {
-    /// Adds what `parsed` bytes of the parsed text, the next ones, come to.
-    fn add(&mut self, filled: &str, parsed: usize) {
-        let (start, from) = (self.text.len(), self.runs.last().map_or(0, |run| run.parsed.end));
-        self.text.push_str(filled);
-        self.runs.push(Run { filled: start..self.text.len(), parsed: from..from + parsed });
+/// One use of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct UsedVariable {
+    /// The use as written, such as `${HOME}`.
+    written: String,
+    value: String,
+}
+
+impl UsedVariable {
+    fn is_secret(&self) -> bool {
+        variables(&self.written).any(is_secret_name) || contains_secret(&self.value)
+    }
+}
+
+impl Interpolated {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.shown.push_str(text);
     }
 
-    /// What was filled in: the text as a whole, and each use of a variable. `written` is what it was before, and `place`
-    /// where it stands in the file.
-    pub(in crate::config) fn expansions(&self, written: &str, place: &Range<usize>) -> Vec<Expansion> {
-        if self.text == written {
+    fn push_variable(&mut self, written: &str, value: String) {
+        let used = UsedVariable { written: written.to_owned(), value };
+        self.text.push_str(&used.value);
+        self.shown.push_str(if used.is_secret() { "***" } else { &used.value });
+        self.variables.push(used);
+    }
+
+    /// The values of secret variables.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().filter(|used| used.is_secret()).map(|used| used.value.as_str())
+    }
+
+    /// What was filled in: the string as a whole, and each use of a variable. `raw` is the string before, `span` its span.
+    pub(crate) fn expansions(&self, raw: &str, span: &Range<usize>) -> Vec<Expansion> {
+        if self.text == raw {
             return Vec::new();
         }
-        let one = |filled: &str, written: &str| Expansion {
-            filled: filled.to_owned(),
+        let expansion = |value: &str, written: &str| Expansion {
+            value: value.to_owned(),
             written: written.to_owned(),
-            place: place.clone(),
+            span: span.clone(),
         };
-        let part = |run: &Run| {
-            let (filled, written) = (&self.text[run.filled.clone()], &written[run.parsed.clone()]);
-            let is_default = || written.ends_with(&format!(":-{filled}}}")); // which the file itself says
-            (written.starts_with("${") && !filled.is_empty() && !is_default()).then(|| one(filled, written))
-        };
-        let mut all = vec![one(&quoted(&self.text), &quoted(written)), one(&self.text, written)];
-        let mut parts: Vec<_> = self.runs.iter().filter_map(part).collect();
-        parts.sort_by_key(|part| std::cmp::Reverse(part.filled.len())); // one may be a part of another
+        let is_default = |used: &UsedVariable| used.written.ends_with(&format!(":-{}}}", used.value));
+        let used = self.variables.iter().filter(|used| !used.value.is_empty() && !is_default(used));
+        let mut parts: Vec<_> = used.map(|used| expansion(&used.value, &used.written)).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.value.len())); // one can be a part of another
+        let mut all = vec![expansion(&quoted(&self.text), &quoted(raw)), expansion(&self.text, raw)];
         all.append(&mut parts);
         all
     }
 }
 
-/// A shorter value may stand in a message by chance, in bytes.
-const TELLING: usize = 8;
+/// A shorter value can occur in a message by chance, in bytes.
+const MIN_DISTINCTIVE_BYTES: usize = 8;
 
-/// No more characters of a value stand in a message.
-const LONGEST_SHOWN: usize = 80;
+/// The number of characters at which messages cut a value.
+const CUT_CHARS: usize = 80;
 
-/// What a variable came to, and how that is written in the file.
+/// The value of a variable, and how it is written in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::config) struct Expansion {
-    filled: String,
+pub(crate) struct Expansion {
+    value: String,
     written: String,
-    /// Where the text with the variable stands.
-    place: Range<usize>,
+    /// The span of the string with the variable.
+    span: Range<usize>,
 }
 
 impl Expansion {
-    /// The same problem in the words of the file: what a variable holds may be a secret. Paths that were looked at, which
-    /// stand at the place itself, stay as they are: else nobody could find the file.
-    pub(in crate::config) fn undo(&self, problem: Problem) -> Problem {
-        let is_about =
-            |at: &Range<usize>| at.start < self.place.end && self.place.start < at.end.max(at.start + 1);
-        let is_about = problem.place.as_ref().is_some_and(is_about);
-        if self.filled.len() < TELLING && !is_about {
+    /// The diagnostic with the variable as written instead of its value. Labels keep the paths that were looked at, or
+    /// else the operator couldn't find the file.
+    pub(crate) fn undo(&self, problem: Problem) -> Problem {
+        let is_here =
+            |at: &Range<usize>| at.start < self.span.end && self.span.start < at.end.max(at.start + 1);
+        if self.value.len() < MIN_DISTINCTIVE_BYTES && !problem.place.as_ref().is_some_and(is_here) {
             return problem;
         }
         let Problem { message, hint, .. } = problem;
-        let (message, hint) = (self.undone(message), hint.map(|hint| self.undone(hint)));
-        Problem { message, hint, ..problem }
+        Problem { message: self.undo_in(message), hint: hint.map(|hint| self.undo_in(hint)), ..problem }
     }
 
-    /// A text with what the variable came to undone, in each form that messages give it.
-    fn undone(&self, mut text: String) -> String {
-        for form in self.forms() {
-            if form.len() >= TELLING {
-                text = text.replace(&form, &self.written);
-            } else if form.contains(char::is_alphanumeric) {
-                text = replace_words(&text, &form, &self.written);
+    fn undo_in(&self, mut text: String) -> String {
+        for spelling in self.spellings() {
+            if spelling.len() >= MIN_DISTINCTIVE_BYTES {
+                text = text.replace(&spelling, &self.written);
+            } else if spelling.contains(char::is_alphanumeric) {
+                text = replace_words(&text, &spelling, &self.written);
             }
         }
         text
     }
 
-    /// How messages write it: as it is, in small letters, with what can't be shown escaped, and cut.
-    fn forms(&self) -> Vec<String> {
-        let mut forms = vec![self.filled.clone()];
-        let mut add = |form: String| {
-            if !forms.contains(&form) {
-                forms.push(form);
-            }
-        };
-        add(self.filled.to_lowercase());
-        for form in [visible(&self.filled).into_owned(), self.filled.escape_debug().to_string()] {
-            add(form.trim_end_matches(['.', '/', '=']).to_owned());
-            add(form);
+    /// The spellings of the value in messages: as it is, in lower case, escaped, and cut.
+    fn spellings(&self) -> Vec<String> {
+        let cut: String = self.value.chars().take(CUT_CHARS).collect();
+        let escaped = [visible(&self.value).into_owned(), self.value.escape_debug().to_string()];
+        let trimmed = escaped.each_ref().map(|text| text.trim_end_matches(['.', '/', '=']).to_owned());
+        let mut all = vec![self.value.clone(), self.value.to_lowercase()];
+        all.extend(trimmed);
+        all.extend(escaped);
+        if cut.len() < self.value.len() {
+            all.extend([format!("{}…", visible(&cut)), format!("{}…", cut.escape_debug())]);
         }
-        if self.filled.chars().nth(LONGEST_SHOWN).is_some() {
-            let cut: String = self.filled.chars().take(LONGEST_SHOWN).collect();
-            add(format!("{}…", visible(&cut)));
-            add(format!("{}…", cut.escape_debug()));
-        }
-        forms
+        all.dedup();
+        all
     }
 }
 
-/// `text` with each `word` that stands for itself replaced.
-fn replace_words(text: &str, word: &str, by: &str) -> String {
-    let (mut out, mut from) = (String::new(), 0);
+/// `text` with each occurrence of `word` as a word replaced.
+fn replace_words(text: &str, word: &str, replacement: &str) -> String {
+    let mut out = String::new();
+    let mut from = 0;
     for (at, _) in text.match_indices(word) {
         let end = at + word.len();
-        let is_inside = |c: char| c.is_alphanumeric() || c == '_';
-        // What is undone already stays.
-        let is_alone = !text[..at].ends_with(is_inside)
-            && !text[end..].starts_with(is_inside)
-            && !text[..at].ends_with("${");
-        if is_alone {
-            out.extend([&text[from..at], by]);
+        let is_word_character = |c: char| c.is_alphanumeric() || c == '_';
+        let is_word = !text[..at].ends_with(is_word_character)
+            && !text[end..].starts_with(is_word_character)
+            && !text[..at].ends_with("${"); // already replaced
+        if is_word {
+            out.extend([&text[from..at], replacement]);
             from = end;
         }
     }
@@ -149,137 +146,102 @@ fn replace_words(text: &str, word: &str, by: &str) -> String {
     out
 }
 
-/// Fills in the variables of `text`, or tells all that is wrong with them.
-pub(in crate::config) fn expand(text: &str, environment: &dyn Environment) -> Result<Filled, Vec<Fault>> {
-    let mut filled = Filled::default();
-    let mut faults = Vec::new();
+/// Fills in the variables of `text`.
+///
+/// # Errors
+/// All invalid uses of variables.
+pub(crate) fn interpolate(
+    text: &str,
+    environment: &dyn Environment,
+) -> Result<Interpolated, Vec<VariableError>> {
+    let mut filled = Interpolated::default();
+    let mut errors = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
-        filled.add(&rest[..at], at);
+        filled.push(&rest[..at]);
         let used = &rest[at..];
         if rest[..at].ends_with('$') {
-            filled.add("{", 2); // after one of the two dollars
+            filled.push("{"); // the first of the two dollars is there already
             rest = &used[2..];
             continue;
         }
         let end = used.find('}').map_or(used.len(), |end| end + 1);
         match value(&used[..end], environment) {
-            Ok(value) => filled.add(&value, end),
+            Ok(value) => filled.push_variable(&used[..end], value),
             Err(cause) => {
                 let at = text.len() - used.len();
-                faults.push(Fault { written: used[..end].to_owned(), at, cause });
+                errors.push(VariableError { written: used[..end].to_owned(), at, cause });
             }
         }
         rest = &used[end..];
     }
-    filled.add(rest, rest.len());
-    if faults.is_empty() { Ok(filled) } else { Err(faults) }
-}
-
-/// The names of the variables that `text` is filled in with.
-pub(in crate::config) fn variables(text: &str) -> impl Iterator<Item = &str> {
-    let uses = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
-    uses.filter_map(|(at, _)| {
-        let used = &text[at + 2..];
-        let end = used.find([':', '}'])?;
-        Some(&used[..end])
-    })
+    filled.push(rest);
+    if errors.is_empty() { Ok(filled) } else { Err(errors) }
 }
 
 /// The value of one use, which starts with `${`.
-fn value(used: &str, environment: &dyn Environment) -> Result<String, Cause> {
+fn value(used: &str, environment: &dyn Environment) -> Result<String, ErrorCause> {
     let Some(inner) = used.strip_prefix("${").and_then(|used| used.strip_suffix('}')) else {
-        return Err(Cause::Unclosed);
+        return Err(ErrorCause::Unclosed);
     };
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inner, None),
     };
     if !is_variable_name(name) || default.is_some_and(|default| default.contains("${")) {
-        return Err(Cause::BadForm);
+        return Err(ErrorCause::BadSyntax);
     }
     match (environment.variable(name), default) {
         (Ok(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
         (Ok(value), _) => Ok(value),
         (Err(VarError::NotPresent), Some(default)) => Ok(default.to_owned()),
-        (Err(VarError::NotPresent), None) => Err(Cause::Unset(name.to_owned())),
-        (Err(VarError::NotUnicode(_)), _) => Err(Cause::NotUnicode(name.to_owned())),
+        (Err(VarError::NotPresent), None) => Err(ErrorCause::Unset(name.to_owned())),
+        (Err(VarError::NotUnicode(_)), _) => Err(ErrorCause::NotUnicode(name.to_owned())),
     }
 }
 
-/// Can a variable be called so?
-pub(in crate::config) fn is_variable_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// An invalid use of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VariableError {
+    /// The use as written, from `${` to `}` or to the end.
+    written: String,
+    /// Its offset in the string.
+    at: usize,
+    cause: ErrorCause,
 }
 
-impl Fault {
-    /// Where in the parsed text something stands that may be a secret: what is meant for when a variable isn't set, and in
-    /// a plugin's settings all that only looks like a variable.
-    pub(in crate::config) fn hidden(&self, path: &str) -> Option<Range<usize>> {
-        let (name, behind) = self.parts();
-        let from = match self.cause {
-            Cause::Unset(_) | Cause::NotUnicode(_) => return None,
-            Cause::Unclosed | Cause::BadForm if path.contains(".config.") => 2,
-            Cause::Unclosed | Cause::BadForm if behind.starts_with([':', '-']) => name.len(),
-            Cause::Unclosed | Cause::BadForm => return None,
-        };
-        (self.written.len() > from).then(|| self.at + from..self.at + self.written.len())
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ErrorCause {
+    Unset(String),
+    NotUnicode(String),
+    Unclosed,
+    BadSyntax,
+}
+
+impl VariableError {
+    /// The part of the string that is wrong.
+    pub(crate) fn part(&self) -> Range<usize> {
+        self.at..self.at + self.written.len()
     }
 
-    /// The use up to the end of the variable's name, and what follows that.
-    fn parts(&self) -> (&str, &str) {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let end = self.written[2..].find(|c| !is_name(c)).map_or(self.written.len(), |end| end + 2);
-        self.written.split_at(end)
-    }
-
-    /// Says it; `written` is the value as it stands in the file, with its quotes, and `parsed` what that comes to.
-    pub(in crate::config) fn into_problem(
-        self,
-        value: &Value<'_>,
-        written: &str,
-        parsed: &str,
-        environment: &dyn Environment,
-    ) -> Problem {
-        let place = written_part(written, parsed, self.at..self.at + self.written.len());
-        let start = value.place.start;
-        let place = place.map_or_else(|| value.place.clone(), |part| start + part.start..start + part.end);
-        let path = &value.path;
+    /// The diagnostic for a value with this key. It doesn't contain the default of the variable, which can be a secret.
+    pub(crate) fn into_problem(self, path: &str, environment: &dyn Environment) -> Problem {
         match &self.cause {
-            Cause::Unset(name) => {
-                let problem = Problem::error(format!(
-                    "the environment variable `{name}` isn't set, but `{path}` uses it"
-                ));
-                match meant(name, environment) {
+            ErrorCause::Unset(name) => {
+                let problem = Problem::error(format!("environment variable `{name}` in `{path}` isn't set"));
+                match nearest_variable(name, environment) {
                     Some(other) => problem.hint(format!("did you mean `{other}`, which is set?")),
-                    None => problem.hint(format!("set it, or give a default: `${{{name}:-…}}`")),
+                    None => problem.hint(format!("set it, or add a default: `${{{name}:-…}}`")),
                 }
             }
-            Cause::NotUnicode(name) => Problem::error(format!(
-                "the environment variable `{name}` doesn't hold text, but `{path}` uses it"
-            ))
-            .hint("set it to valid UTF-8"),
-            Cause::Unclosed => Problem::error(format!("a `${{` in `{path}` is never closed"))
-                .hint("close it with `}`, or write `$${` for a plain `${`"),
-            Cause::BadForm => {
-                let (name, behind) = self.parts();
-                let shown = match self.hidden(path) {
-                    Some(hidden) => format!("{}…", &self.written[..hidden.start - self.at]),
-                    None => self.written.clone(),
-                };
-                let hint = match behind.strip_prefix([':', '-']) {
-                    Some(default) if default.contains("${") => {
-                        "write a plain text behind `:-`: no variable can stand there".to_owned()
-                    }
-                    Some(_) if name.len() > 2 && !behind.starts_with(":-") => {
-                        format!("write `:-` between a name and what holds without it: `{name}:-…}}`")
-                    }
-                    _ => "write `${NAME}` or `${NAME:-default}`, or `$${` for a plain `${`".to_owned(),
-                };
-                Problem::error(format!("{} in `{path}` names no variable", quoted(&shown))).hint(hint)
+            ErrorCause::NotUnicode(name) => {
+                let message = format!("environment variable `{name}` in `{path}` isn't valid UTF-8");
+                Problem::error(message).hint("set it to valid UTF-8")
             }
+            ErrorCause::Unclosed => Problem::error(format!("unclosed `${{` in `{path}`"))
+                .hint("close it with `}`, or write `$${` for a literal `${`"),
+            ErrorCause::BadSyntax => Problem::error(format!("invalid use of a variable in `{path}`"))
+                .hint("write `${NAME}` or `${NAME:-default}`, or `$${` for a literal `${`"),
         }
-        .at(place)
     }
 }

@@ -1,132 +1,123 @@
-//! Numbers with units, and without.
+//! Booleans, numbers, durations and sizes.
 
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use toml::de::DeValue;
 
+use super::reader::{Reader, TomlString, TomlTable, TomlValue};
+use crate::config::model::Problem;
+use crate::config::model::diagnostic::quoted;
 use crate::config::spec::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number};
-use crate::config::model::diagnostic::{Problem, quoted};
-use crate::config::read::reader::{Reading, Table, Text, Value};
 
-/// What a key of [`Kind::NameOrBoolean`] holds.
-pub(in crate::config) enum NameOrBoolean {
-    Name(Text),
+/// The value of a key of [`Kind::NameOrBoolean`].
+pub(crate) enum NameOrBoolean {
+    Name(TomlString),
     Boolean(bool),
 }
 
-/// What an item of [`Kind::TextOrTable`] is.
-pub(in crate::config) enum TextOrTable<'t> {
-    Text(Text),
-    Table(Table<'t>),
+/// An item of [`Kind::TextOrTable`].
+pub(crate) enum TextOrTable<'t> {
+    Text(TomlString),
+    Table(TomlTable<'t>),
 }
 
-impl Reading<'_> {
-    /// A list of texts and tables.
-    pub(in crate::config) fn texts_or_tables<'t>(
+impl Reader<'_> {
+    /// An array of strings and tables.
+    pub(crate) fn strings_or_tables<'t>(
         &mut self,
-        parent: &Table<'t>,
+        parent: &TomlTable<'t>,
         name: &str,
     ) -> Vec<TextOrTable<'t>> {
         let Kind::List(kind @ Kind::TextOrTable(_, keys)) = parent.key(name).kind else {
-            unreachable!("`{name}` is a list of texts and tables in the key table")
+            unreachable!("`{name}` is an array of strings and tables in the key table")
         };
         let items = self.items(parent, name).unwrap_or_default();
-        let read = |item: &Value<'t>| match item.inner {
+        let read = |item: &TomlValue<'t>| match item.inner {
             DeValue::Table(_) => self.as_table(item, keys).map(TextOrTable::Table),
-            _ => self.as_text(item, kind).map(TextOrTable::Text),
+            _ => self.as_string(item, kind).map(TextOrTable::Text),
         };
         items.iter().filter_map(read).collect()
     }
 
     /// `true` or `false`.
-    pub(in crate::config) fn boolean(&mut self, parent: &Table<'_>, name: &str, default: bool) -> bool {
+    pub(crate) fn boolean(&mut self, parent: &TomlTable<'_>, name: &str, default: bool) -> bool {
         let Some(value) = parent.get(name) else { return default };
         match value.inner {
-            DeValue::Boolean(answer) => *answer,
+            DeValue::Boolean(boolean) => *boolean,
             _ => {
-                self.wrong_type(&value, &parent.key(name).kind);
+                self.report_wrong_type(&value, &parent.key(name).kind);
                 default
             }
         }
     }
 
     /// `true`, `false` or a name.
-    pub(in crate::config) fn name_or_boolean(
-        &mut self,
-        parent: &Table<'_>,
-        name: &str,
-    ) -> Option<NameOrBoolean> {
+    pub(crate) fn name_or_boolean(&mut self, parent: &TomlTable<'_>, name: &str) -> Option<NameOrBoolean> {
         let value = parent.get(name)?;
         match value.inner {
-            DeValue::Boolean(answer) => Some(NameOrBoolean::Boolean(*answer)),
-            _ => self.as_text(&value, &parent.key(name).kind).map(NameOrBoolean::Name),
+            DeValue::Boolean(boolean) => Some(NameOrBoolean::Boolean(*boolean)),
+            _ => self.as_string(&value, &parent.key(name).kind).map(NameOrBoolean::Name),
         }
     }
 
-    /// A whole number within the key's range.
-    pub(in crate::config) fn integer(&mut self, parent: &Table<'_>, name: &str, default: u32) -> u32 {
+    /// An integer within the key's range.
+    pub(crate) fn integer(&mut self, parent: &TomlTable<'_>, name: &str, default: u32) -> u32 {
         let Some(value) = parent.get(name) else { return default };
         let kind = parent.key(name).kind;
-        let Kind::Integer(range) = kind else { unreachable!("`{name}` is a whole number in the key table") };
+        let Kind::Integer(range) = kind else { unreachable!("`{name}` is an integer in the key table") };
         if !value.inner.is_integer() {
-            self.wrong_type(&value, &kind);
+            self.report_wrong_type(&value, &kind);
             return default;
         }
         let number = self
-            .whole(&value)
+            .non_negative(&value)
             .and_then(|number| self.in_range(&value, number, range, &range.most.to_string()));
         number.and_then(|number| u32::try_from(number).ok()).unwrap_or(default)
     }
 
     /// A duration within the key's range.
-    pub(in crate::config) fn duration(
+    pub(crate) fn duration(
         &mut self,
-        parent: &Table<'_>,
+        parent: &TomlTable<'_>,
         name: &str,
         default: Duration,
     ) -> Duration {
         let Some(value) = parent.get(name) else { return default };
         let kind = parent.key(name).kind;
         let Kind::Duration(range) = kind else { unreachable!("`{name}` is a duration in the key table") };
-        let Some(text) = self.as_text(&value, &kind) else { return default };
+        let Some(text) = self.as_string(&value, &kind) else { return default };
         let Ok(duration) = humantime::parse_duration(&text.text) else {
-            let problem =
-                Problem::error(format!("{} in `{}` is no duration", quoted(&text.text), value.path))
-                    .at(text.place);
-            let number = text.text.trim().parse::<u64>().ok();
-            self.note(match number {
-                Some(number) => problem.hint(format!("say the unit: \"{number}s\" are {number} seconds")),
-                None => problem.hint("write a number and a unit: \"500ms\", \"30s\", \"5m\", \"1h 30m\""),
-            });
+            let message = format!("invalid duration {} in `{}`", quoted(&text.text), value.path);
+            let hint = match text.text.trim().parse::<u64>() {
+                Ok(number) => format!("add a unit, such as \"{number}s\""),
+                Err(_) => "write a number and a unit, such as \"500ms\", \"30s\" or \"1h 30m\"".to_owned(),
+            };
+            self.report(Problem::error(message).at(text.span).hint(hint));
             return default;
         };
-        // Rounded up, so that only nothing is zero.
+        // Rounded up, so that only zero is zero.
         let seconds = duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0));
         let most = humantime::format_duration(Duration::from_secs(range.most)).to_string();
         self.in_range(&value, seconds, range, &most).map_or(default, |_| duration)
     }
 
     /// A size within the key's range.
-    pub(in crate::config) fn size(&mut self, parent: &Table<'_>, name: &str, default: ByteSize) -> ByteSize {
+    pub(crate) fn size(&mut self, parent: &TomlTable<'_>, name: &str, default: ByteSize) -> ByteSize {
         let Some(value) = parent.get(name) else { return default };
         let kind = parent.key(name).kind;
         let Kind::Size(range) = kind else { unreachable!("`{name}` is a size in the key table") };
         let bytes = if value.inner.is_integer() {
-            self.whole(&value).and_then(|bytes| self.with_unit(&value, bytes, parent.key(name)))
+            self.non_negative(&value).and_then(|bytes| self.with_unit(&value, bytes, parent.key(name)))
         } else {
-            let Some(text) = self.as_text(&value, &kind) else { return default };
+            let Some(text) = self.as_string(&value, &kind) else { return default };
             match (text.text.trim().parse::<u64>(), text.text.trim().parse::<ByteSize>()) {
                 (Ok(bytes), _) => self.with_unit(&value, bytes, parent.key(name)),
                 (Err(_), Ok(size)) => Some(size.as_u64()),
                 (Err(_), Err(_)) => {
-                    let problem =
-                        Problem::error(format!("{} in `{}` is no size", quoted(&text.text), value.path))
-                            .at(text.place);
-                    self.note(match in_units(&text.text) {
-                        Some(size) => problem.hint(format!("write \"{size}\"")),
-                        None => problem.hint("write a number and a unit: \"64KiB\", \"64MiB\", \"1GiB\""),
-                    });
+                    let message = format!("invalid size {} in `{}`", quoted(&text.text), value.path);
+                    let hint = "write a number and a unit, such as \"64KiB\", \"64MiB\" or \"1GiB\"";
+                    self.report(Problem::error(message).at(text.span).hint(hint));
                     None
                 }
             }
@@ -135,65 +126,45 @@ impl Reading<'_> {
         bytes.and_then(|bytes| self.in_range(&value, bytes, range, &most)).map_or(default, ByteSize::b)
     }
 
-    /// Notes a number of bytes that is so small that its unit was probably forgotten.
-    fn with_unit(&mut self, value: &Value<'_>, bytes: u64, key: &Key) -> Option<u64> {
+    /// Reports a number of bytes that is so small that its unit was probably forgotten.
+    fn with_unit(&mut self, value: &TomlValue<'_>, bytes: u64, key: &Key) -> Option<u64> {
         if bytes == 0 || bytes >= LEAST_WITHOUT_UNIT {
             return Some(bytes);
         }
-        let usual = key
-            .default
-            .map(|default| default.trim_matches('"').trim_start_matches(|c: char| c.is_ascii_digit()));
-        let unit = usual.unwrap_or("MiB");
-        let message = format!("`{}` would be {bytes} bytes", value.path);
-        let problem = Problem::error(message).at(value.place.clone());
-        let hint = format!("say the unit: \"{bytes}{unit}\"");
-        self.note(problem.hint(match key.kind {
-            // So few bytes are of use to nobody where none are.
-            Kind::Size(Number { zero: Some(_), .. }) => hint,
-            _ => format!("{hint}, or \"{bytes}B\" if bytes are meant"),
-        }));
+        let unit = key.default.map_or("MiB", |default| {
+            default.trim_matches('"').trim_start_matches(|c: char| c.is_ascii_digit())
+        });
+        let message = format!("`{}` has no unit", value.path);
+        let hint = format!("add a unit, such as \"{bytes}{unit}\" (or \"{bytes}B\" for bytes)");
+        self.report(Problem::error(message).at(value.span.clone()).hint(hint));
         None
     }
 
-    /// The number that an integer of the file stands for, if it isn't negative.
-    fn whole(&mut self, value: &Value<'_>) -> Option<u64> {
+    /// The value of an integer, unless it is negative.
+    fn non_negative(&mut self, value: &TomlValue<'_>) -> Option<u64> {
         let number = value.inner.as_integer()?;
         let read =
             i128::from_str_radix(&number.as_str().replace('_', ""), number.radix()).unwrap_or(i128::MAX);
         if read < 0 {
             let problem = Problem::error(format!("`{}` can't be negative", value.path));
-            self.note(problem.at(value.place.clone()).hint("leave the key out for the usual value"));
+            self.report(problem.at(value.span.clone()).hint("remove the key to use the default"));
             return None;
         }
         Some(u64::try_from(read).unwrap_or(u64::MAX))
     }
 
-    /// Notes a number that is zero where that makes no sense, or too large; `most` is how the largest is written.
-    fn in_range(&mut self, value: &Value<'_>, number: u64, range: Number, most: &str) -> Option<u64> {
+    /// Reports a number that is zero if it can't be, or too large. `most` is the largest number as written.
+    fn in_range(&mut self, value: &TomlValue<'_>, number: u64, range: Number, most: &str) -> Option<u64> {
         let problem = match range.zero {
             Some(reason) if number == 0 => {
                 Problem::error(format!("`{}` can't be zero: {reason}", value.path))
-                    .hint("leave the key out for the usual value")
+                    .hint("remove the key to use the default")
             }
             _ if number > range.most => Problem::error(format!("`{}` can't be more than {most}", value.path))
-                .hint("write less, or leave the key out for the usual value"),
+                .hint("lower it, or remove the key to use the default"),
             _ => return Some(number),
         };
-        self.note(problem.at(value.place.clone()));
+        self.report(problem.at(value.span.clone()));
         None
     }
-}
-
-/// A size whose unit is written as a word, such as `64 megabytes`.
-fn in_units(text: &str) -> Option<String> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, word) = (&text[..end], text[end..].trim().to_ascii_lowercase());
-    let unit = match word.as_str() {
-        "kilobyte" | "kilobytes" | "kibibytes" => "KiB",
-        "megabyte" | "megabytes" | "mebibytes" | "meg" | "megs" => "MiB",
-        "gigabyte" | "gigabytes" | "gibibytes" | "gig" | "gigs" => "GiB",
-        _ => return None,
-    };
-    (!number.is_empty()).then(|| format!("{number}{unit}"))
 }

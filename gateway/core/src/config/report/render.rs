@@ -1,30 +1,39 @@
-//! Problems as an operator reads them: file, line, column, excerpt, caret, hint.
-//!
-//! The only renderer there is: also what plugins and the catalog have to say of the configuration goes through it.
+//! Renders diagnostics for people: file, line, column, excerpt, caret and hint.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use crate::config::model::diagnostic::{Problem, Severity, Source, visible};
+use crate::config::model::diagnostic::visible;
+use crate::config::model::{Problem, Severity};
 use crate::names::is_hidden;
 
-/// How many problems are drawn. A log that was named by mistake has a mistake in each line.
-const MOST: usize = 100;
+/// The number of diagnostics that are rendered. A file that was named by mistake can have an error in each line.
+const MAX_RENDERED: usize = 100;
 
-/// How to draw.
+/// The text that the spans of diagnostics refer to.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file as the operator named it.
+    pub path: PathBuf,
+    /// Its content. Empty if it couldn't be read.
+    pub text: String,
+}
+
+/// How to render diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Text alone, for files and pipes.
+    /// Plain text, for files and pipes.
     Plain,
     /// With terminal colours.
     Colour,
 }
 
-/// Draws all `problems`, each followed by an empty line but the last, in the order they are given.
+/// Renders `problems` in the given order, with an empty line between them.
 #[must_use]
 pub fn render(problems: &[Problem], source: &Source, style: Style) -> String {
     let renderer = match style {
@@ -33,29 +42,29 @@ pub fn render(problems: &[Problem], source: &Source, style: Style) -> String {
     }
     .decor_style(DecorStyle::Ascii);
     let text = excerptable(&source.text);
-    let (problems, more) = first(problems);
+    let (problems, omitted) = first(problems);
     let path = visible(&source.path.to_string_lossy()).into_owned();
     let mut out = String::new();
     for problem in problems {
         if !out.is_empty() {
             out.push('\n');
         }
-        let drawn = renderer.render(&report(problem, &path, &text));
-        for line in drawn.lines() {
+        let rendered = renderer.render(&report(problem, &path, &text));
+        for line in rendered.lines() {
             out.push_str(line.trim_end());
             out.push('\n');
         }
     }
-    if more > 0 {
-        let _ = writeln!(out, "\n{more} more aren't shown");
+    if omitted > 0 {
+        let _ = writeln!(out, "\n{omitted} more not shown");
     }
     out
 }
 
-/// As many as anybody reads, errors before warnings but in the order they are given, and how many there are beside.
+/// The diagnostics to render, in the given order, and the number of others. Errors take precedence over warnings.
 fn first(problems: &[Problem]) -> (Vec<&Problem>, usize) {
-    let errors = problems.iter().filter(|problem| problem.is_error()).count().min(MOST);
-    let (mut errors, mut warnings) = (errors, MOST - errors);
+    let mut errors = problems.iter().filter(|problem| problem.is_error()).count().min(MAX_RENDERED);
+    let mut warnings = MAX_RENDERED - errors;
     let mut take = |problem: &&Problem| {
         let left = if problem.is_error() { &mut errors } else { &mut warnings };
         *left = match left.checked_sub(1) {
@@ -65,8 +74,8 @@ fn first(problems: &[Problem]) -> (Vec<&Problem>, usize) {
         true
     };
     let first: Vec<&Problem> = problems.iter().filter(|problem| take(problem)).collect();
-    let more = problems.len() - first.len();
-    (first, more)
+    let omitted = problems.len() - first.len();
+    (first, omitted)
 }
 
 fn report<'a>(problem: &'a Problem, path: &'a str, text: &'a str) -> Vec<Group<'a>> {
@@ -99,17 +108,18 @@ fn report<'a>(problem: &'a Problem, path: &'a str, text: &'a str) -> Vec<Group<'
     groups
 }
 
-/// Where an excerpt begins.
-struct Start {
+/// Where an excerpt starts.
+struct ExcerptStart {
     byte: usize,
-    /// From one.
+    /// Counted from one.
     line: usize,
 }
 
-/// The lines that a problem is about and those between: the renderer looks at every line that it gets.
-fn lines<'a>(problem: &Problem, text: &'a str) -> (&'a str, Start) {
+/// The lines of a diagnostic. The renderer looks at every line that it gets.
+fn lines<'a>(problem: &Problem, text: &'a str) -> (&'a str, ExcerptStart) {
     let places = problem.place.iter().chain(problem.related.iter().map(|(place, _)| place));
-    let (mut first, mut last) = (text.len(), 0);
+    let mut first = text.len();
+    let mut last = 0;
     for place in places {
         first = first.min(place.start);
         last = last.max(place.end.max(place.start).min(text.len()));
@@ -118,26 +128,26 @@ fn lines<'a>(problem: &Problem, text: &'a str) -> (&'a str, Start) {
     let byte = bytes[..first].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let end = bytes[last..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| last + at + 1);
     let line = 1 + bytes[..byte].iter().filter(|&&byte| byte == b'\n').count();
-    (&text[byte..end], Start { byte, line })
+    (&text[byte..end], ExcerptStart { byte, line })
 }
 
-/// `place` cut to what the text has, at borders of characters, and no longer than its first line: the renderer
-/// panics at anything else, and a problem may come from another version of the file.
+/// `place` cut to the text, to characters and to its first line. The renderer panics at anything else, and a diagnostic
+/// can come from another version of the file.
 fn within(place: &Range<usize>, text: &str) -> Range<usize> {
-    let border = |mut at: usize| {
+    let boundary = |mut at: usize| {
         at = at.min(text.len());
         while !text.is_char_boundary(at) {
             at -= 1;
         }
         at
     };
-    let start = border(place.start);
-    let end = border(place.end).max(start);
+    let start = boundary(place.start);
+    let end = boundary(place.end).max(start);
     let first_line = text[start..end].split_inclusive('\n').next().unwrap_or("");
     start..start + first_line.trim_end().len()
 }
 
-/// The text with hidden characters replaced, byte for byte, so that places stay right.
+/// The text with hidden characters replaced, byte for byte, so that spans stay valid.
 fn excerptable(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t');
     if !text.contains(hidden) {

@@ -1,9 +1,8 @@
-//! The configuration as it holds, as TOML: defaults written out, paths absolute.
+//! The effective configuration as TOML, with defaults written out and absolute paths.
 //!
-//! It goes through the file by the table of keys, so a key that is added there is written here. What it says can be
-//! read again where the same variables are set, and comes to the same configuration. Secrets stay what they are in the
-//! file, the name of a variable or a file; and texts keep their variables, because any of them may hold a secret. One
-//! that stands in the file itself, where it shouldn't, is blotted out and can't be read again.
+//! It follows the key table, so that a new key appears here too. With the same variables set it reads as the same
+//! configuration. Secrets stay references to a variable or a file, and strings keep their variables, because any of them
+//! can contain a secret. A secret in the file itself is redacted and can't be read again.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,20 +12,21 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::config::read::environment::Environment;
-use crate::config::read::interpolate::{expand, variables};
+use super::redact::{contains_secret, is_auth_scheme, is_secret_value};
+use crate::config::read::environment::{Environment, is_single_variable, variables};
+use crate::config::read::interpolate::interpolate;
+use crate::config::read::secret_ref::is_secret_ref;
 use crate::config::spec::keys::{HEADER, Inside, Key, Kind, ROOT, SECRET};
-use crate::config::report::secrecy::{gives_away, is_scheme, is_secret, is_variable, names_secret};
 use crate::config::{Config, Loaded};
 
-/// The whole configuration as TOML; none where the file can't be used.
+/// The effective configuration as TOML. `None` means that the file has errors.
 #[must_use]
 pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String> {
     let config = loaded.config.as_ref()?;
     let parsed = DeTable::parse(config.written.expose()).ok()?;
     let base = config.file.parent().unwrap_or(Path::new("/"));
     let mut writer =
-        Writer { config, environment, base, defaults: None, hides: Cell::new(false), out: String::new() };
+        Writer { config, environment, base, defaults: None, has_redacted: Cell::new(false), out: String::new() };
     let root = parsed.get_ref();
     writer.defaults = table(root, "defaults");
     writer.table("", ROOT, Some(root));
@@ -36,17 +36,17 @@ pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String
 struct Writer<'a> {
     config: &'a Config,
     environment: &'a dyn Environment,
-    /// Where relative paths start.
+    /// The directory to which relative paths are relative.
     base: &'a Path,
-    /// What holds for plugins that don't say otherwise.
+    /// `[defaults]`.
     defaults: Option<&'a DeTable<'a>>,
-    /// Whether something was blotted out since it was last asked.
-    hides: Cell<bool>,
+    /// Whether something was redacted since the last remark.
+    has_redacted: Cell<bool>,
     out: String,
 }
 
 impl<'a> Writer<'a> {
-    /// A table under its header: first what stands in it, then the tables below it.
+    /// Writes a table: its header, its keys, and then the tables below it.
     fn table(&mut self, path: &str, keys: &'static [Key], found: Option<&'a DeTable<'a>>) {
         if !path.is_empty() {
             let _ = write!(self.out, "\n[{path}]\n");
@@ -62,7 +62,7 @@ impl<'a> Writer<'a> {
             match key.kind.inside() {
                 Inside::Keys(keys) => {
                     let its = found.and_then(|found| table(found, key.name));
-                    // Without its table there is no such listener.
+                    // Without its table there is no admin listener.
                     if its.is_some() || key.name != "admin" {
                         self.table(&below, keys, its);
                     }
@@ -73,22 +73,22 @@ impl<'a> Writer<'a> {
                     }
                 }
                 Inside::Named(item) => {
-                    self.chosen(
+                    self.named_table(
                         &below,
                         found.and_then(|found| table(found, key.name)),
-                        |writer, _, value| writer.written(item, value),
+                        |writer, _, value| writer.value_of_kind(item, value),
                     );
                 }
                 Inside::Settings => {
-                    self.chosen(&below, found.and_then(|found| table(found, key.name)), Self::setting);
+                    self.named_table(&below, found.and_then(|found| table(found, key.name)), Self::setting);
                 }
                 Inside::Nothing | Inside::TextOrKeys(_) | Inside::Items(_) => {}
             }
         }
     }
 
-    /// A table whose keys the operator chooses, if it is there.
-    fn chosen(
+    /// Writes a table with any keys, if there is one.
+    fn named_table(
         &mut self,
         path: &str,
         found: Option<&'a DeTable<'a>>,
@@ -104,20 +104,20 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether there was a secret in what was written last.
+    /// The remark after a value if something in it was redacted.
     fn remark(&self) -> &'static str {
-        if self.hides.take() { " # a secret in the file itself: it isn't shown" } else { "" }
+        if self.has_redacted.take() { " # redacted: a secret in the file itself" } else { "" }
     }
 
-    fn blotted(&self, text: &str) -> String {
-        self.hides.set(true);
+    fn redacted(&self, text: &str) -> String {
+        self.has_redacted.set(true);
         self::text(&"*".repeat(text.len()))
     }
 
-    /// What holds for a key that is no table; none: nothing that could be written.
+    /// The effective value of a key that isn't a table. `None` means that there is none.
     fn value(&self, path: &str, key: &Key, found: Option<&Spanned<DeValue<'a>>>) -> Option<String> {
         match (path, key.name) {
-            // Variables go before the file here.
+            // Variables take precedence over the file here.
             ("gateway", "cache") => return Some(self.directory(&self.config.cache, found)),
             ("gateway", "state") => {
                 return self.config.state.as_ref().map(|state| self.directory(state, found));
@@ -129,12 +129,12 @@ impl<'a> Writer<'a> {
             return None;
         }
         if let Some(found) = found {
-            return Some(self.written(&key.kind, found));
+            return Some(self.value_of_kind(&key.kind, found));
         }
         self.inherited(path, key).or_else(|| key.default.map(str::to_owned))
     }
 
-    /// What holds for a plugin's key that its table leaves out.
+    /// The value that a plugin inherits from `[defaults]`.
     fn inherited(&self, path: &str, key: &Key) -> Option<String> {
         let mut parts = path.strip_prefix("plugins.")?.split('.').skip(1);
         let defaults = self.defaults?;
@@ -143,10 +143,10 @@ impl<'a> Writer<'a> {
             (None, "portable_schemas") => defaults.get("portable_schemas")?,
             _ => return None,
         };
-        Some(self.written(&key.kind, found))
+        Some(self.value_of_kind(&key.kind, found))
     }
 
-    /// One of the gateway's own directories, as the file has it where that is what holds.
+    /// One of the gateway's own directories, as written in the file if that takes effect.
     fn directory(&self, path: &Path, found: Option<&Spanned<DeValue<'a>>>) -> String {
         let written = found.and_then(|found| found.get_ref().as_str());
         match written.filter(|written| self.absolute(written).is_some_and(|its| its == path)) {
@@ -155,9 +155,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What a path of the file leads to.
+    /// The absolute path of a path in the file.
     fn absolute(&self, raw: &str) -> Option<PathBuf> {
-        std::path::absolute(self.base.join(self.filled(raw))).ok()
+        std::path::absolute(self.base.join(self.interpolated(raw))).ok()
     }
 
     /// An absolute path. One with variables keeps them.
@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
                 &self.absolute(raw).map_or_else(|| raw.into(), |path| path.to_string_lossy().into_owned()),
             );
         }
-        if Path::new(&self.filled(raw)).is_absolute() {
+        if Path::new(&self.interpolated(raw)).is_absolute() {
             return toml::Value::from(raw).to_string();
         }
         let base = self.base.to_string_lossy().replace("${", "$${");
@@ -175,13 +175,13 @@ impl<'a> Writer<'a> {
     }
 
     /// A value with its paths absolute.
-    fn written(&self, kind: &Kind, value: &Spanned<DeValue<'a>>) -> String {
+    fn value_of_kind(&self, kind: &Kind, value: &Spanned<DeValue<'a>>) -> String {
         match (value.get_ref(), kind.inside()) {
-            (DeValue::String(raw), _) if gives_away(raw) => self.blotted(raw),
+            (DeValue::String(raw), _) if contains_secret(raw) => self.redacted(raw),
             (DeValue::String(raw), _) if matches!(kind, Kind::Path(_)) => self.path(raw),
             (DeValue::String(raw), _) => toml::Value::from(raw.as_ref()).to_string(),
             (DeValue::Array(items), Inside::Items(item)) => {
-                list(items.iter().map(|it| self.written(item, it)))
+                list(items.iter().map(|it| self.value_of_kind(item, it)))
             }
             (DeValue::Table(found), Inside::Keys(keys) | Inside::TextOrKeys(keys)) => {
                 self.inline(keys, found)
@@ -190,7 +190,7 @@ impl<'a> Writer<'a> {
             (DeValue::Table(found), Inside::Named(item)) => members(
                 in_order(Some(found))
                     .into_iter()
-                    .map(|(name, value)| (quoted_key(name), self.written(item, value))),
+                    .map(|(name, value)| (quoted_key(name), self.value_of_kind(item, value))),
             ),
             (
                 DeValue::Array(_),
@@ -217,11 +217,11 @@ impl<'a> Writer<'a> {
         let is_prefix = |key: &Key| std::ptr::eq(keys, HEADER) && key.name == "prefix";
         let member = |key: &Key| {
             let value = match found.get(key.name) {
-                // What stands before a secret may be a secret, too.
+                // The prefix of a secret can be a secret too.
                 Some(found) if is_prefix(key) && !is_harmless(found.get_ref()) => {
-                    self.blotted(&plain(found.get_ref()))
+                    self.redacted(&plain(found.get_ref()))
                 }
-                Some(found) => self.written(&key.kind, found),
+                Some(found) => self.value_of_kind(&key.kind, found),
                 None => key.default?.to_owned(),
             };
             Some((key.name.to_owned(), value))
@@ -229,33 +229,33 @@ impl<'a> Writer<'a> {
         members(keys.iter().filter_map(member))
     }
 
-    /// A value as it stands in the file under a key, but for secrets and the path of one.
+    /// A setting as written in the file, with secrets redacted and paths of secrets absolute.
     fn setting(&self, key: &str, value: &Spanned<DeValue<'a>>) -> String {
         match value.get_ref() {
             DeValue::Array(items) => list(items.iter().map(|it| self.setting(key, it))),
-            DeValue::Table(found) if names_secret(found) => self.inline(SECRET, found),
+            DeValue::Table(found) if is_secret_ref(found) => self.inline(SECRET, found),
             DeValue::Table(found) => members(
                 in_order(Some(found))
                     .into_iter()
                     .map(|(name, value)| (quoted_key(name), self.setting(&format!("{key}.{name}"), value))),
             ),
-            inner if !inner.is_bool() && is_secret(key, &plain(inner)) => self.blotted(&plain(inner)),
+            inner if !inner.is_bool() && is_secret_value(key, &plain(inner)) => self.redacted(&plain(inner)),
             DeValue::String(raw) => toml::Value::from(raw.as_ref()).to_string(),
             inner => plain(inner).into_owned(),
         }
     }
 
-    fn filled(&self, raw: &str) -> String {
-        expand(raw, self.environment).map_or_else(|_| raw.to_owned(), |filled| filled.text)
+    fn interpolated(&self, raw: &str) -> String {
+        interpolate(raw, self.environment).map_or_else(|_| raw.to_owned(), |filled| filled.text)
     }
 }
 
-/// Is a prefix only a word that stands before a secret, or one use of a variable?
+/// Is a prefix of a header only an authentication scheme or one use of a variable?
 fn is_harmless(prefix: &DeValue<'_>) -> bool {
-    prefix.as_str().is_none_or(|written| is_scheme(written) || is_variable(written))
+    prefix.as_str().is_none_or(|written| is_auth_scheme(written) || is_single_variable(written))
 }
 
-/// A value that holds no others, without quotes.
+/// A scalar without quotes.
 fn plain<'t>(value: &'t DeValue<'_>) -> Cow<'t, str> {
     match value {
         DeValue::String(raw) => Cow::Borrowed(raw.as_ref()),
@@ -267,7 +267,7 @@ fn plain<'t>(value: &'t DeValue<'_>) -> Cow<'t, str> {
     }
 }
 
-/// A text that no variable is looked for in.
+/// A string literal without uses of variables.
 fn text(text: &str) -> String {
     toml::Value::from(text.replace("${", "$${")).to_string()
 }
@@ -285,7 +285,7 @@ fn table<'t>(found: &'t DeTable<'t>, name: &str) -> Option<&'t DeTable<'t>> {
     found.get(name)?.get_ref().as_table()
 }
 
-/// The members of a table, in the order of the file: of two plugins in conflict the first one wins.
+/// The members of a table, in the order of the file: of two conflicting plugins the first one wins.
 fn in_order<'t, 'a>(found: Option<&'t DeTable<'a>>) -> Vec<(&'t str, &'t Spanned<DeValue<'a>>)> {
     let mut all: Vec<_> = found.into_iter().flat_map(DeTable::iter).collect();
     all.sort_by_key(|(key, _)| key.span().start);
@@ -297,7 +297,7 @@ fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name } else { format!("{path}.{name}") }
 }
 
-/// A key, in quotes where TOML wants that.
+/// A key, in quotes if TOML needs them.
 fn quoted_key(name: &str) -> String {
     let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     if is_bare { name.to_owned() } else { toml::Value::from(name).to_string() }

@@ -1,4 +1,4 @@
-//! `[http]`: the address, who may call, and from where.
+//! `[http]`: the HTTP endpoint, its address, tokens, hosts and origins.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,26 +8,51 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::config::model::diagnostic::{Problem, quoted};
-use crate::config::read::reader::{Asked, Reading, TOKENS, Table, Text, asked_for};
-use crate::config::{HttpConfig, Secret, Token};
+use crate::config::model::diagnostic::quoted;
+use crate::config::model::{Problem, Secret};
+use crate::config::read::{Reader, TomlString, TomlTable};
 
-/// Shorter tokens can be guessed, in characters.
-const SHORT_TOKEN: usize = 16;
+/// A shorter token can be guessed, in characters.
+const MIN_TOKEN_CHARS: usize = 16;
 
-/// Who can reach the address.
-#[derive(Clone, Copy)]
-enum Reach {
-    /// Only this machine.
-    Machine,
-    Others,
+/// The HTTP endpoint.
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// The address to listen on. A non-loopback address needs `tokens`.
+    pub listen: SocketAddr,
+    /// The tokens of callers. If there are none and no `unread_tokens`, anyone who can reach the address may call.
+    pub tokens: Vec<Token>,
+    /// The number of tokens whose variable or file can't be read. HTTP can't be served then, see
+    /// [`Loaded::for_http`](crate::config::Loaded::for_http).
+    pub unread_tokens: usize,
+    /// Host names that requests may be addressed to, in addition to loopback names and the listening address. In lower
+    /// case, without a port.
+    pub allowed_hosts: Vec<String>,
+    /// Origins (scheme, host, port) of web pages that may call, in addition to loopback ones.
+    pub allowed_origins: Vec<String>,
+    /// The largest request body.
+    pub max_body: ByteSize,
+    /// The number of concurrent sessions.
+    pub max_sessions: u32,
+    /// The time after which an idle session ends.
+    pub session_idle: Duration,
+    /// The interval of keep-alive comments on silent event streams.
+    pub keep_alive: Duration,
+    /// The time after which the connection of an event stream is closed, for its client to reconnect. `None` means never.
+    pub close_streams_after: Option<Duration>,
+    /// Whether the HTTP+SSE transport of 2024-11-05 is supported.
+    pub legacy_sse: bool,
 }
 
-/// Which listener an address is for.
-#[derive(Clone, Copy)]
-pub(in crate::config) enum Listener {
-    Http,
-    Admin,
+/// A bearer token and its caller.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// The principal's name.
+    pub name: Arc<str>,
+    /// The token itself.
+    pub token: Secret,
+    /// The variable that it was read from. `None` means a file.
+    pub variable: Option<Arc<str>>,
 }
 
 impl Default for HttpConfig {
@@ -48,259 +73,233 @@ impl Default for HttpConfig {
     }
 }
 
-impl Reading<'_> {
-    /// Reads `[http]`.
-    pub(in crate::config) fn http(&mut self, root: &Table<'_>) -> HttpConfig {
-        let usual = HttpConfig::default();
-        let Some(table) = self.table(root, "http") else { return usual };
-        let written = self.text(&table, "listen");
-        let listen = written.as_ref().and_then(|text| self.address(text, &table, Listener::Http));
-        let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
-        let reach = if is_local { Reach::Machine } else { Reach::Others };
-        let tokens = self.table(&table, "auth").map(|auth| self.tokens(&auth, reach)).unwrap_or_default();
-        let http = HttpConfig {
-            listen: listen.unwrap_or(usual.listen),
-            unread_tokens: self.of_http.len(),
-            tokens,
-            allowed_hosts: self.checked(&table, "allowed_hosts", host),
-            allowed_origins: self.checked(&table, "allowed_origins", origin),
-            max_body: self.size(&table, "max_body", usual.max_body),
-            max_sessions: self.integer(&table, "max_sessions", usual.max_sessions),
-            session_idle: self.duration(&table, "session_idle", usual.session_idle),
-            keep_alive: self.duration(&table, "keep_alive", usual.keep_alive),
-            close_streams_after: table
-                .get("close_streams_after")
-                .map(|_| self.duration(&table, "close_streams_after", Duration::MAX)),
-            legacy_sse: self.boolean(&table, "legacy_sse", usual.legacy_sse),
-        };
-        if let Some(text) = written
-            && http.is_open_to_strangers(http.listen)
-            && !mentions_tokens(&table)
-        {
-            self.note(
-                Problem::error("others can reach this address, and nobody is asked for a token")
-                    .at(text.place)
-                    .hint(format!(
-                        "write `listen = \"127.0.0.1:{}\"`, or add `tokens = [{{ name = \"ci\", token = {{ env = \"MOONGATE_TOKEN\" }} }}]` to `[http.auth]`",
-                        http.listen.port()
-                    )),
-            );
-        }
-        http
+impl HttpConfig {
+    /// Do callers need a token?
+    #[must_use]
+    pub fn asks_for_tokens(&self) -> bool {
+        !self.tokens.is_empty() || self.unread_tokens > 0
     }
 
-    /// An address to listen on; `table`: where it stands.
-    pub(in crate::config) fn address(
-        &mut self,
-        text: &Text,
-        table: &Table<'_>,
-        listener: Listener,
-    ) -> Option<SocketAddr> {
-        if let Some(address) = as_typed(&text.text) {
-            return Some(address);
-        }
-        let problem = Problem::error(format!("{} is no address to listen on", quoted(&text.text)));
-        let usual = match listener {
-            Listener::Http => "8931".to_owned(),
-            Listener::Admin => "8932".to_owned(),
-        };
-        // Whoever writes an address in parts means this port.
-        let port = table.get("port").and_then(|port| Some(port.inner.as_integer()?.as_str().to_owned()));
-        let usual = port.unwrap_or(usual);
-        let mut hint = match text.text.parse::<IpAddr>() {
-            Ok(IpAddr::V6(_)) if let Some(whole) = without_brackets(&text.text) => {
-                format!("write the address in brackets: \"{whole}\"")
-            }
-            parsed => match asked_for(&text.text, &usual) {
-                Asked::Address(address) if parsed.is_ok() => format!("add the port: \"{address}\""),
-                Asked::Address(address) => format!("write an IP address and a port: \"{address}\""),
-                Asked::NoPort => {
-                    format!("a port is at most 65535: write another, such as \"127.0.0.1:{usual}\"")
-                }
-            },
-        };
-        let meant = hint.split('"').nth(1).and_then(|meant| meant.parse::<SocketAddr>().ok());
-        let is_open = meant.is_some_and(|meant| !meant.ip().to_canonical().is_loopback());
-        if is_open && matches!(listener, Listener::Http) && !mentions_tokens(table) {
-            hint += &format!("; and, because others can reach that address, add {TOKENS}");
-        }
-        self.note(problem.at(text.place.clone()).hint(hint));
-        None
-    }
-
-    /// A list of texts of which each passes `check`.
-    fn checked(
-        &mut self,
-        table: &Table<'_>,
-        name: &str,
-        check: fn(&str) -> Result<String, String>,
-    ) -> Vec<String> {
-        let texts = self.texts(table, name).unwrap_or_default();
-        let mut good = Vec::with_capacity(texts.len());
-        for text in texts {
-            match check(&text.text) {
-                Ok(text) => good.push(text),
-                Err(reason) => {
-                    let message = format!("{} can't stand in `{name}`", quoted(&text.text));
-                    self.note(Problem::error(message).at(text.place).hint(reason));
-                }
-            }
-        }
-        good
-    }
-
-    fn tokens(&mut self, auth: &Table<'_>, reach: Reach) -> Vec<Token> {
-        let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
-        let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
-        let mut tokens = Vec::new();
-        for table in self.tables(auth, "tokens") {
-            let name = self.text(&table, "name").filter(|name| self.is_principal(name));
-            let value = table.get("token");
-            let token = match value.as_ref().map(|value| self.secret_for_some(value)) {
-                Some(Ok(token)) => token,
-                Some(Err(problem)) => {
-                    self.of_http.push(*problem);
-                    None
-                }
-                None => None,
-            };
-            if let Some(name) = &name {
-                if let Some(first) = names.get(&name.text) {
-                    let message = format!("two tokens are named {}", quoted(&name.text));
-                    let problem =
-                        Problem::error(message).at(name.place.clone()).related(first.clone(), "first here");
-                    self.note(problem.hint("give each its own name: sessions belong to it"));
-                }
-                names.entry(name.text.clone()).or_insert_with(|| name.place.clone());
-            }
-            let (Some(token), Some(value)) = (token, value) else { continue };
-            self.judge_token(&token, &value.place, reach);
-            if let Some((_, first)) = secrets.iter().find(|(other, _)| *other == token) {
-                let problem = Problem::error("two names have the same token").at(value.place.clone());
-                let problem = problem.related(first.clone(), "the same here");
-                self.note(problem.hint("make a token for each: `openssl rand -hex 32` prints one"));
-            }
-            secrets.push((token.clone(), value.place.clone()));
-            if let Some(name) = name {
-                let variable = value.inner.get("env").and_then(|name| name.get_ref().as_str()).map(Arc::from);
-                tokens.push(Token { name: name.text.into(), token, variable });
-            }
-        }
-        tokens
-    }
-
-    /// Notes a name that a principal can't have.
-    fn is_principal(&mut self, name: &Text) -> bool {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.@+".contains(c);
-        let hint = if name.text.is_empty() || name.text.len() > 64 || !name.text.chars().all(allowed) {
-            "use 1 to 64 letters, digits and `_ - . @ +`"
-        } else if name.text == "local" || name.text == "anonymous" {
-            "logs already call callers so that had no token"
-        } else {
-            return true;
-        };
-        let message = format!("{} can't be the name of a token", quoted(&name.text));
-        self.note(Problem::error(message).at(name.place.clone()).hint(hint));
-        false
-    }
-
-    /// Notes a token that can't be sent, or can be guessed.
-    fn judge_token(&mut self, token: &Secret, place: &Range<usize>, reach: Reach) {
-        let text = token.expose();
-        let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
-            Problem::error(
-                "this token can't be sent in a header: it holds white space or other than ASCII characters",
-            )
-        } else if text.len() < SHORT_TOKEN {
-            let message = format!("this token has fewer than {SHORT_TOKEN} characters and can be guessed");
-            match reach {
-                Reach::Machine => Problem::warning(message),
-                Reach::Others => Problem::error(format!("{message}, and others can reach the address")),
-            }
-        } else {
-            return;
-        };
-        self.note(problem.at(place.clone()).hint("`openssl rand -hex 32` prints a good one"));
+    /// Could anyone on the network call? That is so if the address isn't loopback and no token is needed.
+    ///
+    /// The reader rejects this. Check again if the command line sets another address.
+    #[must_use]
+    pub fn is_open_to_strangers(&self, listen: SocketAddr) -> bool {
+        !listen.ip().to_canonical().is_loopback() && !self.asks_for_tokens()
     }
 }
 
-/// Does the file have tokens, right or wrong?
-fn mentions_tokens(http: &Table<'_>) -> bool {
+/// Who can reach the address.
+#[derive(Clone, Copy)]
+enum Reachable {
+    Locally,
+    Remotely,
+}
+
+/// The listener that an address is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Listener {
+    Http,
+    Admin,
+}
+
+/// Reads `[http]`.
+pub(crate) fn read_http(reader: &mut Reader<'_>, root: &TomlTable<'_>) -> HttpConfig {
+    let default = HttpConfig::default();
+    let Some(table) = reader.table(root, "http") else { return default };
+    let written = reader.string(&table, "listen");
+    let listen = written.as_ref().and_then(|text| read_address(reader, text, Listener::Http));
+    let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
+    let reachable = if is_local { Reachable::Locally } else { Reachable::Remotely };
+    let auth = reader.table(&table, "auth");
+    let tokens = auth.map(|auth| read_tokens(reader, &auth, reachable)).unwrap_or_default();
+    let http = HttpConfig {
+        listen: listen.unwrap_or(default.listen),
+        unread_tokens: reader.http_problems.len(),
+        tokens,
+        allowed_hosts: read_checked(reader, &table, "allowed_hosts", host),
+        allowed_origins: read_checked(reader, &table, "allowed_origins", origin),
+        max_body: reader.size(&table, "max_body", default.max_body),
+        max_sessions: reader.integer(&table, "max_sessions", default.max_sessions),
+        session_idle: reader.duration(&table, "session_idle", default.session_idle),
+        keep_alive: reader.duration(&table, "keep_alive", default.keep_alive),
+        close_streams_after: table
+            .get("close_streams_after")
+            .map(|_| reader.duration(&table, "close_streams_after", Duration::MAX)),
+        legacy_sse: reader.boolean(&table, "legacy_sse", default.legacy_sse),
+    };
+    if let Some(text) = written
+        && http.is_open_to_strangers(http.listen)
+        && !mentions_tokens(&table)
+    {
+        let problem = Problem::error("a non-loopback address needs authentication").at(text.span);
+        reader.report(problem.hint(format!(
+            "listen on \"127.0.0.1:{}\", or add `tokens = [{{ name = \"ci\", token = {{ env = \"MOONGATE_TOKEN\" }} }}]` to `[http.auth]`",
+            http.listen.port()
+        )));
+    }
+    http
+}
+
+/// Reads an address to listen on.
+pub(crate) fn read_address(
+    reader: &mut Reader<'_>,
+    text: &TomlString,
+    listener: Listener,
+) -> Option<SocketAddr> {
+    if let Some(address) = parse_address(&text.text) {
+        return Some(address);
+    }
+    let default_port = match listener {
+        Listener::Http => 8931,
+        Listener::Admin => 8932,
+    };
+    let hint = match text.text.parse::<IpAddr>() {
+        Ok(address) => format!("add the port: \"{}\"", SocketAddr::new(address, default_port)),
+        Err(_) => format!("write an IP address and a port, such as \"127.0.0.1:{default_port}\""),
+    };
+    let problem = Problem::error(format!("invalid address {}", quoted(&text.text)));
+    reader.report(problem.at(text.span.clone()).hint(hint));
+    None
+}
+
+/// Reads an array of strings of which each passes `check`.
+fn read_checked(
+    reader: &mut Reader<'_>,
+    table: &TomlTable<'_>,
+    name: &str,
+    check: fn(&str) -> Result<String, String>,
+) -> Vec<String> {
+    let texts = reader.strings(table, name).unwrap_or_default();
+    let mut valid = Vec::with_capacity(texts.len());
+    for text in texts {
+        match check(&text.text) {
+            Ok(text) => valid.push(text),
+            Err(hint) => {
+                let message = format!("invalid value {} in `{name}`", quoted(&text.text));
+                reader.report(Problem::error(message).at(text.span).hint(hint));
+            }
+        }
+    }
+    valid
+}
+
+fn read_tokens(reader: &mut Reader<'_>, auth: &TomlTable<'_>, reachable: Reachable) -> Vec<Token> {
+    let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
+    let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
+    let mut tokens = Vec::new();
+    for table in reader.tables(auth, "tokens") {
+        let name = reader.string(&table, "name").filter(|name| check_principal(reader, name));
+        let value = table.get("token");
+        let token = match value.as_ref().map(|value| reader.optional_secret(value)) {
+            Some(Ok(token)) => token,
+            Some(Err(problem)) => {
+                reader.http_problems.push(*problem);
+                None
+            }
+            None => None,
+        };
+        if let Some(name) = &name {
+            if let Some(first) = names.get(&name.text) {
+                let problem = Problem::error(format!("duplicate token name {}", quoted(&name.text)));
+                let problem = problem.at(name.span.clone()).related(first.clone(), "first defined here");
+                reader.report(problem.hint("use a different name for each: sessions belong to it"));
+            }
+            names.entry(name.text.clone()).or_insert_with(|| name.span.clone());
+        }
+        let (Some(token), Some(value)) = (token, value) else { continue };
+        check_token(reader, &token, &value.span, reachable);
+        if let Some((_, first)) = secrets.iter().find(|(other, _)| *other == token) {
+            let problem = Problem::error("two names have the same token").at(value.span.clone());
+            let problem = problem.related(first.clone(), "the same token here");
+            reader.report(problem.hint("generate a token for each with `openssl rand -hex 32`"));
+        }
+        secrets.push((token.clone(), value.span.clone()));
+        if let Some(name) = name {
+            let variable = value.inner.get("env").and_then(|name| name.get_ref().as_str()).map(Arc::from);
+            tokens.push(Token { name: name.text.into(), token, variable });
+        }
+    }
+    tokens
+}
+
+/// Reports a name that a principal can't have.
+fn check_principal(reader: &mut Reader<'_>, name: &TomlString) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_-.@+".contains(c);
+    let hint = if name.text.is_empty() || name.text.len() > 64 || !name.text.chars().all(is_allowed) {
+        "use 1 to 64 ASCII letters, digits and `_ - . @ +`".to_owned()
+    } else if name.text == "local" || name.text == "anonymous" {
+        format!("choose another name: `{}` is reserved for callers without a token", name.text)
+    } else {
+        return true;
+    };
+    let message = format!("invalid token name {}", quoted(&name.text));
+    reader.report(Problem::error(message).at(name.span.clone()).hint(hint));
+    false
+}
+
+/// Reports a token that can't be sent or can be guessed.
+fn check_token(reader: &mut Reader<'_>, token: &Secret, span: &Range<usize>, reachable: Reachable) {
+    let text = token.expose();
+    let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
+        Problem::error("invalid token: it contains white space or non-ASCII characters")
+    } else if text.len() < MIN_TOKEN_CHARS {
+        let message = format!("the token is too short: it needs {MIN_TOKEN_CHARS} characters or more");
+        match reachable {
+            Reachable::Locally => Problem::warning(message),
+            Reachable::Remotely => Problem::error(message),
+        }
+    } else {
+        return;
+    };
+    reader.report(problem.at(span.clone()).hint("generate one with `openssl rand -hex 32`"));
+}
+
+/// Does the file have tokens, valid or not?
+fn mentions_tokens(http: &TomlTable<'_>) -> bool {
     let tokens = http.get("auth").and_then(|auth| auth.inner.get("tokens").cloned());
     tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
 }
 
-/// An address as it may be typed on the command line, too: `localhost` for the host, or none.
-fn as_typed(text: &str) -> Option<SocketAddr> {
+/// Parses an address as on the command line, where `localhost` or nothing can stand for the loopback address.
+fn parse_address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.rsplit_once(':')?;
     let text = if matches!(host, "localhost" | "") { format!("127.0.0.1:{port}") } else { text.to_owned() };
     text.parse().ok()
 }
 
-/// An IPv6 address and a port that were written without brackets, with them.
-fn without_brackets(text: &str) -> Option<SocketAddr> {
-    let (address, port) = text.rsplit_once(':')?;
-    // What ends in `::` may be an address alone; a port of one or two digits isn't one that is meant.
-    let port = port.parse().ok().filter(|_| port.len() > 2)?;
-    Some(SocketAddr::new(IpAddr::V6(address.parse().ok()?), port))
-}
-
-/// A host name or address as the `Host` header has it, without a port; or what to write instead.
+/// A host name or address as in the `Host` header, without a port. The error is a hint.
 fn host(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
     if text.contains('*') {
-        return Err("name each host: there are no wildcards here".to_owned());
+        return Err("list each host: wildcards aren't supported here".to_owned());
     }
     if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<Ipv6Addr>() {
         return Ok(format!("[{address}]"));
     }
     if text.contains(['/', ':']) {
-        return Err(match host(name_in(&text)) {
-            Ok(name) => format!("write the host's name alone: \"{}\"", name.trim_matches(['[', ']'])),
-            Err(_) => "write the host's name alone, such as \"example.com\"".to_owned(),
-        });
+        return Err("write the host name alone, such as \"example.com\"".to_owned());
     }
-    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
-    if text.is_empty() || !text.chars().all(allowed) {
-        let hint = "write a host name such as `example.com`; a name in other letters in its `xn--` form";
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
+    if text.is_empty() || !text.chars().all(is_allowed) {
+        let hint = "write a host name such as \"example.com\", with non-ASCII letters in their `xn--` form";
         return Err(hint.to_owned());
     }
     Ok(text)
 }
 
-/// The host in an address, without scheme, password, port and path; empty where there is none.
-fn name_in(text: &str) -> &str {
-    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = host.rsplit('@').next().unwrap_or_default();
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') && !name.contains(':') || host.starts_with('[') => {
-            if port.ends_with(']') { host } else { name }
-        }
-        Some(_) => "",
-        None => host,
-    }
-}
-
-/// An origin as browsers send it: lower case, without a port that is the scheme's own; or what to write instead.
+/// An origin as browsers send it: in lower case and without the scheme's default port. The error is a hint.
 fn origin(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
     if text.contains('*') {
-        return Err("name each origin: with `*` every web page could use the plugins".to_owned());
+        return Err("list each origin: with `*` every web page could call the plugins".to_owned());
     }
-    as_origin(&text).ok_or_else(|| {
-        let (scheme, rest) = text.split_once("://").unwrap_or(("https", &text));
-        let rest = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        let meant = as_origin(&format!("{scheme}://{rest}")).filter(|_| rest.contains('.'));
-        match meant {
-            Some(meant) => format!("write \"{meant}\", as browsers send it"),
-            None => "write scheme, host and port as browsers send them, such as \"https://example.com\""
-                .to_owned(),
-        }
+    parse_origin(&text).ok_or_else(|| {
+        "write scheme, host and port as browsers send them, such as \"https://example.com\"".to_owned()
     })
 }
 
-fn as_origin(text: &str) -> Option<String> {
+fn parse_origin(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));

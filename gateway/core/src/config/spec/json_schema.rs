@@ -1,14 +1,13 @@
-//! The JSON Schema of `gateway.toml`, for editors; written from the table of keys.
+//! The JSON Schema of `gateway.toml` for editors, generated from the key table.
 //!
-//! It says what the table says: names, types, ranges, defaults. What takes a look at the disk or at another key stays
-//! the reader's affair.
+//! It has names, types, ranges and defaults. Only the reader checks what depends on the disk or on other keys.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
 use crate::config::spec::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
 
-/// A schema's members, in the order in which they are written.
+/// The members of a schema, in order.
 struct Schema(Vec<(&'static str, Member)>);
 
 enum Member {
@@ -18,7 +17,7 @@ enum Member {
     AnyOf(Vec<Schema>),
 }
 
-/// The schema as text, as it stands in `schema/gateway.schema.json`.
+/// The content of `schema/gateway.schema.json`.
 #[must_use]
 pub fn render() -> String {
     let Schema(members) = table(ROOT);
@@ -27,7 +26,7 @@ pub fn render() -> String {
         ("title", text("gateway.toml")),
         (
             "description",
-            text("The configuration of Moongate, a gateway for MCP plugins that run in a sandbox."),
+            text("The configuration of Moongate, a gateway for sandboxed MCP plugins."),
         ),
     ];
     all.extend(members);
@@ -44,11 +43,11 @@ fn of_type(name: &'static str) -> Schema {
     Schema(vec![("type", text(name))])
 }
 
-/// A value that a variable may stand for: no pattern can look into that.
-const VARIABLE: &str = r"\$\{";
+/// A string with a variable, whose value no pattern can match.
+const VARIABLE_PATTERN: &str = r"\$\{";
 
-/// What the operator calls something.
-const NAME: &str = "^[A-Za-z0-9_-]+$";
+/// A name.
+const NAME_PATTERN: &str = "^[A-Za-z0-9_-]+$";
 
 fn kind(kind: &Kind) -> Schema {
     match kind {
@@ -71,7 +70,7 @@ fn kind(kind: &Kind) -> Schema {
         }
         Kind::Boolean => of_type("boolean"),
         Kind::NameOrBoolean(_) => {
-            let name = pattern(NAME);
+            let name = pattern(NAME_PATTERN);
             Schema(vec![("anyOf", Member::AnyOf(vec![of_type("boolean"), name]))])
         }
         Kind::Text(_) | Kind::Path(_) => of_type("string"),
@@ -80,7 +79,7 @@ fn kind(kind: &Kind) -> Schema {
         }
         Kind::Word(words) => {
             let words = Schema(vec![("enum", Member::Value(words.iter().copied().collect()))]);
-            let variable = Schema(vec![("type", text("string")), ("pattern", text(VARIABLE))]);
+            let variable = Schema(vec![("type", text("string")), ("pattern", text(VARIABLE_PATTERN))]);
             Schema(vec![("anyOf", Member::AnyOf(vec![words, variable]))])
         }
         Kind::Secret => {
@@ -95,7 +94,7 @@ fn kind(kind: &Kind) -> Schema {
         Kind::Table(keys) => table(keys),
         Kind::Named(value) => Schema(vec![
             ("type", text("object")),
-            ("propertyNames", Member::Schema(Schema(vec![("pattern", text(NAME))]))),
+            ("propertyNames", Member::Schema(Schema(vec![("pattern", text(NAME_PATTERN))]))),
             ("additionalProperties", Member::Schema(self::kind(value))),
         ]),
         Kind::Settings => of_type("object"),
@@ -112,7 +111,7 @@ fn number(range: Number) -> Schema {
 }
 
 fn pattern(pattern: &str) -> Schema {
-    Schema(vec![("type", text("string")), ("pattern", text(&format!("{pattern}|{VARIABLE}")))])
+    Schema(vec![("type", text("string")), ("pattern", text(&format!("{pattern}|{VARIABLE_PATTERN}")))])
 }
 
 fn table(keys: &'static [Key]) -> Schema {
@@ -129,7 +128,7 @@ fn table(keys: &'static [Key]) -> Schema {
 fn property(key: &Key) -> Schema {
     let mut members = vec![("description", text(key.doc))];
     if let Some(default) = key.default {
-        // Numbers, texts without escapes and empty lists are written alike in TOML and JSON.
+        // Numbers, strings without escapes and empty arrays are the same in TOML and JSON.
         members
             .push(("default", Member::Value(serde_json::from_str(default).expect("defaults are also JSON"))));
     }
@@ -152,7 +151,7 @@ impl Serialize for Schema {
     }
 }
 
-/// Schemas under names that aren't words of JSON Schema.
+/// Schemas under names that aren't keywords of JSON Schema.
 struct Named<'a>(&'a [(&'static str, Schema)]);
 
 impl Serialize for Named<'_> {

@@ -1,33 +1,29 @@
-//! Every key of `gateway.toml`: what it is called, which type, limits and default it has, and what it is for.
+//! The key table: every key of `gateway.toml` with its name, type, range, default and description.
 //!
-//! The one table that the reader checks against (unknown keys, types, ranges), that suggestions come from, and that
-//! the JSON Schema is written from. The values that defaults become stand in code, where they are used; a test
-//! compares them with what is said here.
+//! The reader checks files against it (unknown keys, types, ranges) and takes suggestions from it. The JSON Schema and
+//! `docs/config.md` are generated from it. The code has the defaults as values; a test compares them.
 
-mod kind;
-mod limits;
+pub use super::kind::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number};
+pub use super::limit_keys::LIMITS;
 
-pub use kind::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number};
-pub use limits::LIMITS;
-
-use kind::{key, optional, required};
+use super::kind::{key, optional, required};
 
 /// The top level.
 pub static ROOT: &[Key] = &[
-    required("version", Kind::Version, "The version of this format: 1."),
+    required("version", Kind::Version, "The version of the configuration format."),
     key("gateway", Kind::Table(GATEWAY), "The gateway itself."),
     key("http", Kind::Table(HTTP), "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`."),
     key(
         "admin",
         Kind::Table(ADMIN),
-        "The listener for operators: health, metrics, status and reloads. Without this table there is none.",
+        "The admin listener: health, metrics, status and reloads. Without this table there is none.",
     ),
-    key("defaults", Kind::Table(DEFAULTS), "What holds for every plugin that doesn't say otherwise."),
+    key("defaults", Kind::Table(DEFAULTS), "Defaults for all plugins."),
     key(
         "plugins",
         Kind::Named(&Kind::Table(PLUGIN)),
-        "The plugins, each under the name that its tools carry in front. Where two are in conflict, the first \
-         in the file wins.",
+        "The plugins by name. Names of tools start with the plugin's name. If two plugins conflict, the first in the \
+         file wins.",
     ),
 ];
 
@@ -35,76 +31,73 @@ pub static ROOT: &[Key] = &[
 pub static GATEWAY: &[Key] = &[
     optional(
         "concurrency",
-        Kind::Integer(Number { most: 10_000, ..Number::positive("nothing could ever run") }),
+        Kind::Integer(Number { most: 10_000, ..Number::positive("no call could run") }),
         "64",
-        "How many calls run at once, of all plugins together.",
+        "Concurrent calls of all plugins together.",
     ),
     key(
         "page_size",
-        Kind::Integer(Number { most: 100_000, ..Number::positive("no page could hold anything") }),
-        "How many tools, resources, templates or prompts are listed at once. A list that is longer comes in pages, \
-         in alphabetical order. Without it every list is one page: many clients never ask for a second.",
+        Kind::Integer(Number { most: 100_000, ..Number::positive("pages would be empty") }),
+        "Tools, resources, templates or prompts on a page of a list, in alphabetical order. By default a list has one \
+         page, because many clients never request a second.",
     ),
     key(
         "sealing_key",
         Kind::Secret,
-        "Seals what clients carry from one request to the next, such as the place where a list goes on: \
-         `{ env = \"NAME\" }` or `{ file = \"path\" }`. Gateways that share clients need the same. Without it each \
-         gateway makes its own when it starts.",
+        "Seals the state that clients send back, such as the cursor of a list: `{ env = \"NAME\" }` or \
+         `{ file = \"path\" }`. Gateways with the same clients need the same key. By default each gateway generates one at \
+         start.",
     ),
     key(
         "cache",
         Kind::Path("/var/cache/moongate"),
-        "The directory for compiled code, private to the gateway. `MOONGATE_CACHE_DIR` goes before it; without \
-         either it is `moongate` in `$XDG_CACHE_HOME` or `$HOME/.cache`.",
+        "The directory for compiled code, private to the gateway. `MOONGATE_CACHE_DIR` overrides it. The default is \
+         `moongate` in `$XDG_CACHE_HOME` or `$HOME/.cache`.",
     ),
     key(
         "state",
         Kind::Path("state"),
-        "The directory for what plugins keep from one call to the next, private to the gateway and on a disk of this \
-         machine. Gateways that name the same directory share it. `MOONGATE_STATE_DIR` goes before it; without either \
-         state is kept in memory and is lost when the gateway ends. Stores of plugins that are no longer there stay in it.",
+        "The directory for plugins' state, private to the gateway and on a local disk. Gateways with the same directory \
+         share it. `MOONGATE_STATE_DIR` overrides it. By default state is kept in memory and lost when the gateway stops. \
+         Stores of removed plugins stay in it.",
     ),
     key(
         "ca_file",
         Kind::Path("certificates.pem"),
-        "A file with certificates of authorities, in PEM: plugins' requests by `https` trust them beside those that \
-         the machine trusts.",
+        "A PEM CA bundle that plugins' HTTPS requests trust in addition to the system trust store.",
     ),
     optional(
         "watch",
         Kind::Boolean,
         "true",
-        "Whether changes of this file, of components and of secrets' files come into force by themselves. Without \
-         it the gateway looks at them when it gets SIGHUP or is asked to at the admin listener.",
+        "Watch this file, components and secret files, and apply changes automatically. If `false`, changes take effect \
+         on SIGHUP or a reload request at the admin listener.",
     ),
     optional(
         "poll",
-        Kind::Duration(Number { most: 3_600, ..Number::positive("nothing else would be done") }),
+        Kind::Duration(Number { most: 3_600, ..Number::positive("the gateway would do nothing else") }),
         "\"5s\"",
-        "How often every file is looked at while `watch` is on, from 100ms to an hour. Most changes are noticed at \
-         once; this is for file systems that don't tell of changes.",
+        "How often every file is polled while `watch` is on, from 100ms to an hour. Most changes are noticed immediately; \
+         polling is for file systems that don't report changes.",
     ),
     optional(
         "wider_grants",
         Kind::Word(&["live", "wait"]),
         "\"live\"",
-        "When a change of this file that grants a plugin more comes into force. `live`: at once; `wait`: when the \
-         gateway gets SIGHUP or is asked to reload at the admin listener. That it is no longer `wait` waits for the \
-         same.",
+        "When a change of this file takes effect that grants a plugin more. `live`: immediately. `wait`: on SIGHUP or a \
+         reload request at the admin listener. Changing it back from `wait` needs a reload request too.",
     ),
     optional(
         "require_all",
         Kind::Boolean,
         "false",
-        "Whether a plugin that can't be used keeps the gateway from starting. Without it the others serve.",
+        "Refuse to start if a plugin can't be loaded. By default the other plugins serve.",
     ),
     optional(
         "stop_grace",
         Kind::Duration(Number { most: 3_600, ..Number::any() }),
         "\"30s\"",
-        "How long calls that run may go on when the gateway stops. When the host of `serve --stdio` ends its side, \
-         2s at most.",
+        "How long running calls get to finish on shutdown. If the host of `serve --stdio` closes its side, at most 2s.",
     ),
 ];
 
@@ -112,8 +105,8 @@ static ADMIN: &[Key] = &[optional(
     "listen",
     Kind::Text("an address such as \"127.0.0.1:8932\""),
     "\"127.0.0.1:8932\"",
-    "The IP address and port to listen on: a loopback address, because nobody is asked for a token. Port 0 takes a \
-     free one.",
+    "The IP address and port to listen on. It must be a loopback address, because there is no authentication. Port 0 \
+     selects a free port.",
 )];
 
 static HTTP: &[Key] = &[
@@ -121,15 +114,14 @@ static HTTP: &[Key] = &[
         "listen",
         Kind::Text("an address such as \"127.0.0.1:8931\""),
         "\"127.0.0.1:8931\"",
-        "The IP address and port to listen on; `localhost` or nothing before the `:` is `127.0.0.1`, and port 0 takes a free one. \
-         An address that others can reach needs \
-         `auth.tokens`.",
+        "The IP address and port to listen on. `localhost` or nothing before the `:` means `127.0.0.1`, and port 0 \
+         selects a free port. A non-loopback address needs `auth.tokens`.",
     ),
     optional(
         "allowed_hosts",
         Kind::List(&Kind::Text("a host name such as \"gateway.example.com\"")),
         "[]",
-        "Host names that a request may be addressed to, without a port, beside loopback names and the listening \
+        "Host names in the `Host` header to accept, without a port, in addition to loopback names and the listening \
          address.",
     ),
     optional(
@@ -146,44 +138,42 @@ static HTTP: &[Key] = &[
     ),
     optional(
         "max_sessions",
-        Kind::Integer(Number { most: 1_000_000, ..Number::positive("nobody could connect") }),
+        Kind::Integer(Number { most: 1_000_000, ..Number::positive("no client could connect") }),
         "1000",
-        "How many sessions of the handshake revisions may be open at once.",
+        "Concurrent sessions of the handshake revisions.",
     ),
     optional(
         "session_idle",
-        Kind::Duration(Number { most: 30 * 86_400, ..Number::positive("every session would end at once") }),
+        Kind::Duration(Number { most: 30 * 86_400, ..Number::positive("every session would end immediately") }),
         "\"30m\"",
-        "A session that was silent for so long is ended. A client that listens isn't silent.",
+        "An idle session ends after this time. A client with an open stream isn't idle.",
     ),
     optional(
         "keep_alive",
-        Kind::Duration(Number { most: 3_600, ..Number::positive("nothing else would be sent") }),
+        Kind::Duration(Number { most: 3_600, ..Number::positive("the gateway would send nothing else") }),
         "\"15s\"",
-        "How often a stream of events on which nothing is said shows that it is alive. Proxies cut silent ones.",
+        "The interval of keep-alive comments on silent event streams. Proxies close silent connections.",
     ),
     key(
         "close_streams_after",
-        Kind::Duration(Number { most: 86_400, ..Number::positive("every stream would be closed at once") }),
-        "When the connection of a stream of events is closed though the stream goes on: its client comes back for \
-         the rest. For proxies that allow no long connections; only clients of 2025-11-25 know how. Without it no \
-         connection is closed early.",
+        Kind::Duration(Number { most: 86_400, ..Number::positive("every stream would be closed immediately") }),
+        "Close the connection of an event stream after this time, for the client to reconnect and resume. For proxies \
+         that don't allow long connections; only clients of 2025-11-25 support it. By default connections stay open.",
     ),
     optional(
         "legacy_sse",
         Kind::Boolean,
         "false",
-        "Whether clients that know only the HTTP transport of 2024-11-05 are served too: they connect to `/sse` and \
-         post to `/messages`.",
+        "Also support the HTTP+SSE transport of 2024-11-05: clients connect to `/sse` and post to `/messages`.",
     ),
-    key("auth", Kind::Table(AUTH), "Who may call."),
+    key("auth", Kind::Table(AUTH), "Authentication of callers."),
 ];
 
 static AUTH: &[Key] = &[optional(
     "tokens",
     Kind::List(&Kind::Table(TOKEN)),
     "[]",
-    "Bearer tokens. Without any, everybody who reaches the address may call. Whoever serves stdio only needs none of them.",
+    "Bearer tokens. If empty, anyone who can reach the address may call. Not needed for stdio.",
 )];
 
 /// A bearer token.
@@ -191,7 +181,7 @@ static TOKEN: &[Key] = &[
     required(
         "name",
         Kind::Text("a name such as \"ci\""),
-        "Whom the token stands for; plugins and logs see this name.",
+        "The caller's name, as plugins see it.",
     ),
     required("token", Kind::Secret, "The token: `{ env = \"NAME\" }` or `{ file = \"path\" }`."),
 ];
@@ -201,9 +191,9 @@ static DEFAULTS: &[Key] = &[
         "portable_schemas",
         Kind::Boolean,
         "false",
-        "Whether tools' schemas are shown in a simpler form, for every plugin that doesn't say otherwise.",
+        "The default of `portable_schemas` for all plugins.",
     ),
-    key("limits", Kind::Table(LIMITS), "Limits of every plugin that has no own."),
+    key("limits", Kind::Table(LIMITS), "Default limits for all plugins."),
 ];
 
 /// A plugin's table.
@@ -211,55 +201,54 @@ static PLUGIN: &[Key] = &[
     required(
         "source",
         Kind::Path("plugins/dist/fetch.wasm"),
-        "The component: a path, relative to this file.",
+        "The path of the component, relative to this file.",
     ),
     key(
         "sha256",
         Kind::Text("64 hexadecimal digits"),
-        "The SHA-256 digest of the only content that is accepted.",
+        "The SHA-256 digest that the component must have.",
     ),
     optional(
         "reload",
         Kind::Word(&["live", "pinned"]),
         "\"live\"",
-        "When a changed component is taken. `live`: as soon as it is noticed; `pinned`: when the gateway gets SIGHUP \
-         or is asked to reload at the admin listener.",
+        "When a changed component is loaded. `live`: as soon as the change is noticed. `pinned`: on SIGHUP or a reload \
+         request at the admin listener.",
     ),
     optional(
         "instances",
         Kind::Word(&["fresh", "reused"]),
         "\"fresh\"",
-        "Whether calls share instances of the component. `fresh`: each call has one of its own, which nobody had before. \
-         `reused`: an instance that has served a call waits for the next one of the same caller, with all that it has in \
-         memory; for plugins that take long to start. Callers without a name (HTTP without tokens) never share.",
+        "Whether calls share instances of the component. `fresh`: each call has a new instance. `reused`: an instance \
+         waits for the next call of the same caller and keeps its memory, for plugins that are slow to start. Callers \
+         without a name (HTTP without tokens) never share.",
     ),
     key(
         "prefix",
         Kind::Text("a name such as \"files\""),
-        "What stands before `_` in public names, instead of the plugin's name; \"\" for nothing.",
+        "The prefix of public names, before `_`. The default is the plugin's name; \"\" means no prefix.",
     ),
-    key("tools", Kind::Table(TOOLS), "Which tools are offered, and under which name."),
+    key("tools", Kind::Table(TOOLS), "Which tools are offered, and under which names."),
     optional(
         "uris",
         Kind::List(&Kind::Text("a URI such as \"notes://\"")),
         "[]",
-        "URIs, or how URIs begin, that are this plugin's even where another claims them.",
+        "URIs or URI prefixes that this plugin owns even if another plugin claims them.",
     ),
     optional(
         "portable_schemas",
         Kind::Boolean,
         "false",
-        "Whether the schemas of the plugin's tools are shown without references and without `anyOf`, `oneOf`, \
-         `allOf` and the like at the top, for clients that can't read those. Arguments and results are checked against \
-         the schemas as the plugin has them.",
+        "Simplify the schemas of the plugin's tools, for clients that don't support references, or `anyOf`, `oneOf`, \
+         `allOf` and the like at the top. Arguments and results are still checked against the plugin's own schemas.",
     ),
-    key("allow", Kind::Table(ALLOW), "What the plugin may reach. Nothing is allowed by default."),
-    key("limits", Kind::Table(LIMITS), "How much the plugin may use."),
+    key("allow", Kind::Table(ALLOW), "What the plugin may access. Nothing is allowed by default."),
+    key("limits", Kind::Table(LIMITS), "Limits of the plugin."),
     key(
         "config",
         Kind::Settings,
-        "The plugin's own settings, read through `wasi:config/store`: strings as they are, everything else as \
-         compact JSON, `{ env = \"NAME\" }` and `{ file = \"path\" }` as secrets.",
+        "The plugin's own settings, which it reads through `wasi:config/store`: strings as they are, other values as \
+         compact JSON, and `{ env = \"NAME\" }` or `{ file = \"path\" }` as secrets.",
     ),
 ];
 
@@ -267,18 +256,18 @@ static TOOLS: &[Key] = &[
     key(
         "allow",
         Kind::List(&Kind::Text("a tool's name such as \"delete\"")),
-        "Only these, by the plugin's own names. Without it: all.",
+        "Offer only these tools, by the plugin's own names. The default is all.",
     ),
     optional(
         "deny",
         Kind::List(&Kind::Text("a tool's name such as \"delete\"")),
         "[]",
-        "All but these, by the plugin's own names.",
+        "Don't offer these tools, by the plugin's own names.",
     ),
     key(
         "rename",
         Kind::Named(&Kind::Text("a public name such as \"now\"")),
-        "Public names, by the plugin's own names; no prefix is put before them.",
+        "Public names by the plugin's own names, without a prefix.",
     ),
 ];
 
@@ -287,97 +276,94 @@ static ALLOW: &[Key] = &[
         "http",
         Kind::List(&Kind::TextOrTable("an address such as \"https://example.com\"", HTTP_GRANT)),
         "[]",
-        "Where requests may go: scheme, host, port where it isn't the usual one, and what the path begins with, up to a \
-         `/`. `*.example.org` stands for every name below `example.org`, but not for that name itself; `*` alone stands \
-         for every name. Addresses that aren't public are \
-         refused, whatever name leads to them, unless `networks` grants them.",
+        "Destinations of HTTP requests: scheme, host, port if it isn't the default, and the first part of the path, up to \
+         a `/`. `*.example.org` matches every subdomain of `example.org` but not `example.org` itself; `*` matches every \
+         host name. Non-public addresses are denied, whatever name leads to them, unless `networks` grants them.",
     ),
     optional(
         "credentials",
         Kind::List(&Kind::Table(CREDENTIAL)),
         "[]",
-        "Headers that the gateway adds to the plugin's requests to one origin, in place of what the plugin says there \
-         itself. The plugin doesn't see them; `http` must grant the origin, too.",
+        "Headers that the gateway adds to the plugin's requests to one origin, replacing the plugin's own. The plugin \
+         can't read them. `http` must grant the origin too.",
     ),
-    optional("dirs", Kind::List(&Kind::Table(DIR)), "[]", "Directories that may be read or changed."),
+    optional("dirs", Kind::List(&Kind::Table(DIR)), "[]", "Directories that the plugin may read or change."),
     optional(
         "env",
         Kind::List(&Kind::Text("the name of a variable such as \"LANG\"")),
         "[]",
-        "Environment variables that may be read, by name.",
+        "Names of environment variables that the plugin may read.",
     ),
     optional(
         "client",
         Kind::List(&Kind::Word(CLIENT_FEATURES)),
         "[]",
-        "What may be asked of the person or the model at the other end.",
+        "Requests that the plugin may send to the client: to the user, the model, or for directories.",
     ),
     optional(
         "state",
         Kind::NameOrBoolean("a name such as \"notes\""),
         "false",
-        "Whether the plugin may keep state from one call to the next, through `wasi:keyvalue`. `true`: a store of \
-         its own, under the name of its table. A name: the store of that name, which plugins with the same name here \
-         share, and which stays when the plugin's table gets another name. It outlives the gateway only where `state` in \
-         `[gateway]` names a directory for it.",
+        "Let the plugin keep state between calls, through `wasi:keyvalue`. `true`: a store of its own, named like its \
+         table. A name: the store of this name, which plugins with the same name here share, and which stays when the \
+         plugin is renamed. State outlives the gateway only if `state` in `[gateway]` is set.",
     ),
     optional(
         "instructions",
         Kind::Boolean,
         "false",
-        "Whether the plugin may add to the server's instructions, labelled as its own.",
+        "Let the plugin add to the server's instructions, labelled as its own.",
     ),
 ];
 
-/// What may be asked of the client.
+/// The client features that can be granted.
 pub static CLIENT_FEATURES: &[&str] = &["elicitation", "sampling", "roots"];
 
-/// Where requests may go, said in more words.
+/// A grant of HTTP requests as a table.
 static HTTP_GRANT: &[Key] = &[
-    required("url", Kind::Text("an address such as \"https://example.com\""), "Where requests may go."),
+    required("url", Kind::Text("an address such as \"https://example.com\""), "The destination of requests."),
     key(
         "methods",
         Kind::List(&Kind::Text("a method such as \"GET\"")),
-        "Only by these methods. Without it: by all.",
+        "Methods to allow. The default is all.",
     ),
     optional(
         "networks",
         Kind::List(&Kind::Text("a network such as \"10.1.0.0/16\"")),
         "[]",
-        "Networks that aren't public, but that the host may be in all the same. An address in `url` that isn't public \
-         needs its own.",
+        "Non-public networks to allow for the host. A non-public address in `url` needs its own network here.",
     ),
 ];
 
-/// What is added to requests.
+/// A credential.
 static CREDENTIAL: &[Key] = &[
     required(
         "origin",
         Kind::Text("an origin such as \"https://api.example.com\""),
-        "Where the headers are sent, and nowhere else: `https`, one host, no path.",
+        "The only origin that gets the headers: `https`, one host, no path.",
     ),
     required(
         "headers",
         Kind::Named(&Kind::Table(HEADER)),
-        "The headers, by name; none that says how a message is sent, such as `host`.",
+        "The headers by name, except reserved ones such as `host`.",
     ),
 ];
 
-/// Where a secret is, if in a variable.
+/// The variable of a secret.
 const ENV: Key = key(
     "env",
     Kind::Text("the name of a variable such as \"API_TOKEN\""),
-    "The environment variable that holds it.",
+    "The environment variable with the secret.",
 );
 
-/// Where a secret is, if in a file.
+/// The file of a secret.
 const FILE: Key = key(
     "file",
     Kind::Path("secrets/token"),
-    "The file that holds it; one line break at its end is left away.",
+    "The file with the secret. One trailing line break is removed.",
 );
 
-/// The value of a header that is added.
+/// The value of an added header.
 pub static HEADER: &[Key] = &[
     ENV,
     FILE,
@@ -385,7 +371,7 @@ pub static HEADER: &[Key] = &[
         "prefix",
         Kind::Text("a text such as \"Bearer \""),
         "\"\"",
-        "What stands before it in the header.",
+        "The text before the secret in the header.",
     ),
 ];
 
@@ -397,9 +383,9 @@ static DIR: &[Key] = &[
         "mode",
         Kind::Word(&["ro", "rw"]),
         "\"ro\"",
-        "`ro`: it may be read; `rw`: it may be changed too.",
+        "`ro`: read only. `rw`: read and write.",
     ),
 ];
 
-/// A text that isn't written into the file.
+/// A reference to a secret.
 pub static SECRET: &[Key] = &[ENV, FILE];

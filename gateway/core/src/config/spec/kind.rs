@@ -1,98 +1,98 @@
-//! The words in which keys are described.
+//! The types of the key table.
 
 /// One key of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// How it is written.
+    /// Its name.
     pub name: &'static str,
-    /// What its value may be.
+    /// The type of its value.
     pub kind: Kind,
-    /// Whether the table is wrong without it.
+    /// Whether it is required.
     pub required: bool,
-    /// The value that holds without it, as TOML; none where that takes a sentence, which `doc` then has.
+    /// The default as TOML. `None` means that `doc` describes it.
     pub default: Option<&'static str>,
-    /// What it is for.
+    /// Its description.
     pub doc: &'static str,
 }
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// The number 1.
     Version,
-    /// A whole number.
+    /// An integer.
     Integer(Number),
-    /// A text such as `30s`; the range is in seconds.
+    /// A string such as `30s`. The range is in seconds.
     Duration(Number),
-    /// A text such as `64MiB`, or a number of bytes; the range is in bytes.
+    /// A string such as `64MiB`, or a number of bytes. The range is in bytes.
     Size(Number),
     /// `true` or `false`.
     Boolean,
-    /// `true`, `false`, or a name over the alphabet of plugins' names; what it names, with an article.
+    /// `true`, `false`, or a name with the characters of plugins' names. Its description has an article.
     NameOrBoolean(&'static str),
-    /// A text; what it says, with an article.
+    /// A string. Its description has an article.
     Text(&'static str),
-    /// A path, which starts at the directory of the file; an example.
+    /// A path relative to the file, with an example.
     Path(&'static str),
-    /// A text, or a table with these keys that says more; what the text says, with an article.
+    /// A string, or a table with these keys. The description of the string has an article.
     TextOrTable(&'static str, &'static [Key]),
-    /// One of these texts.
+    /// One of these strings.
     Word(&'static [&'static str]),
     /// `{ env = … }` or `{ file = … }`.
     Secret,
-    /// A list of such values.
+    /// An array of such values.
     List(&'static Kind),
     /// A table with these keys.
     Table(&'static [Key]),
-    /// A table whose keys the operator chooses, with such values.
+    /// A table with any keys and such values.
     Named(&'static Kind),
-    /// A table whose keys and values are the plugin's own affair.
+    /// A table that only the plugin interprets.
     Settings,
 }
 
-/// What the tables and lists of a kind hold.
+/// The content of tables and arrays of a kind.
 #[derive(Debug, Clone, Copy)]
 pub enum Inside {
-    /// Nothing: it is neither, or a secret, whose table is never gone into.
+    /// None: it is neither, or a reference to a secret.
     Nothing,
     /// These keys.
     Keys(&'static [Key]),
-    /// These keys, unless a text stands for them.
+    /// These keys, or a string instead of the table.
     TextOrKeys(&'static [Key]),
-    /// Keys that the operator chooses, with such values.
+    /// Any keys with such values.
     Named(&'static Kind),
-    /// A list of such values.
+    /// An array of such values.
     Items(&'static Kind),
-    /// Whatever the plugin makes of it.
+    /// Anything.
     Settings,
 }
 
-/// A smaller size isn't taken without a unit, in bytes: whoever writes `memory = 32` doesn't mean bytes.
+/// A smaller size needs a unit, in bytes: `memory = 32` doesn't mean bytes.
 pub const LEAST_WITHOUT_UNIT: u64 = 4096;
 
-/// What a number may be.
+/// The range of a number.
 #[derive(Debug, Clone, Copy)]
 pub struct Number {
-    /// The largest that makes sense.
+    /// The maximum.
     pub most: u64,
-    /// Why zero makes no sense; none where it does.
+    /// The reason why zero is invalid. `None` means that it is valid.
     pub zero: Option<&'static str>,
 }
 
 impl Number {
-    /// Anything from 1 up; what would happen at zero.
-    pub(in crate::config) const fn positive(zero: &'static str) -> Self {
+    /// At least 1, with the reason why zero is invalid.
+    pub(crate) const fn positive(zero: &'static str) -> Self {
         Self { most: u64::MAX, zero: Some(zero) }
     }
 
-    /// Anything from 0 up.
-    pub(in crate::config) const fn any() -> Self {
+    /// At least 0.
+    pub(crate) const fn any() -> Self {
         Self { most: u64::MAX, zero: None }
     }
 }
 
 impl Kind {
-    /// What its tables and lists hold.
+    /// The content of its tables and arrays.
     #[must_use]
     pub fn inside(&self) -> Inside {
         match self {
@@ -114,12 +114,12 @@ impl Kind {
         }
     }
 
-    /// What is expected, with an article, to stand after "must be".
+    /// The description with an article, as a phrase after "must be".
     #[must_use]
     pub fn expected(&self) -> String {
         match self {
             Self::Version => "the number 1".to_owned(),
-            Self::Integer(_) => "a whole number".to_owned(),
+            Self::Integer(_) => "an integer".to_owned(),
             Self::Duration(_) => "a duration such as \"30s\"".to_owned(),
             Self::Size(_) => "a size such as \"64MiB\", or a number of bytes".to_owned(),
             Self::Boolean => "`true` or `false`".to_owned(),
@@ -135,12 +135,12 @@ impl Kind {
                 }
             }
             Self::Secret => "`{ env = \"NAME\" }` or `{ file = \"path\" }`".to_owned(),
-            Self::List(_) => "a list".to_owned(),
+            Self::List(_) => "an array".to_owned(),
             Self::Table(_) | Self::Named(_) | Self::Settings => "a table".to_owned(),
         }
     }
 
-    /// A value such as may stand there, as TOML; of a table what it can't do without.
+    /// An example as TOML, with the required keys of a table.
     #[must_use]
     pub fn example(&self) -> String {
         match self {
@@ -171,13 +171,13 @@ impl Kind {
     }
 }
 
-/// A key that may be left out, with what happens then told in `doc`.
-pub(in crate::config) const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+/// An optional key whose default `doc` describes.
+pub(crate) const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key { name, kind, required: false, default: None, doc }
 }
 
-/// A key that may be left out, with the value that holds then.
-pub(in crate::config) const fn optional(
+/// An optional key with a default.
+pub(crate) const fn optional(
     name: &'static str,
     kind: Kind,
     default: &'static str,
@@ -186,7 +186,7 @@ pub(in crate::config) const fn optional(
     Key { name, kind, required: false, default: Some(default), doc }
 }
 
-/// A key that must be there.
-pub(in crate::config) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+/// A required key.
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key { name, kind, required: true, default: None, doc }
 }

@@ -1,33 +1,33 @@
-//! The keys of `[defaults.limits]` and `[plugins.<id>.limits]`.
+//! The keys of `[defaults.limits]` and `[plugins.NAME.limits]`.
 //!
-//! Upper ends are where a number stops making sense, not advice: the arithmetic on them can't overflow.
+//! Maxima are where a number stops making sense, not recommendations. Arithmetic on them can't overflow.
 
-use crate::config::spec::kind::{Key, Kind, Number, key, optional};
+use super::kind::{Key, Kind, Number, key, optional};
 
-/// The longest a call may be allowed to take: a day, in seconds.
-const DAY: u64 = 86_400;
-/// More than a 32-bit component can address, in bytes.
-const ADDRESSABLE: u64 = 1 << 32;
-/// The largest single thing that is held in memory, in bytes.
-const HELD: u64 = 1 << 30;
+/// The longest duration: a day, in seconds.
+const DAY_SECONDS: u64 = 86_400;
+/// The address space of a 32-bit component, in bytes.
+const ADDRESSABLE_BYTES: u64 = 1 << 32;
+/// The largest single object in memory, in bytes.
+const IN_MEMORY_BYTES: u64 = 1 << 30;
 
-/// How much a plugin may use.
+/// The limits of a plugin.
 pub static LIMITS: &[Key] = &[
     optional(
         "timeout",
-        Kind::Duration(Number { most: DAY, ..Number::positive("every call would be over before it began") }),
+        Kind::Duration(Number { most: DAY_SECONDS, ..Number::positive("every call would time out immediately") }),
         "\"30s\"",
-        "Time from the start of a call to its answer.",
+        "Time from the start of a call to its result.",
     ),
     optional(
         "cpu_time",
-        Kind::Duration(Number { most: DAY, ..Number::positive("no call could compute anything") }),
+        Kind::Duration(Number { most: DAY_SECONDS, ..Number::positive("no call could compute anything") }),
         "\"10s\"",
-        "Processor time of a call.",
+        "CPU time of a call.",
     ),
     optional(
         "memory",
-        Kind::Size(Number { most: ADDRESSABLE, ..Number::positive("no component could start") }),
+        Kind::Size(Number { most: ADDRESSABLE_BYTES, ..Number::positive("no component could start") }),
         "\"64MiB\"",
         "Linear memory of a call, all memories together.",
     ),
@@ -35,7 +35,7 @@ pub static LIMITS: &[Key] = &[
         "table_elements",
         Kind::Integer(Number { most: 10_000_000, ..Number::positive("no component could start") }),
         "100000",
-        "Elements of a call's tables, all together.",
+        "Elements of a call's WebAssembly tables together.",
     ),
     optional(
         "handles",
@@ -45,148 +45,146 @@ pub static LIMITS: &[Key] = &[
     ),
     optional(
         "transfer",
-        Kind::Size(Number { most: HELD, ..Number::positive("no answer would fit") }),
+        Kind::Size(Number { most: IN_MEMORY_BYTES, ..Number::positive("no result would fit") }),
         "\"8MiB\"",
-        "What crosses between plugin and gateway at once: a result, a log line, a list.",
+        "Largest single message between plugin and gateway: a result, a log line or a list.",
     ),
     optional(
         "log_lines",
         Kind::Integer(Number { most: 1_000_000, ..Number::any() }),
         "1000",
-        "Log lines of a call, and as many progress reports; more are dropped and counted.",
+        "Log lines of a call, and as many progress reports. More are dropped and counted.",
     ),
     optional(
         "output",
-        Kind::Size(Number { most: HELD, ..Number::any() }),
+        Kind::Size(Number { most: IN_MEMORY_BYTES, ..Number::any() }),
         "\"64KiB\"",
-        "What a call prints to stdout and stderr; more is dropped and counted.",
+        "Output of a call to stdout and stderr. More is dropped and counted.",
     ),
     optional(
         "requests",
         Kind::Integer(Number { most: 100_000, ..Number::any() }),
         "64",
-        "How many requests a call sends, where `allow.http` lets it.",
+        "HTTP requests of a call, if `allow.http` grants any.",
     ),
     optional(
         "requests_at_once",
-        Kind::Integer(Number { most: 1_000, ..Number::positive("no request could ever run") }),
+        Kind::Integer(Number { most: 1_000, ..Number::positive("no request could be sent") }),
         "8",
-        "How many requests of a call run at once; more are refused.",
+        "Concurrent HTTP requests of a call. More are denied.",
     ),
     optional(
         "request_timeout",
-        Kind::Duration(Number { most: DAY, ..Number::positive("no answer could come in time") }),
+        Kind::Duration(Number { most: DAY_SECONDS, ..Number::positive("every request would time out") }),
         "\"30s\"",
-        "How long the head of an answer may take, from the request on. A plugin may ask for less, not for more.",
+        "Time from a request to the head of its response. A plugin can set a shorter timeout.",
     ),
     optional(
         "sent",
-        Kind::Size(Number { most: ADDRESSABLE, ..Number::any() }),
+        Kind::Size(Number { most: ADDRESSABLE_BYTES, ..Number::any() }),
         "\"8MiB\"",
-        "The bodies of a call's requests, all together.",
+        "Request bodies of a call, in total.",
     ),
     optional(
         "received",
-        Kind::Size(Number { most: ADDRESSABLE, ..Number::any() }),
+        Kind::Size(Number { most: ADDRESSABLE_BYTES, ..Number::any() }),
         "\"32MiB\"",
-        "The bodies of the answers to a call's requests, all together.",
+        "Response bodies of a call, in total.",
     ),
     optional(
         "read",
         Kind::Size(Number { most: 1 << 40, ..Number::any() }),
         "\"256MiB\"",
-        "What a call reads from files, and the names that it reads in directories.",
+        "Bytes that a call reads from files, and from the names in directories.",
     ),
     optional(
         "written",
         Kind::Size(Number { most: 1 << 40, ..Number::any() }),
         "\"64MiB\"",
-        "What a call writes to files: the bytes that it writes, those by which files grow, and 4 KiB for each file, \
-         directory or link that it makes.",
+        "Bytes that a call writes to files or grows them by, and 4 KiB for each file, directory or link that it creates.",
     ),
     optional(
         "concurrency",
-        Kind::Integer(Number { most: 10_000, ..Number::positive("the plugin could never run") }),
+        Kind::Integer(Number { most: 10_000, ..Number::positive("no call could run") }),
         "16",
-        "How many of the plugin's calls run at once.",
+        "Concurrent calls of the plugin.",
     ),
     optional(
         "queue",
         Kind::Integer(Number { most: 1_000_000, ..Number::any() }),
         "256",
-        "How many calls may wait for one that runs; more are refused as busy.",
+        "Calls that wait for a running one to finish. More are rejected as busy.",
     ),
     optional(
         "state",
-        Kind::Size(Number { most: HELD, ..Number::positive("nothing could be kept") }),
+        Kind::Size(Number { most: IN_MEMORY_BYTES, ..Number::positive("the plugin could keep no state") }),
         "\"1MiB\"",
-        "What the plugin may keep from one call to the next, where `allow.state` grants it a store: the bytes of all \
-         keys and values, and 64 more for each key. Where several plugins share a store, each stops at its own limit.",
+        "State that the plugin keeps between calls, if `allow.state` grants it a store: the bytes of all keys and \
+         values, and 64 more for each key. If several plugins share a store, each stops at its own limit.",
     ),
     optional(
         "cancel_grace",
         Kind::Duration(Number { most: 60, ..Number::any() }),
         "\"250ms\"",
-        "How long a call that asks whether its caller has lost interest may go on after that, to put things in order. \
-         Nothing that it says then reaches the caller.",
+        "How long a cancelled call may keep running to clean up, if it checks for cancellation. The caller gets nothing \
+         from it any more.",
     ),
     optional(
         "component",
-        Kind::Size(Number { most: HELD, ..Number::positive("no component would fit") }),
+        Kind::Size(Number { most: IN_MEMORY_BYTES, ..Number::positive("no component would fit") }),
         "\"64MiB\"",
-        "The size of the component's file.",
+        "Size of the component's file.",
     ),
     key(
         "compile_time",
-        Kind::Duration(Number { most: DAY, ..Number::positive("nothing could be compiled") }),
-        "Processor time for compiling the component, in whole seconds. Without it: 30 seconds, and 6 more for each \
-         mebibyte of its file.",
+        Kind::Duration(Number { most: DAY_SECONDS, ..Number::positive("no component could be compiled") }),
+        "CPU time for compiling the component, in whole seconds. The default is 30 seconds, and 6 more for each mebibyte \
+         of its file.",
     ),
     key(
         "compile_memory",
-        Kind::Size(Number { most: 1 << 40, ..Number::positive("nothing could be compiled") }),
-        "Addresses of the process that compiles the component. Without it: 1GiB, and 64 times the size of its file.",
+        Kind::Size(Number { most: 1 << 40, ..Number::positive("no component could be compiled") }),
+        "Address space of the process that compiles the component. The default is 1GiB, and 64 times the size of its file.",
     ),
     optional(
         "describe_timeout",
-        Kind::Duration(Number { most: DAY, ..Number::positive("no plugin could ever load") }),
+        Kind::Duration(Number { most: DAY_SECONDS, ..Number::positive("no plugin could load") }),
         "\"10s\"",
-        "How long the plugin may take to describe itself when it is loaded.",
+        "Time for the plugin to describe itself when it is loaded.",
     ),
     optional(
         "items",
         Kind::Integer(Number { most: 1_000_000, ..Number::positive("the plugin could offer nothing") }),
         "1000",
-        "How many tools the plugin may have; as many resources, templates and prompts.",
+        "Tools of the plugin, and as many resources, templates and prompts.",
     ),
     optional(
         "schema",
-        Kind::Size(Number { most: HELD, ..Number::positive("no tool could be described") }),
+        Kind::Size(Number { most: IN_MEMORY_BYTES, ..Number::positive("no tool could be described") }),
         "\"256KiB\"",
-        "The text of one JSON Schema.",
+        "Size of one JSON Schema.",
     ),
     optional(
         "schema_depth",
         Kind::Integer(Number { most: 100, ..Number::positive("no tool could be described") }),
         "64",
-        "How deep the text of one JSON Schema nests: objects and lists. Many clients can't read more than 100 levels.",
+        "Nesting depth of one JSON Schema: objects and arrays. Many clients can't read more than 100 levels.",
     ),
     optional(
         "reuse_calls",
         Kind::Integer(Number { most: 1_000_000, ..Number::positive("no instance could serve a call") }),
         "100",
-        "How many calls an instance serves, where the plugin has `instances = \"reused\"`.",
+        "Calls that an instance serves, if the plugin has `instances = \"reused\"`.",
     ),
     optional(
         "reuse_idle",
-        Kind::Duration(Number { most: DAY, ..Number::positive("no instance could wait for a call") }),
+        Kind::Duration(Number { most: DAY_SECONDS, ..Number::positive("no instance could wait for a call") }),
         "\"30s\"",
-        "How long such an instance waits for its next call.",
+        "Time that a reused instance stays idle.",
     ),
     key(
         "reuse_memory",
-        Kind::Size(Number { most: ADDRESSABLE, ..Number::any() }),
-        "Such an instance isn't used again once it has more memory than this: memory never shrinks. Without it: half of \
-         `memory`.",
+        Kind::Size(Number { most: ADDRESSABLE_BYTES, ..Number::any() }),
+        "An instance with more memory isn't reused, because memory never shrinks. The default is half of `memory`.",
     ),
 ];

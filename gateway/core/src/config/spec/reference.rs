@@ -1,44 +1,44 @@
-//! `docs/config.md`: every key for people to look up, written from the table of keys.
+//! `docs/config.md`: the reference of every key, generated from the key table.
 
 use std::fmt::Write as _;
 
 use bytesize::ByteSize;
 
-use crate::config::spec::keys::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
+use super::keys::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
 
-const TITLE: &str = "\
-# Every key of `gateway.toml`
+const INTRODUCTION: &str = "\
+# Configuration reference
 
-This page is written from the table by which the gateway itself reads the file.
-`moongate schema` prints the same as a JSON Schema, for editors; `moongate check` says all that is wrong with a file, and `moongate check --print-resolved` what holds in the end.
+Every key of `gateway.toml`. This page is generated from the gateway's key table.
+Run `moongate schema` to print it as a JSON Schema for editors, `moongate check` to find all problems in a file, and `moongate check --print-resolved` to see the effective configuration.
 
-The file is TOML, and a key that isn't here is a mistake.
-A relative path starts at the directory of the file.
-In texts `${NAME}` stands for an environment variable, `${NAME:-text}` gives a text for when it isn't set or empty, and `$${` is a plain `${`.
+The file is TOML. Unknown keys are errors.
+Relative paths start at the directory of the file.
+In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` uses a default if it isn't set or empty, and `$${` is a literal `${`.
 
-- A *duration* is a text with units: `\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`.
-- A *size* is a text with a unit: `\"512B\"`, `\"64KiB\"`, `\"64MiB\"`, `\"1GiB\"`; or a number of bytes, 0 or at least 4096. \
-  `KiB`, `MiB` and `GiB` are powers of 1024; `KB`, `MB`, `GB` and `k`, `m`, `g` are taken, too, as powers of 1000: \
+- A *duration* is a string with a unit: `\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`.
+- A *size* is a string with a unit: `\"512B\"`, `\"64KiB\"`, `\"64MiB\"`, `\"1GiB\"`; or a number of bytes, 0 or at least 4096. \
+  `KiB`, `MiB` and `GiB` are powers of 1024; `KB`, `MB`, `GB` and `k`, `m`, `g` are powers of 1000: \
   `\"64KB\"` is 62.5 KiB.
-- A *secret* isn't in the file: `{ env = \"NAME\" }` names the environment variable that holds it, `{ file = \"path\" }` the file.
+- A *secret* isn't in the file: use `{ env = \"NAME\" }` for an environment variable, or `{ file = \"path\" }` for a file.
 ";
 
-/// The page as text, as it stands in `docs/config.md`.
+/// The content of `docs/config.md`.
 #[must_use]
 pub fn render() -> String {
-    debug_assert!(TITLE.contains(&LEAST_WITHOUT_UNIT.to_string()));
-    let mut page = TITLE.to_owned();
-    table("", "The top level", "What stands before the first header.", ROOT, &mut page);
+    debug_assert!(INTRODUCTION.contains(&LEAST_WITHOUT_UNIT.to_string()));
+    let mut page = INTRODUCTION.to_owned();
+    table("", "Top level", "The keys before the first table header.", ROOT, &mut page);
     page
 }
 
 /// A section for a table, and then one for each table in it.
 fn table(path: &str, title: &str, doc: &str, keys: &[Key], page: &mut String) {
     let _ = write!(page, "\n## {title}\n\n{doc}\n\n");
-    page.push_str("| key | type | without it | example | what it is |\n|---|---|---|---|---|\n");
+    page.push_str("| key | type | default | example | description |\n|---|---|---|---|---|\n");
     for key in keys {
         let default = match (key.required, key.default) {
-            (true, _) => "it must be there".to_owned(),
+            (true, _) => "required".to_owned(),
             (false, Some(default)) => format!("`{default}`"),
             (false, None) => "–".to_owned(),
         };
@@ -54,11 +54,11 @@ fn table(path: &str, title: &str, doc: &str, keys: &[Key], page: &mut String) {
     for key in keys {
         let below = below(path, key);
         if let Some((path, keys)) = inside(&key.kind, &below) {
-            // The limits of all plugins and those of one are the same keys.
+            // The limits of all plugins and of one have the same keys.
             if path == "plugins.NAME.limits" {
                 let _ = write!(
                     page,
-                    "\n## `[{path}]`\n\n{} The keys are those of `[defaults.limits]`, and so are the values of those that are left out.\n",
+                    "\n## `[{path}]`\n\n{} It has the keys of `[defaults.limits]`, whose values are its defaults.\n",
                     key.doc
                 );
                 continue;
@@ -73,17 +73,17 @@ fn below(path: &str, key: &Key) -> String {
     if matches!(key.kind, Kind::Named(Kind::Table(_))) { format!("{name}.NAME") } else { name }
 }
 
-/// Is it written as a header, mostly?
+/// Is it usually written as a table header?
 fn is_table(kind: &Kind) -> bool {
     matches!(kind, Kind::Table(_) | Kind::Named(_) | Kind::Settings)
 }
 
-/// How the heading of a section names what it is about: a header of the file, or a list of such tables.
+/// The heading of a section: a table header, or an array of tables.
 fn heading(kind: &Kind, path: &str) -> String {
-    if is_table(kind) { format!("`[{path}]`") } else { format!("A table in the list `{path}`") }
+    if is_table(kind) { format!("`[{path}]`") } else { format!("A table in the array `{path}`") }
 }
 
-/// The keys of the tables that a value holds, and how to name them.
+/// The keys of the tables in a value, and their path.
 fn inside(kind: &Kind, path: &str) -> Option<(String, &'static [Key])> {
     match kind.inside() {
         Inside::Keys(keys) | Inside::TextOrKeys(keys) => Some((path.to_owned(), keys)),
@@ -92,36 +92,36 @@ fn inside(kind: &Kind, path: &str) -> Option<(String, &'static [Key])> {
     }
 }
 
-/// A value that says something: the default where it does.
+/// An example: the default if it is instructive.
 fn example(key: &Key) -> String {
-    let telling = key.default.filter(|default| !matches!(*default, "[]" | "\"\"" | "false" | "true"));
-    telling.map_or_else(|| key.kind.example(), str::to_owned)
+    let instructive = key.default.filter(|default| !matches!(*default, "[]" | "\"\"" | "false" | "true"));
+    instructive.map_or_else(|| key.kind.example(), str::to_owned)
 }
 
-/// The type in a word or two, and what it may be.
+/// The type in a few words, with its range.
 fn kind(kind: &Kind) -> String {
     match kind {
         Kind::Version => "the number 1".to_owned(),
-        Kind::Integer(range) => format!("number, {}", span(*range, &|number| number.to_string())),
-        Kind::Duration(range) => format!("duration, {}", span(*range, &seconds)),
-        Kind::Size(range) => format!("size, {}", span(*range, &size)),
-        Kind::Boolean => "`true` or `false`".to_owned(),
-        Kind::NameOrBoolean(_) => "`true`, `false` or a name".to_owned(),
-        Kind::Text(_) => "text".to_owned(),
+        Kind::Integer(range) => format!("integer, {}", range_text(*range, &|number| number.to_string())),
+        Kind::Duration(range) => format!("duration, {}", range_text(*range, &seconds)),
+        Kind::Size(range) => format!("size, {}", range_text(*range, &size)),
+        Kind::Boolean => "boolean".to_owned(),
+        Kind::NameOrBoolean(_) => "boolean or name".to_owned(),
+        Kind::Text(_) => "string".to_owned(),
         Kind::Path(_) => "path".to_owned(),
-        Kind::TextOrTable(..) => "text or table".to_owned(),
+        Kind::TextOrTable(..) => "string or table".to_owned(),
         Kind::Word(words) => {
             words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")
         }
         Kind::Secret => "secret".to_owned(),
-        Kind::List(item) => format!("list: {}", self::kind(item)),
+        Kind::List(item) => format!("array of: {}", self::kind(item)),
         Kind::Table(_) => "table".to_owned(),
-        Kind::Named(value) => format!("table of names: {}", self::kind(value)),
+        Kind::Named(value) => format!("table by name: {}", self::kind(value)),
         Kind::Settings => "table".to_owned(),
     }
 }
 
-fn span(range: Number, written: &dyn Fn(u64) -> String) -> String {
+fn range_text(range: Number, written: &dyn Fn(u64) -> String) -> String {
     let least = if range.zero.is_some() { "more than 0" } else { "0 or more" };
     if range.most == u64::MAX {
         least.to_owned()

@@ -19,7 +19,7 @@ fn overlap(a: &str, b: &str) -> bool {
 }
 
 #[test]
-fn what_is_mounted_elsewhere_is_found_below_the_folder_that_it_comes_from() {
+fn mounted_directories_are_found_at_their_origin() {
     assert!(overlap("/srv", "/etc/moongate/gateway.toml"));
     assert!(overlap("/srv/app", "/etc/moongate/gateway.toml"));
     assert!(overlap("/etc/moongate", "/srv/app/gateway.toml"));
@@ -28,7 +28,7 @@ fn what_is_mounted_elsewhere_is_found_below_the_folder_that_it_comes_from() {
 }
 
 #[test]
-fn what_is_mounted_below_a_granted_folder_is_in_it() {
+fn mounts_below_a_granted_directory_are_in_it() {
     assert!(overlap("/srv", "/keys/state/state.sqlite3"));
     assert!(overlap("/srv/my keys", "/keys/state"));
     assert!(overlap("/srv/data", "/run/token"));

@@ -1,12 +1,12 @@
-//! Patterns, right and wrong: each wrong one with the part that is told.
+//! Valid and invalid patterns, with the part of each that is wrong.
 
 use super::*;
-use crate::config::model::http_grant::{HttpGrant, Target};
+use crate::config::{HttpGrant, Target};
 
 /// The grant that a pattern alone is.
 fn grant(written: &str) -> HttpGrant {
     let Pattern { scheme, host, port, path, parts: _ } =
-        parse(written).unwrap_or_else(|fault| panic!("{written}: {fault:?}"));
+        parse(written).unwrap_or_else(|error| panic!("{written}: {error:?}"));
     HttpGrant {
         place: 0..0,
         written: written.to_owned(),
@@ -27,58 +27,58 @@ fn covers(pattern: &str, url: &str) -> bool {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn the_part_that_is_wrong_is_told() {
-    // What is wrong stands between `<` and `>`.
+fn errors_name_the_wrong_part() {
+    // The wrong part is between `<` and `>`.
     let rows = [
         ("<>", "can't be empty"),
         ("<example.com>", "no scheme"),
-        ("<https:/>example.com", "two `/`"),
-        ("<ftp>://example.com", "not by `ftp`"),
+        ("<https:/>example.com", "followed by `//`"),
+        ("<ftp>://example.com", "scheme `ftp`"),
         ("<*>://example.com", "one scheme"),
         ("https://a<*>.example.com", "`*`"),
         ("https://*.a.<*>.com", "`*`"),
         ("https://<*>a.example.com", "`*`"),
         ("https://a.<*>", "`*`"),
-        ("https://*.<127.0.0.1>", "no names below"),
-        ("https://<user:pw@>example.com", "name or password"),
-        ("https://<@>example.com", "name or password"),
-        ("<user:pw@>example.com", "name or password"),
+        ("https://*.<127.0.0.1>", "no subdomains"),
+        ("https://<user:pw@>example.com", "user name or password"),
+        ("https://<@>example.com", "user name or password"),
+        ("<user:pw@>example.com", "user name or password"),
         ("https://example.com<?a=b>", "a query"),
         ("https://example.com/a<#b>", "a fragment"),
-        ("https://example.com<:>", "missing"),
+        ("https://example.com<:>", "missing port"),
         ("https://example.com:<0>", "port 0"),
-        ("https://example.com:<65536>", "no port"),
-        ("https://example.com:<+80>/a", "no port"),
+        ("https://example.com:<65536>", "invalid port"),
+        ("https://example.com:<+80>/a", "invalid port"),
         ("https://example.com:<*>", "one port"),
-        ("http://<0x7f.1>", "another way"),
-        ("http://<2130706433>", "another way"),
-        ("http://<127.1>:80", "another way"),
-        ("http://<127.0.0.1.>", "another way"),
-        ("http://<1.2.3.4.5>", "no host"),
-        ("http://<256.1.1.1>", "no host"),
-        ("http://<[::ffff:10.0.0.1]>", "another way"),
+        ("http://<0x7f.1>", "usual form"),
+        ("http://<2130706433>", "usual form"),
+        ("http://<127.1>:80", "usual form"),
+        ("http://<127.0.0.1.>", "usual form"),
+        ("http://<1.2.3.4.5>", "invalid host"),
+        ("http://<256.1.1.1>", "invalid host"),
+        ("http://<[::ffff:10.0.0.1]>", "usual form"),
         ("http://[fe80::1<%eth0>]", "zone"),
         ("http://<[::1>", "`]`"),
         ("http://<::1>", "brackets"),
         ("http://<fd00::1:8080>", "brackets"),
         ("http://[::1]<x>", "only a port"),
-        ("http://<[::g]>", "no host"),
-        ("https://<.>example.com", "begin with a dot"),
+        ("http://<[::g]>", "invalid host"),
+        ("https://<.>example.com", "start with a dot"),
         ("https://a<..>example.com", "two dots"),
         ("https://example.com<..>", "two dots"),
         ("https://<。example.com>", "empty label"),
-        ("https://<＊.example.com>", "can't be a label"),
+        ("https://<＊.example.com>", "invalid label"),
         ("https://ex<%>61mple.com", "`%`"),
         ("https://a<$>b.com", "`$`"),
-        ("<https://>", "host is missing"),
-        ("<https://>/a", "host is missing"),
+        ("<https://>", "missing host"),
+        ("<https://>/a", "missing host"),
         ("https://example.com< >", "white space"),
         ("https://exa<\t>mple.com", "white space"),
         ("https://example.com<\\>a", "`\\`"),
         ("https://example.com<\u{202e}>", "the character"),
-        ("https://example.com/a/<..>/b", "can't stand in a path"),
-        ("https://example.com/<.>", "can't stand in a path"),
-        ("https://example.com/<..;x>/b", "can't stand in a path"),
+        ("https://example.com/a/<..>/b", "contain the segment"),
+        ("https://example.com/<.>", "contain the segment"),
+        ("https://example.com/<..;x>/b", "contain the segment"),
         ("https://example.com/a/<%2e%2E>/b", "hides"),
         ("https://example.com/<a%2fb>", "hides"),
         ("https://example.com/<..%3bb>", "hides"),
@@ -86,35 +86,35 @@ fn the_part_that_is_wrong_is_told() {
         ("https://example.com/<a%00>", "hides"),
         ("https://example.com/<a%252fb>", "hides"),
         ("https://example.com/<%c0%ae>", "hides"),
-        ("https://example.com/<a%>", "no two digits"),
+        ("https://example.com/<a%>", "two hexadecimal digits"),
         ("https://example.com/a/<*>", "`*`"),
         ("https://example.com/<*>/b", "`*`"),
-        ("https://example.com/a<//>b", "two `/`"),
+        ("https://example.com/a<//>b", "`//`"),
     ];
     for (marked, message) in rows {
         let start = marked.find('<').unwrap();
         let end = marked.rfind('>').unwrap() - 1;
         let text = format!("{}{}{}", &marked[..start], &marked[start + 1..=end], &marked[end + 2..]);
-        let fault = parse(&text).expect_err(&text);
-        assert_eq!(fault.part, start..end, "{marked}: {fault:?}");
-        assert!(fault.message.contains(message), "{marked}: {fault:?}");
-        assert!(!fault.hint.is_empty() && !fault.message.contains("pw"), "{fault:?}");
+        let error = parse(&text).expect_err(&text);
+        assert_eq!(error.part, start..end, "{marked}: {error:?}");
+        assert!(error.message.contains(message), "{marked}: {error:?}");
+        assert!(!error.hint.is_empty() && !error.message.contains("pw"), "{error:?}");
     }
     let long = format!("https://{}.com", "a".repeat(64));
-    assert!(parse(&long).unwrap_err().message.contains("more than 63 bytes"));
+    assert!(parse(&long).unwrap_err().message.contains("longer than 63 bytes"));
     assert!(parse(&format!("https://{}com", "a.".repeat(130))).unwrap_err().message.contains("253"));
     assert!(parse(&format!("https://a.com/{}", "a".repeat(3_000))).unwrap_err().message.contains("2048"));
 }
 
 #[test]
-fn cures_are_told_where_they_can_be() {
+fn hints_suggest_valid_patterns() {
     for (text, hint) in [
         ("example.com", "write \"https://example.com\""),
         ("http://0x7f.1", "write `127.0.0.1`"),
         ("http://::1", "write `[::1]`"),
-        ("https://.example.com", "write `*.example.com` for every name below it"),
-        ("https://example.com/api/*", "write `/api`: what lies below it is granted with it"),
-        ("https://example.com/*", "leave the path away: without one every path is granted"),
+        ("https://.example.com", "write `*.example.com` for every subdomain"),
+        ("https://example.com/api/*", "write `/api`: it includes the paths below"),
+        ("https://example.com/*", "remove the path to grant every path"),
         ("http://[::ffff:10.0.0.1]", "write `10.0.0.1`"),
     ] {
         assert_eq!(parse(text).unwrap_err().hint, hint, "{text}");
@@ -122,7 +122,7 @@ fn cures_are_told_where_they_can_be() {
 }
 
 #[test]
-fn what_is_only_written_in_another_way_is_taken() {
+fn normalizes_spelling() {
     for (a, b) in [
         ("HTTPS://Example.COM", "https://example.com"),
         ("https://example.com.", "https://example.com"),
@@ -142,7 +142,7 @@ fn what_is_only_written_in_another_way_is_taken() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn a_grant_covers_what_it_says_and_nothing_beside_it() {
+fn grants_cover_exactly_their_pattern() {
     let rows: [(&str, &[&str], &[&str]); 9] = [
         (
             "https://example.com",
@@ -213,7 +213,7 @@ fn a_grant_covers_what_it_says_and_nothing_beside_it() {
 }
 
 #[test]
-fn a_url_that_a_parser_would_repair_is_no_target() {
+fn rejects_urls_that_need_repair() {
     for url in [
         "https:example.com",
         "https:/example.com",
@@ -245,7 +245,7 @@ fn a_url_that_a_parser_would_repair_is_no_target() {
 }
 
 #[test]
-fn a_path_that_is_encoded_again_and_again_takes_no_time() {
+fn deeply_encoded_paths_are_cheap() {
     let url = format!("https://a.com/{}", "%25".repeat(20_000) + &"25".repeat(200_000));
     assert!(!covers("https://a.com/x", &url));
 }

@@ -1,4 +1,4 @@
-//! The edges of every network that isn't public.
+//! The bounds of every non-public network.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn public(text: &str) -> bool {
 }
 
 #[test]
-fn addresses_inside_special_networks_are_not_public_and_their_neighbours_are() {
+fn special_networks_are_not_public_but_their_neighbours_are() {
     // First, last, the one before, the one after; `-` where a neighbour is special too.
     for (first, last, before, after) in [
         ("0.0.0.0", "0.255.255.255", "-", "1.0.0.0"),
@@ -39,7 +39,7 @@ fn addresses_inside_special_networks_are_not_public_and_their_neighbours_are() {
 }
 
 #[test]
-fn what_is_said_in_other_words_is_not_public() {
+fn translated_addresses_are_not_public() {
     for address in [
         "255.255.255.255",
         "169.254.169.254",

@@ -1,4 +1,4 @@
-//! What is written reads as the same configuration, and shows no secret.
+//! The resolved configuration reads as the same configuration, and shows no secret.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn read(file: &Path, text: &str) -> Loaded {
     from_text(file, text.to_owned(), &environment())
 }
 
-/// The file as it is written, and then read from another place.
+/// Resolves a file and reads the result from another directory.
 #[track_caller]
 fn written(text: &str) -> (Loaded, String, Loaded) {
     let before = read(&folder().join("gateway.toml"), text);
@@ -36,7 +36,7 @@ fn written(text: &str) -> (Loaded, String, Loaded) {
 }
 
 #[test]
-fn what_is_written_comes_to_the_same_wherever_it_lies() {
+fn reads_back_as_the_same_configuration() {
     let good = std::fs::read_to_string(folder().join("good.toml")).unwrap();
     let short =
         "version = 1\n[plugins.b]\nsource = 'files/time.wasm'\n[plugins.a]\nsource = 'files/time.wasm'\n";
@@ -52,13 +52,13 @@ fn what_is_written_comes_to_the_same_wherever_it_lies() {
         for (a, b) in a.plugins.iter().zip(&b.plugins) {
             assert!(a.says_the_same_as(b), "{a:?}\n{b:?}\n{written}");
         }
-        assert_eq!(resolved(&again, &environment()).unwrap(), written, "it has no end");
+        assert_eq!(resolved(&again, &environment()).unwrap(), written, "resolving again changes nothing");
         assert!(written.contains("describe_timeout = ") && written.contains("max_sessions = "), "{written}");
     }
 }
 
 #[test]
-fn secrets_stay_names_and_settings_keep_their_variables() {
+fn keeps_references_and_variables() {
     let (_, written, _) = written(
         "version = 1\n[http.auth]\ntokens = [{ name = '${LANG}', token = { env = 'GATEWAY_TOKEN' } }]\n\
          [plugins.a]\nsource = 'files/time.wasm'\n\
@@ -71,7 +71,7 @@ fn secrets_stay_names_and_settings_keep_their_variables() {
         &format!("key = {{ file = {:?} }}", folder().join("files/secret.txt")),
         "https://x:${LANG}@example.com",
         "\"a b\" = [1, { c = 0x10 }]",
-        "password = \"*****\" # a secret in the file itself",
+        "password = \"*****\" # redacted",
     ] {
         assert!(written.contains(part), "`{part}` is missing:\n{written}");
     }
@@ -79,7 +79,7 @@ fn secrets_stay_names_and_settings_keep_their_variables() {
 }
 
 #[test]
-fn no_secret_of_a_header_or_an_address_is_written() {
+fn redacts_secrets_of_headers_and_urls() {
     let text = "version = 1\n[gateway]\ncache = '${HOME}/c'\n[http]\nallowed_hosts = ['${LANG:-a}.example']\n\
          [plugins.a]\nsource = 'files/time.wasm'\n[plugins.a.allow]\n\
          http = ['https://ok.example/bot${OTHER_TOKEN}/get', 'https://b.example']\n\
@@ -93,7 +93,7 @@ fn no_secret_of_a_header_or_an_address_is_written() {
         "https://ok.example/bot${OTHER_TOKEN}/get",
         "prefix = \"${OTHER_TOKEN}\"",
         "prefix = \"*******\"",
-        "# a secret in the file itself",
+        "# redacted: a secret in the file itself",
         "prefix = \"Bearer \"",
         "cache = \"${HOME}/c\"",
         "${LANG:-a}.example",
@@ -101,7 +101,7 @@ fn no_secret_of_a_header_or_an_address_is_written() {
         assert!(written.contains(part), "`{part}` is missing:\n{written}");
     }
     assert!(!written.contains("fedcba98") && !written.contains("hunter2"), "{written}");
-    // Nor is it where a grant is named: when it is new, and among all that a plugin is granted.
+    // Nor do grants show it.
     let config = before.config.unwrap();
     let granted = config.plugins[0].allow.all().join("\n");
     assert!(
@@ -112,7 +112,7 @@ fn no_secret_of_a_header_or_an_address_is_written() {
 }
 
 #[test]
-fn what_a_variable_holds_is_no_variable_again() {
+fn values_of_variables_are_not_interpolated_again() {
     let (before, written, again) = written(
         "version = 1\n[plugins.a]\nsource = 'files/${TRICKY}.wasm'\n[plugins.b]\nsource = 'files/$${LANG}.wasm'\n",
     );
@@ -122,7 +122,7 @@ fn what_a_variable_holds_is_no_variable_again() {
 }
 
 #[test]
-fn plugins_take_over_what_holds_for_all() {
+fn plugins_inherit_defaults() {
     let (_, written, _) = written(
         "version = 1\n[defaults]\nportable_schemas = true\n[defaults.limits]\ntimeout = '7s'\n\
          [plugins.a]\nsource = 'files/time.wasm'\n[plugins.a.limits]\nqueue = 3\n",
@@ -136,13 +136,13 @@ fn plugins_take_over_what_holds_for_all() {
 }
 
 #[test]
-fn only_what_is_hidden_is_called_a_secret() {
+fn marks_only_redacted_values() {
     let (_, written, _) = written(
         "version = 1\n[plugins.a]\nsource = 'files/time.wasm'\n[plugins.a.tools.rename]\ntoken = 'get_token'\n\
          [plugins.a.config]\nhosts = '*'\nlist = ['**']\ntokenizer = 'cl100k'\npin_token = 1234\n\
          nested = { a = 1, token = 'plain' }\n",
     );
-    let remark = " # a secret in the file itself: it isn't shown\n";
+    let remark = " # redacted: a secret in the file itself\n";
     for part in [
         "token = \"get_token\"\n",
         "hosts = \"*\"\n",

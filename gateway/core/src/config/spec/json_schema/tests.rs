@@ -1,4 +1,4 @@
-//! The committed schema is the one that the keys make, and it judges files as the reader does.
+//! The committed schema is up to date, and agrees with the reader.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What an editor says of a file.
+/// The errors that an editor would report for a file.
 fn complaints(file: &Path) -> Vec<String> {
     let schema: Value = serde_json::from_str(&render()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -22,7 +22,7 @@ fn complaints(file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_committed_schema_is_fresh() {
+fn the_committed_schema_is_up_to_date() {
     let file = root().join("schema/gateway.schema.json");
     if crate::config::tests::updates_goldens() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -33,14 +33,14 @@ fn the_committed_schema_is_fresh() {
 }
 
 #[test]
-fn good_files_please_editors() {
+fn accepts_valid_files() {
     for file in ["gateway.toml", "tests/everything.toml", "tests/ui/config/good.toml"] {
         assert_eq!(complaints(&root().join(file)), [""; 0], "{file}");
     }
 }
 
 #[test]
-fn editors_see_what_can_be_seen_without_the_disk() {
+fn rejects_invalid_files() {
     let wrong =
         ["unknown-keys", "wrong-types", "version-missing", "version-other", "several-at-once", "tokens"];
     for file in wrong {

@@ -1,4 +1,4 @@
-//! The committed page is the one that the keys make.
+//! The committed page is up to date.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::*;
 use crate::config::spec::keys::LIMITS;
 
 #[test]
-fn the_committed_page_is_fresh() {
+fn the_committed_page_is_up_to_date() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.md");
     if crate::config::tests::updates_goldens() {
         fs::write(&file, render()).unwrap();
@@ -17,7 +17,7 @@ fn the_committed_page_is_fresh() {
 }
 
 #[test]
-fn every_key_has_a_row_and_every_row_all_its_cells() {
+fn every_key_has_a_complete_row() {
     let page = render();
     for name in ["listen", "sealing_key", "credentials", "mode", "prefix", "networks"] {
         assert!(page.contains(&format!("\n| `{name}` | ")), "{name}");
@@ -26,7 +26,7 @@ fn every_key_has_a_row_and_every_row_all_its_cells() {
         assert!(page.contains(&format!("\n| `{}` | ", limit.name)), "{}", limit.name);
     }
     let limits = page.matches("| `cancel_grace` | ").count();
-    assert_eq!(limits, 1, "the limits stand there once");
+    assert_eq!(limits, 1, "the limits are listed once");
     for row in page.lines().filter(|line| line.starts_with("| ")) {
         assert_eq!(row.replace("\\|", "").matches('|').count(), 6, "{row}");
     }
