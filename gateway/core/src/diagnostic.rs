@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::text::escape_hidden;
+use crate::text::{escape_hidden, nearest_name};
 
 /// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +76,18 @@ impl Problem {
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Sets a hint with the valid word nearest to `word`, or else with all of them.
+    #[must_use]
+    pub fn hint_nearest<'k>(self, word: &str, valid: impl Iterator<Item = &'k str> + Clone) -> Self {
+        match nearest_name(word, valid.clone()) {
+            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            None => {
+                let all: Vec<String> = valid.map(|word| format!("`{word}`")).collect();
+                self.hint(format!("valid here: {}", all.join(", ")))
+            }
+        }
     }
 
     /// Adds another relevant place.

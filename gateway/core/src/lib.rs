@@ -17,6 +17,8 @@ pub mod manifest;
 pub mod call;
 // Problems that operators read.
 pub mod diagnostic;
+// Secret strings, and how to find them in other text.
+pub mod secret;
 // The part of a plugin's configuration that the protocol needs, as plain values.
 pub mod policy;
 // The interface between the protocol and the plugins' host.

@@ -4,14 +4,14 @@
 //! that only the sandbox enforces aren't part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 
 use crate::names::{PluginId, PublicName};
+
+pub use crate::secret::Secret;
 
 /// A plugin's configuration, as far as the catalog, dispatch and the protocol need it.
 #[derive(Debug, Clone)]
@@ -182,25 +182,3 @@ pub struct Setting {
     pub value_place: Range<usize>,
 }
 
-/// A string that is never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
-
-impl Secret {
-    /// Wraps `text`.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
-    }
-
-    /// The string: for comparing and passing on, never for output.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<secret>")
-    }
-}

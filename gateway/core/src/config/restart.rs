@@ -1,23 +1,24 @@
-//! A configuration beside the one that the gateway started with: what waits for a restart, and what would undo it.
+//! Compares a configuration with the one that the gateway started with: which changes need a restart, and which are unsafe
+//! before it.
 //!
-//! Plugins change while the gateway serves, but it goes on with the addresses, tokens, key and folders that it began
-//! with. So a new table of a plugin has to respect these too, even where the new file names others.
+//! Plugins change while the gateway runs, but it keeps the addresses, tokens, key and directories that it started with. New
+//! grants have to keep away from these too, even if the new file has others.
 
-use super::{Config, HttpConfig, PluginConfig, Problem, Secret};
+use super::{Config, HttpConfig, PluginConfig, Problem, Secret, grant_guard};
 
 impl Config {
-    /// The keys that differ in `new` and that only a restart takes into use, such as `http.listen`; never what they
-    /// hold. `self` is what the gateway started with.
+    /// The keys that differ in `new` and need a restart, such as `http.listen`, without their values. `self` is the
+    /// configuration that the gateway started with.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Vec<String> {
-        // Whatever is added must be named here.
+        // A new field stops the build here.
         let Self {
             file: _,
             http,
             admin,
             watch: _,
             wider_grants: _,
-            require_all: _, // it counts when the gateway starts
+            require_all: _, // only matters at start
             stop_grace: _,
             cache,
             state,
@@ -39,47 +40,47 @@ impl Config {
             ("gateway.ca_file", *ca_file != new.ca_file),
         ]
         .to_vec();
-        keys.extend(http.changed(&new.http));
+        keys.extend(http.changed_keys(&new.http));
         keys.push(("admin.listen", *admin != new.admin && admin.is_some() && new.admin.is_some()));
         keys.push(("admin", admin.is_some() != new.admin.is_some()));
         keys.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_owned()).collect()
     }
 
-    /// What in `new` would let a plugin reach what the gateway lives by until it is restarted, though `new` names
-    /// something else in its place. `self` is what the gateway started with. Asked beside [`super::overlap::check`],
-    /// at every reload.
+    /// The grants in `new` that reach what the gateway keeps using until it restarts, though `new` has something else
+    /// instead. `self` is the configuration that the gateway started with. Checked in addition to [`grant_guard::check`] at
+    /// every reload.
     #[must_use]
     pub fn endangered_by(&self, new: &Self) -> Vec<Problem> {
-        let waits = self.needs_restart(new);
-        let waits = |key: &str| waits.iter().any(|waiting| waiting == key);
+        let pending = self.needs_restart(new);
+        let is_pending = |key: &str| pending.iter().any(|pending| pending == key);
         let mut kept = Self { plugins: new.plugins.clone(), secret_files: Vec::new(), ..self.clone() };
-        if waits("http.auth.tokens") || waits("gateway.sealing_key") {
+        if is_pending("http.auth.tokens") || is_pending("gateway.sealing_key") {
             kept.secret_files.clone_from(&self.secret_files);
         }
-        let mut problems = super::overlap::check(&kept);
-        // What the new file is refused for anyway is said once.
-        let known = super::overlap::check(new);
+        let mut problems = grant_guard::check(&kept);
+        // Problems of the new file itself are reported anyway.
+        let known = grant_guard::check(new);
         problems.retain(|problem| !known.contains(problem));
         for plugin in &new.plugins {
-            problems.extend(self.http.tokens.iter().filter(|token| plugin.is_given(&token.token)).map(
+            problems.extend(self.http.tokens.iter().filter(|token| is_disclosed_to(&token.token, plugin)).map(
                 |token| {
                     let message = format!("this would give the plugin the token `{}`", token.name);
                     Problem::error(message).at(plugin.place.clone())
                 },
             ));
-            if self.sealing_key.as_ref().is_some_and(|key| plugin.is_given(key)) {
+            if self.sealing_key.as_ref().is_some_and(|key| is_disclosed_to(key, plugin)) {
                 let message = "this would give the plugin the gateway's sealing key";
                 problems.push(Problem::error(message).at(plugin.place.clone()));
             }
         }
-        let hint = "the gateway uses it until it is restarted: restart it first, then add this";
+        let hint = "the gateway uses it until it restarts: restart it first, then add this";
         problems.into_iter().map(|problem| problem.hint(hint)).collect()
     }
 }
 
 impl HttpConfig {
     /// Every key, and whether it differs.
-    fn changed(&self, new: &Self) -> [(&'static str, bool); 10] {
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 10] {
         let Self {
             listen,
             tokens,
@@ -111,12 +112,10 @@ impl HttpConfig {
     }
 }
 
-impl PluginConfig {
-    /// Would it learn this secret of the gateway from its variables or settings?
-    fn is_given(&self, secret: &Secret) -> bool {
-        let variables = self.allow.env.iter().map(|(_, value)| value.as_str());
-        variables.chain(self.config.values().map(Secret::expose)).any(|given| secret.is_told_by(given))
-    }
+/// Does a plugin get this secret of the gateway through its variables or settings?
+fn is_disclosed_to(secret: &Secret, plugin: &PluginConfig) -> bool {
+    let variables = plugin.allow.env.iter().map(|(_, value)| value.as_str());
+    variables.chain(plugin.config.values().map(Secret::expose)).any(|value| secret.is_in(value))
 }
 
 #[cfg(test)]

@@ -1,28 +1,27 @@
-//! Files as operators write them: what they come to, and that nothing in them can break the reader.
+//! Configuration files: the result of loading them, and that nothing in them breaks the reader.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bytesize::ByteSize;
 use tempfile::TempDir;
 
-use super::keys::{Key, Kind};
+use super::spec::keys::{Key, Kind};
 use super::*;
 use crate::names::StoreName;
 
 mod broken;
 mod goldens;
 mod hostile;
-mod moved;
-mod one_step;
 
-/// The folder of files with a mistake and what is said of it.
-fn ui() -> PathBuf {
+/// The directory of files with mistakes and the expected diagnostics.
+fn goldens_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ui/config").canonicalize().unwrap()
 }
 
-/// What is set while a test reads a file.
+/// The variables of tests.
 fn environment() -> BTreeMap<String, String> {
     let variables = [
         ("HOME", "/srv/somebody"),
@@ -38,12 +37,12 @@ fn environment() -> BTreeMap<String, String> {
     variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The configuration that a text comes to, as if it stood beside the goldens.
+/// The configuration of a text in the directory of the goldens.
 #[track_caller]
 fn config(text: &str) -> Config {
-    let loaded = from_text(&ui().join("gateway.toml"), text.to_owned(), &environment());
-    let said = render(&loaded.problems, &loaded.source, Style::Plain);
-    loaded.config.unwrap_or_else(|| panic!("{said}"))
+    let loaded = from_text(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
+    let rendered = render(&loaded.problems, &loaded.source, Style::Plain);
+    loaded.config.unwrap_or_else(|| panic!("{rendered}"))
 }
 
 /// A plugin's table around `rest`.
@@ -51,21 +50,21 @@ fn with_plugin(rest: &str) -> String {
     format!("version = 1\n[plugins.time]\nsource = 'files/time.wasm'\n{rest}")
 }
 
-/// Are files of expected output to be written anew? Never where nobody reads the difference.
-pub(in crate::config) fn updates_goldens() -> bool {
+/// Should files of expected output be updated? Never in CI, where nobody reads the difference.
+pub(crate) fn updates_goldens() -> bool {
     let wanted = std::env::var_os("UPDATE_GOLDENS").is_some();
     let in_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
     assert!(
         !(wanted && in_ci),
-        "UPDATE_GOLDENS is refused where CI is set: it would make every output right"
+        "UPDATE_GOLDENS is refused if CI is set: any output would pass"
     );
     wanted
 }
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn a_whole_file_comes_to_what_it_says() {
-    let config = config(&fs::read_to_string(ui().join("good.toml")).unwrap());
+fn reads_every_key() {
+    let config = config(&fs::read_to_string(goldens_dir().join("good.toml")).unwrap());
     let Config {
         file,
         http,
@@ -88,13 +87,13 @@ fn a_whole_file_comes_to_what_it_says() {
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     assert_eq!(watch, WatchConfig { events: false, poll: Duration::from_millis(100) });
     assert_eq!((wider_grants, require_all, stop_grace), (WiderGrants::Wait, true, Duration::ZERO));
-    assert_eq!(file, ui().join("gateway.toml"));
-    assert_eq!(cache, ui().join("files/cache"));
+    assert_eq!(file, goldens_dir().join("gateway.toml"));
+    assert_eq!(cache, goldens_dir().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
-    assert_eq!(ca_file, Some(ui().join("files/ca.pem")));
+    assert_eq!(ca_file, Some(goldens_dir().join("files/ca.pem")));
     assert_eq!(page_size.map(NonZeroU32::get), Some(50));
     assert_eq!(sealing_key.unwrap().expose(), "fedcba9876543210fedcba9876543210");
-    assert_eq!(secret_files, [ui().join("files/secret.txt")]);
+    assert_eq!(secret_files, [goldens_dir().join("files/secret.txt")]);
     assert_eq!(secrets.len(), 3, "the token, the key and the file, which two tables name");
     assert_eq!(http.listen.to_string(), "[::1]:0");
     assert_eq!(http.allowed_hosts, ["gateway.example"]);
@@ -105,7 +104,7 @@ fn a_whole_file_comes_to_what_it_says() {
 
     let [time, another] = plugins.as_slice() else { panic!("two plugins") };
     assert_eq!((time.reload, another.reload), (Reload::Pinned, Reload::Live));
-    assert_eq!(time.source, ui().join("files/time.wasm"));
+    assert_eq!(time.source, goldens_dir().join("files/time.wasm"));
     assert_eq!((time.prefix.as_str(), another.prefix.as_str()), ("", "another"));
     assert_eq!(time.uris, ["time://"]);
     assert_eq!((time.portable_schemas, another.portable_schemas), (false, true));
@@ -114,7 +113,7 @@ fn a_whole_file_comes_to_what_it_says() {
     let [dir] = time.allow.dirs.as_slice() else { panic!("one directory") };
     assert_eq!(
         (&dir.host, dir.guest.as_str(), dir.mode),
-        (&ui().join("files/notes"), "/notes", DirMode::ReadOnly)
+        (&goldens_dir().join("files/notes"), "/notes", DirMode::ReadOnly)
     );
     assert_eq!(time.allow.env, [("LANG".to_owned(), "en_GB.UTF-8".to_owned())]);
     assert!(time.allow.instructions && time.allow.client.contains(&ClientFeature::Elicitation));
@@ -122,7 +121,7 @@ fn a_whole_file_comes_to_what_it_says() {
     assert_eq!((wikis.described(), wikis.networks.len()), ("https://*.example.org".to_owned(), 0));
     assert_eq!(intranet.described(), "http://intranet.example:8080/api by GET in 10.1.0.0/16");
     let [credential] = time.allow.credentials.as_slice() else { panic!("one credential") };
-    let from = ui().join("files/secret.txt").display().to_string();
+    let from = goldens_dir().join("files/secret.txt").display().to_string();
     assert_eq!(
         credential.described(),
         format!("credentials for https://api.example.org: authorization from file {from}")
@@ -142,7 +141,7 @@ fn a_whole_file_comes_to_what_it_says() {
 }
 
 #[test]
-fn the_defaults_that_are_told_are_those_that_hold() {
+fn documented_defaults_match_the_code() {
     fn write(keys: &[Key], path: &str, out: &mut String) {
         writeln!(out, "[{path}]").unwrap();
         for key in keys {
@@ -179,20 +178,20 @@ fn the_defaults_that_are_told_are_those_that_hold() {
 }
 
 #[test]
-fn state_is_granted_under_the_tables_name_or_another() {
+fn reads_state_grants() {
     let granted = |text: &str| config(&with_plugin(text)).plugins[0].allow.state.clone();
     assert_eq!(granted(""), StateGrant::Refused);
     assert_eq!(granted("allow.state = false"), StateGrant::Refused);
     assert_eq!(granted("allow.state = true"), StateGrant::Own);
     assert_eq!(granted("allow.state = 'notes'"), StateGrant::Shared(StoreName::new("notes").unwrap()));
     let slips = [
-        ("'two words'", "can't be called so"),
-        ("'true'", "no store can be called"),
+        ("'two words'", "invalid store name"),
+        ("'true'", "invalid store name `true`"),
         ("1", "`true`, `false` or a name"),
     ];
     for (wrong, part) in slips {
         let text = with_plugin(&format!("allow.state = {wrong}"));
-        let loaded = from_text(&ui().join("gateway.toml"), text, &environment());
+        let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
         assert!(
             loaded.config.is_none() && loaded.problems[0].message.contains(part),
             "{:?}",
@@ -202,7 +201,7 @@ fn state_is_granted_under_the_tables_name_or_another() {
 }
 
 #[test]
-fn plugins_keep_the_order_of_the_file() {
+fn keeps_the_order_of_plugins() {
     let mut text = "version = 1\n".to_owned();
     for id in ["zebra", "ant", "mole"] {
         writeln!(text, "[plugins.{id}]\nsource = 'files/time.wasm'").unwrap();
@@ -212,7 +211,7 @@ fn plugins_keep_the_order_of_the_file() {
 }
 
 #[test]
-fn variables_are_filled_in_and_never_parsed_again() {
+fn fills_in_variables_without_parsing_them() {
     let text = with_plugin(
         r#"[plugins.time.config]
            plain = "in ${LANG}, not $LANG, not $${LANG}, 5$"
@@ -222,7 +221,7 @@ fn variables_are_filled_in_and_never_parsed_again() {
     );
     let mut environment = environment();
     environment.insert("TRICKY".to_owned(), "\"\n[plugins.evil]\nsource = \"${LANG}\"".to_owned());
-    let config = from_text(&ui().join("gateway.toml"), text, &environment).config.unwrap();
+    let config = from_text(&goldens_dir().join("gateway.toml"), text, &environment).config.unwrap();
     let setting = |key: &str| config.plugins[0].config[key].expose().to_owned();
     assert_eq!(config.plugins.len(), 1);
     assert_eq!(setting("plain"), "in en_GB.UTF-8, not $LANG, not ${LANG}, 5$");
@@ -232,12 +231,12 @@ fn variables_are_filled_in_and_never_parsed_again() {
 }
 
 #[test]
-fn a_secret_file_loses_one_line_break_and_nothing_else() {
+fn strips_one_line_break_of_a_secret_file() {
     let place = TempDir::new().unwrap();
     let written = [("a", "x\n", "x"), ("b", "x\r\n", "x"), ("c", " x \n\n", " x \n"), ("d", "x", "x")];
     let mut text = format!(
         "version = 1\n[plugins.time]\nsource = '{}'\n[plugins.time.config]\n",
-        ui().join("files/time.wasm").display()
+        goldens_dir().join("files/time.wasm").display()
     );
     for (key, content, _) in written {
         fs::write(place.path().join(key), content).unwrap();
@@ -250,7 +249,7 @@ fn a_secret_file_loses_one_line_break_and_nothing_else() {
 }
 
 #[test]
-fn the_cache_is_where_caches_are() {
+fn finds_the_cache_directory() {
     let cache = |variables: &[(&str, &str)], text: &str| {
         let variables =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -274,7 +273,7 @@ fn the_cache_is_where_caches_are() {
 }
 
 #[test]
-fn a_plugin_is_the_same_wherever_it_stands() {
+fn compares_plugins_by_content() {
     let before = config(&with_plugin("limits.timeout = '5s'"));
     let moved = config(&format!("# a comment\n{}", with_plugin("limits = { timeout = '5000ms' }\n\n")));
     assert_ne!(before.plugins[0].place, moved.plugins[0].place);
@@ -303,11 +302,11 @@ fn a_plugin_is_the_same_wherever_it_stands() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_one_clear_problem() {
+fn reports_an_unreadable_file() {
     let place = TempDir::new().unwrap();
     fs::write(place.path().join("binary.toml"), [0xff, 0xfe, 0x00]).unwrap();
     for (name, part) in
-        [("none.toml", "isn't there"), ("", "directory"), ("binary.toml", "doesn't hold text")]
+        [("none.toml", "doesn't exist"), ("", "directory"), ("binary.toml", "isn't valid UTF-8")]
     {
         let Loaded { config, problems, .. } = load(&place.path().join(name), &environment());
         assert!(config.is_none() && problems.len() == 1, "{name}: {problems:?}");
@@ -321,7 +320,7 @@ fn a_file_that_cannot_be_read_is_one_clear_problem() {
 }
 
 #[test]
-fn the_files_that_come_with_the_gateway_are_right() {
+fn example_files_are_valid() {
     for file in ["gateway.toml", "tests/everything.toml"] {
         let loaded = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file), &environment());
         assert!(loaded.problems.is_empty(), "{file}: {:?}", loaded.problems);
@@ -329,7 +328,7 @@ fn the_files_that_come_with_the_gateway_are_right() {
 }
 
 #[test]
-fn a_component_that_is_not_there_leaves_the_configuration_right() {
+fn a_missing_component_is_left_to_loading() {
     let place = TempDir::new().unwrap();
     let file = place.path().join("gateway.toml");
     let read = |more: &str| {
@@ -340,15 +339,15 @@ fn a_component_that_is_not_there_leaves_the_configuration_right() {
     assert_eq!(loaded.problems, []);
     assert_eq!(loaded.config.unwrap().plugins[0].source, place.path().join("later/a.wasm"));
 
-    // Another mistake keeps the plugins from being loaded: then everything is said at once.
+    // Another error keeps the plugins from being loaded, so everything is reported at once.
     let messages: Vec<_> = read("colour = 1").problems.into_iter().map(|problem| problem.message).collect();
     assert_eq!(messages.len(), 2, "{messages:?}");
-    assert!(messages[1].ends_with("`later/a.wasm` isn't there"), "{messages:?}");
+    assert!(messages[1].ends_with("`later/a.wasm` doesn't exist"), "{messages:?}");
     assert_eq!(read("[http]\nauth.tokens = []").problems, []);
 }
 
 #[test]
-fn every_file_that_was_looked_at_is_told_also_where_something_is_wrong() {
+fn lists_every_file_even_with_errors() {
     let place = TempDir::new().unwrap();
     let at = |name: &str| place.path().join(name);
     let files = |loaded: Loaded| loaded.files.into_iter().collect::<Vec<_>>();
@@ -369,7 +368,7 @@ fn every_file_that_was_looked_at_is_told_also_where_something_is_wrong() {
 }
 
 #[test]
-fn the_admin_listener_and_the_endpoint_can_not_have_one_port() {
+fn detects_port_collisions() {
     let admin = |listen: &str| AdminConfig { listen: listen.parse().unwrap() };
     for (own, http) in [
         ("127.0.0.1:8931", "127.0.0.1:8931"),

@@ -3,212 +3,205 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::headers::Reserved;
-use super::outgoing::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme};
-use super::pattern::{self, Fault, Pattern};
-use super::reading::is_token;
-use crate::config::expand::variables;
-use crate::config::keys::Kind;
-use crate::config::problem::{Problem, quoted};
-use crate::config::reading::{HandedOut, Reading, Table, Text, Value};
-use crate::config::secrecy::{is_scheme, is_variable};
-use crate::config::{Secret, keys};
+use super::http::{is_http_token, report_pattern_error};
+use crate::config::model::diagnostic::quoted;
+use crate::config::model::http_path::PatternError;
+use crate::config::model::http_pattern::{self, Pattern};
+use crate::config::model::{
+    Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, Problem, Reserved, Secret,
+};
+use crate::config::read::environment::variables;
+use crate::config::read::{DisclosedValue, Reader, TomlString, TomlTable, TomlValue};
+use crate::config::report::redact::is_auth_scheme;
+use crate::config::spec::keys::{HEADER, Kind};
 
-/// A header with its value, and where its name stands.
-type Added = (String, Secret, Range<usize>);
+/// A header with its value, and the span of its name.
+type AddedHeader = (String, Secret, Range<usize>);
 
-impl Reading<'_> {
-    /// What is added to requests; `http`: where requests may go.
-    pub(super) fn credentials(&mut self, allow: &Table<'_>, http: &[HttpGrant]) -> Vec<Credential> {
-        let mut all: Vec<Credential> = Vec::new();
-        let mut seen: Vec<(HttpOrigin, String, Range<usize>)> = Vec::new();
-        for table in self.tables(allow, "credentials") {
-            let origin = self.text(&table, "origin").and_then(|text| Some((self.origin(&text)?, text)));
-            let (headers, filled_from) = self.added(&table);
-            let Some((origin, text)) = origin else { continue };
-            self.judge_origin(&origin, &text, http);
-            for (name, _, place) in &headers {
-                let known = seen.iter().find(|(other, its, _)| *other == origin && its == name);
-                match known {
-                    Some((_, _, first)) => {
-                        let message = format!("`{name}` is sent to `{origin}` twice");
-                        let problem = Problem::error(message).at(place.clone());
-                        self.note(problem.related(first.clone(), "first here").hint("keep one of the two"));
-                    }
-                    None => seen.push((origin.clone(), name.clone(), place.clone())),
+/// Reads `allow.credentials`. `http` is `allow.http`.
+pub(crate) fn read_credentials(
+    reader: &mut Reader<'_>,
+    allow: &TomlTable<'_>,
+    http: &[HttpGrant],
+) -> Vec<Credential> {
+    let mut all: Vec<Credential> = Vec::new();
+    let mut seen: Vec<(HttpOrigin, String, Range<usize>)> = Vec::new();
+    for table in reader.tables(allow, "credentials") {
+        let origin = reader.string(&table, "origin");
+        let origin = origin.and_then(|text| Some((read_origin(reader, &text)?, text)));
+        let (headers, filled_from) = read_headers(reader, &table);
+        let Some((origin, text)) = origin else { continue };
+        check_origin(reader, &origin, &text, http);
+        for (name, _, span) in &headers {
+            let known = seen.iter().find(|(other, its, _)| *other == origin && its == name);
+            match known {
+                Some((_, _, first)) => {
+                    let problem = Problem::error(format!("duplicate header `{name}` for `{origin}`"));
+                    let problem = problem.at(span.clone()).related(first.clone(), "first defined here");
+                    reader.report(problem.hint("remove one of the two"));
                 }
-            }
-            let headers = headers.into_iter().map(|(name, value, _)| (name, value)).collect();
-            all.push(Credential { place: text.place, origin, headers, filled_from });
-        }
-        all
-    }
-
-    /// Warns where the origin can't be reached.
-    fn judge_origin(&mut self, origin: &HttpOrigin, text: &Text, http: &[HttpGrant]) {
-        if !http.iter().any(|grant| grant.covers_origin(origin)) {
-            let problem = Problem::warning(format!("no request may go to `{origin}`, so this is never sent"));
-            self.note(
-                problem.at(text.place.clone()).hint(format!("add \"{origin}\" to `http`, or remove this")),
-            );
-        }
-    }
-
-    fn origin(&mut self, text: &Text) -> Option<HttpOrigin> {
-        match origin(&text.text) {
-            Ok(origin) => Some(origin),
-            Err(fault) => {
-                self.fault(text, fault);
-                None
+                None => seen.push((origin.clone(), name.clone(), span.clone())),
             }
         }
+        let headers = headers.into_iter().map(|(name, value, _)| (name, value)).collect();
+        all.push(Credential { place: text.span, origin, headers, filled_from });
     }
+    all
+}
 
-    /// The headers of a table with their places, and what they are filled from.
-    fn added(&mut self, table: &Table<'_>) -> (Vec<Added>, BTreeSet<String>) {
-        let (mut headers, mut filled_from) = (Vec::new(), BTreeSet::new());
-        let named = self.named(table, "headers");
-        if let Some(value) = table.get("headers").filter(|value| value.inner.is_table() && named.is_empty()) {
-            let problem = Problem::error("no header is named").at(value.place);
-            self.note(
-                problem.hint("name one such as `authorization = { env = \"TOKEN\", prefix = \"Bearer \" }`"),
-            );
-        }
-        for (name, value) in named {
-            let is_good = self.is_added(name, &value);
-            let Some(secret) = self.header(&value, &mut filled_from) else { continue };
-            if is_good {
-                headers.push((name.to_ascii_lowercase(), secret, value.key_place));
-            }
-        }
-        (headers, filled_from)
+/// Warns if no grant allows requests to the origin.
+fn check_origin(reader: &mut Reader<'_>, origin: &HttpOrigin, text: &TomlString, http: &[HttpGrant]) {
+    if !http.iter().any(|grant| grant.covers_origin(origin)) {
+        let problem = Problem::warning(format!("unused credential: requests to `{origin}` aren't granted"));
+        let hint = format!("add \"{origin}\" to `http`, or remove this");
+        reader.report(problem.at(text.span.clone()).hint(hint));
     }
+}
 
-    /// Notes a header that can't be added.
-    fn is_added(&mut self, name: &str, value: &Value<'_>) -> bool {
-        let shown = quoted(name);
-        let problem = if !is_token(name) {
-            Problem::error(format!("no header can be called {shown}"))
-                .hint("write it such as `authorization`")
-        } else if let Some(reserved) = Reserved::of(name) {
-            let problem = Problem::error(format!("the header {shown} can't be added"));
-            problem.hint(format!("remove it: it {}", reserved.reason()))
-        } else {
-            return true;
-        };
-        self.note(problem.at(value.key_place.clone()));
-        false
-    }
-
-    /// The whole value of a header.
-    fn header(&mut self, value: &Value<'_>, filled_from: &mut BTreeSet<String>) -> Option<Secret> {
-        if !value.inner.is_table() {
-            self.wrong_type(value, &Kind::Secret); // which hides what may be one
-            return None;
-        }
-        let noted = self.problems.len();
-        let table = self.as_table(value, keys::HEADER)?;
-        if let Some(prefix) = table.get("prefix")
-            && prefix.inner.as_str().is_none_or(|written| !is_scheme(written) && !is_variable(written))
-        {
-            self.plain_secrets.push(prefix.place); // it may be the whole secret
-        }
-        let prefix = match table.get("prefix") {
-            Some(_) => self.text(&table, "prefix")?,
-            None => Text::empty(),
-        };
-        let written = |key: &str| table.get(key).and_then(|value| value.inner.as_str());
-        filled_from.extend(written("env").map(|name| format!("env {name}")));
-        filled_from.extend(written("file").map(|path| format!("file {}", self.base.join(path).display())));
-        filled_from
-            .extend(written("prefix").into_iter().flat_map(variables).map(|name| format!("env {name}")));
-        let secret = self.secret_of(&table, value, noted)?;
-        let whole = Secret::new(format!("{}{}", prefix.text, secret.expose()));
-        let place = ["env", "file"]
-            .iter()
-            .find_map(|key| table.get(key))
-            .map_or(value.place.clone(), |value| value.place);
-        let (what, place) = if is_wrong(&prefix.text).is_some() {
-            (is_wrong(&prefix.text), prefix.place.clone())
-        } else {
-            (is_wrong(secret.expose()).or_else(|| is_wrong_whole(whole.expose())), place)
-        };
-        match what {
-            None => {
-                if let Some((message, hint)) = glued(&prefix.text, secret.expose()) {
-                    self.note(Problem::warning(message).at(prefix.place).hint(hint));
-                }
-                self.handed_out.push(HandedOut::to_server(value.place.clone(), whole.clone()));
-                Some(whole)
-            }
-            Some((message, hint)) => {
-                self.note(Problem::error(message).at(place).hint(hint));
-                None
-            }
+fn read_origin(reader: &mut Reader<'_>, text: &TomlString) -> Option<HttpOrigin> {
+    match parse_origin(&text.text) {
+        Ok(origin) => Some(origin),
+        Err(error) => {
+            report_pattern_error(reader, text, error);
+            None
         }
     }
 }
 
-/// Reads an origin: a pattern that stands for one server, and nothing more.
-pub(super) fn origin(text: &str) -> Result<HttpOrigin, Fault> {
-    let Pattern { scheme, host, port, path: _, parts } = pattern::parse(text)?;
+/// The headers of a table, and what they are filled from.
+fn read_headers(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> (Vec<AddedHeader>, BTreeSet<String>) {
+    let mut headers = Vec::new();
+    let mut filled_from = BTreeSet::new();
+    let named = reader.named_entries(table, "headers");
+    if let Some(value) = table.get("headers").filter(|value| value.inner.is_table() && named.is_empty()) {
+        let problem = Problem::error("`headers` is empty").at(value.span);
+        let hint = "add one such as `authorization = { env = \"TOKEN\", prefix = \"Bearer \" }`";
+        reader.report(problem.hint(hint));
+    }
+    for (name, value) in named {
+        let is_valid = check_header_name(reader, name, &value);
+        let Some(secret) = read_header(reader, &value, &mut filled_from) else { continue };
+        if is_valid {
+            headers.push((name.to_ascii_lowercase(), secret, value.key_span));
+        }
+    }
+    (headers, filled_from)
+}
+
+/// Reports a header that can't be added.
+fn check_header_name(reader: &mut Reader<'_>, name: &str, value: &TomlValue<'_>) -> bool {
+    let shown = quoted(name);
+    let problem = if !is_http_token(name) {
+        Problem::error(format!("invalid header name {shown}")).hint("write a name such as `authorization`")
+    } else if let Some(reserved) = Reserved::of(name) {
+        let problem = Problem::error(format!("reserved header {shown}"));
+        problem.hint(format!("remove it: it {}", reserved.reason()))
+    } else {
+        return true;
+    };
+    reader.report(problem.at(value.key_span.clone()));
+    false
+}
+
+/// Reads the whole value of a header.
+fn read_header(
+    reader: &mut Reader<'_>,
+    value: &TomlValue<'_>,
+    filled_from: &mut BTreeSet<String>,
+) -> Option<Secret> {
+    if !value.inner.is_table() {
+        reader.report_wrong_type(value, &Kind::Secret);
+        return None;
+    }
+    let reported = reader.problems.len();
+    let table = reader.as_table(value, HEADER)?;
+    let prefix = match table.get("prefix") {
+        Some(_) => reader.string(&table, "prefix")?,
+        None => TomlString::default(),
+    };
+    let written = |key: &str| table.get(key).and_then(|value| value.inner.as_str());
+    filled_from.extend(written("env").map(|name| format!("env {name}")));
+    filled_from.extend(written("file").map(|path| format!("file {}", reader.base.join(path).display())));
+    let prefix_variables = written("prefix").into_iter().flat_map(variables);
+    filled_from.extend(prefix_variables.map(|name| format!("env {name}")));
+    let secret = reader.secret_in(&table, value, reported)?;
+    let whole = Secret::new(format!("{}{}", prefix.text, secret.expose()));
+    let reference = ["env", "file"].iter().find_map(|key| table.get(key));
+    let reference = reference.map_or(value.span.clone(), |value| value.span);
+    let (invalid, span) = match invalid_header_value(&prefix.text) {
+        Some(invalid) => (Some(invalid), prefix.span.clone()),
+        None => {
+            let invalid =
+                invalid_header_value(secret.expose()).or_else(|| untrimmed_value(whole.expose()));
+            (invalid, reference)
+        }
+    };
+    if let Some((message, hint)) = invalid {
+        reader.report(Problem::error(message).at(span).hint(hint));
+        return None;
+    }
+    if let Some((message, hint)) = suspicious_prefix(&prefix.text, secret.expose()) {
+        reader.report(Problem::warning(message).at(prefix.span).hint(hint));
+    }
+    reader.disclosed.push(DisclosedValue::to_server(value.span.clone(), whole.clone()));
+    Some(whole)
+}
+
+/// Parses an origin: a pattern for one server, without a path.
+pub(crate) fn parse_origin(text: &str) -> Result<HttpOrigin, PatternError> {
+    let Pattern { scheme, host, port, path: _, parts } = http_pattern::parse(text)?;
     let host = match (scheme, host) {
         (HttpScheme::Http, _) => {
-            return Err(Fault::new(parts.scheme, "a secret isn't sent in the clear", "write `https`"));
+            let hint = "write `https`";
+            return Err(PatternError::new(parts.scheme, "secrets are only sent encrypted", hint));
         }
         (HttpScheme::Https, HostPattern::Below(_) | HostPattern::AnyName) => {
-            let hint = "name the host; each has a table of its own";
-            return Err(Fault::new(parts.host, "a secret is sent to one host only", hint));
+            let hint = "name the host; use a table for each";
+            return Err(PatternError::new(parts.host, "a credential is for one host only", hint));
         }
         (HttpScheme::Https, HostPattern::Exactly(host)) => host,
     };
     if text.len() > parts.path.start + 1 {
-        return Err(Fault::new(
-            parts.path,
-            "a path can't stand here: a secret is sent to a whole origin",
-            "leave it away",
-        ));
+        let message = "an origin can't contain a path";
+        return Err(PatternError::new(parts.path, message, "remove the path"));
     }
     Ok(HttpOrigin { scheme, host, port })
 }
 
-/// What is probably wrong where a prefix and a secret meet, without the secret.
-fn glued(prefix: &str, secret: &str) -> Option<(String, String)> {
+/// A probable mistake where a prefix and a secret meet: message and hint, without the secret.
+fn suspicious_prefix(prefix: &str, secret: &str) -> Option<(String, String)> {
     let word = prefix.trim_end();
-    if word.is_empty() || !is_scheme(word) {
+    if word.is_empty() || !is_auth_scheme(word) {
         return None;
     }
-    let twice = secret.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+    let is_repeated = secret.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
         && secret[word.len()..].starts_with(' ');
-    if twice {
-        let message = format!("the secret itself begins with `{word} `, which would be sent twice");
-        return Some((message, "leave `prefix` away, or keep the secret alone".to_owned()));
+    if is_repeated {
+        let message = format!("the secret already starts with `{word} `");
+        return Some((message, "remove `prefix`, or remove it from the secret".to_owned()));
     }
     (word == prefix && !secret.starts_with(' ')).then(|| {
-        let message = format!("nothing stands between `{word}` and the secret");
-        (message, format!("write \"{word} \", with a blank at its end"))
+        let message = format!("missing space between `{word}` and the secret");
+        (message, format!("write \"{word} \", with a trailing space"))
     })
 }
 
-/// Why a text can't stand in a header (RFC 9110, 5.5), without the text.
-fn is_wrong(text: &str) -> Option<(&'static str, &'static str)> {
+/// Why a text can't be part of a header (RFC 9110, 5.5): message and hint, without the text.
+fn invalid_header_value(text: &str) -> Option<(&'static str, &'static str)> {
     if text.contains(['\n', '\r']) {
-        return Some(("this holds a line break, which no header can", "keep the secret on one line"));
+        return Some(("invalid header value: it contains a line break", "write the secret on one line"));
     }
     if text.contains(|c: char| c.is_control()) {
-        return Some(("this holds a control character, which no header can", "write the secret anew"));
+        return Some(("invalid header value: it contains a control character", "remove the character"));
     }
     if !text.is_ascii() {
-        return Some((
-            "this holds other than ASCII characters, which servers read in different ways",
-            "use a secret in ASCII",
-        ));
+        return Some(("invalid header value: it contains non-ASCII characters", "use a secret in ASCII"));
     }
     None
 }
 
-/// The same of a whole value: white space at its ends is cut off on the way.
-fn is_wrong_whole(text: &str) -> Option<(&'static str, &'static str)> {
+/// The same for a whole value: white space at its ends is lost on the way.
+fn untrimmed_value(text: &str) -> Option<(&'static str, &'static str)> {
     (text.trim_ascii() != text)
-        .then_some(("this begins or ends with white space, which is lost on the way", "remove it there"))
+        .then_some(("invalid header value: it starts or ends with white space", "remove the white space"))
 }

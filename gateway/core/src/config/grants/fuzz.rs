@@ -1,44 +1,45 @@
-//! What must hold for any grant and any request: a plain function, for the seeded loop in the tests and for fuzzers.
+//! Properties of any grant and any request, as a plain function for the seeded loop in the tests and for fuzzers.
 //!
-//! The judge reads the grant's text in its own simple way, and a request's URL with the `url` crate alone.
+//! The oracle parses the grant in its own simple way, and the request's URL with the `url` crate alone.
 
 use std::net::Ipv6Addr;
 
 use ipnet::IpNet;
 use url::Url;
 
-use super::credentials::origin;
-use super::networks::network;
-use super::outgoing::{HttpGrant, HttpScheme, Target};
-use super::pattern::{self, Fault, Pattern};
+use super::credentials::parse_origin;
+use super::networks::parse_network;
+use crate::config::model::http_path::PatternError;
+use crate::config::model::http_pattern::{self, Pattern};
+use crate::config::model::{HttpGrant, HttpScheme, Target};
 
-/// Reads a grant, a URL and a network, a line each. Whatever is wrong has its place; and a grant covers a request exactly
-/// if scheme, host, port and path say so, however often a server decodes the path.
+/// Parses a grant, a URL and a network from one line each. Every error has a place, and a grant covers a request exactly if
+/// scheme, host, port and path match, no matter how often a server decodes the path.
 ///
 /// # Panics
-/// That doesn't hold.
+/// A property is violated.
 pub fn fuzz_grant(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let mut lines = text.splitn(3, '\n');
     let mut next = || lines.next().unwrap_or_default();
     let (written, url, net) = (next(), next(), next());
-    match network(net) {
+    match parse_network(net) {
         Ok(network) => {
-            assert_eq!(network.addr(), network.network(), "an address inside {net} is no network");
+            assert_eq!(network.addr(), network.network(), "{net} is an address inside a network");
             assert_eq!(network.to_string().parse::<IpNet>().as_ref(), Ok(&network));
         }
-        Err(fault) => has_place(&fault, net),
+        Err(error) => assert_has_place(&error, net),
     }
-    if let Err(fault) = origin(written) {
-        has_place(&fault, written);
+    if let Err(error) = parse_origin(written) {
+        assert_has_place(&error, written);
     }
-    let pattern = match pattern::parse(written) {
+    let pattern = match http_pattern::parse(written) {
         Ok(pattern) => pattern,
-        Err(fault) => return has_place(&fault, written),
+        Err(error) => return assert_has_place(&error, written),
     };
     let Pattern { scheme, host, port, path, parts } = pattern;
     for part in [parts.scheme, parts.host, parts.path] {
-        assert!(written.get(part).is_some(), "a part of {written:?} lies beside it");
+        assert!(written.get(part).is_some(), "a part of {written:?} is outside of it");
     }
     let grant = HttpGrant {
         place: 0..0,
@@ -58,20 +59,20 @@ pub fn fuzz_grant(bytes: &[u8]) {
     );
     let url = Url::parse(url).expect("a target is a URL");
     let covered = grant.covers(&target);
-    let should_be = is_within_reach(&grant, written, &url);
+    let should_be = is_allowed(&grant, written, &url);
     assert!(should_be || !covered, "{written} covers {url}");
     if !asked.contains('%') && !asked.contains("/.") {
         assert!(covered || !should_be, "{written} doesn't cover {url}");
     }
 }
 
-fn has_place(Fault { part, message, hint, is_secret: _ }: &Fault, text: &str) {
-    assert!(text.get(part.clone()).is_some(), "{part:?} is no part of {text:?}");
+fn assert_has_place(PatternError { part, message, hint, is_secret: _ }: &PatternError, text: &str) {
+    assert!(text.get(part.clone()).is_some(), "{part:?} isn't a part of {text:?}");
     assert!(!message.is_empty() && !hint.is_empty());
 }
 
-/// Says the grant's text that this URL may be asked for?
-fn is_within_reach(grant: &HttpGrant, written: &str, url: &Url) -> bool {
+/// Does the grant's text allow this URL?
+fn is_allowed(grant: &HttpGrant, written: &str, url: &Url) -> bool {
     let (scheme, rest) = written.split_once("://").expect("a grant has a scheme");
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let (host, port) = match authority.rsplit_once(':') {
@@ -85,12 +86,12 @@ fn is_within_reach(grant: &HttpGrant, written: &str, url: &Url) -> bool {
     scheme.eq_ignore_ascii_case(url.scheme())
         && url.port_or_known_default() == Some(port.unwrap_or(usual))
         && is_host(host, url)
-        && goes_below(path, url.path())
+        && is_below(path, url.path())
 }
 
 fn is_host(written: &str, url: &Url) -> bool {
     let bare = |name: &str| name.strip_suffix('.').unwrap_or(name).to_owned();
-    // The reading of other letters is the `url` crate's affair.
+    // The `url` crate converts non-ASCII letters.
     let written = match written.strip_prefix("*.") {
         Some(name) => format!("*.{}", ascii(name)),
         None => ascii(written),
@@ -112,37 +113,36 @@ fn ascii(name: &str) -> String {
     read.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| name.to_ascii_lowercase())
 }
 
-/// Does a path lie below another, for a server that decodes it never, once, twice or three times, and then goes where
-/// `..` points?
-fn goes_below(outer: &str, path: &str) -> bool {
-    let base = Url::parse("http://a").expect("it is a URL");
-    let outer = base.join(if outer.is_empty() { "/" } else { outer }).expect("a grant's path is one");
+/// Is a path below another for a server that decodes it never, once, twice or three times, and then resolves `..`?
+fn is_below(outer: &str, path: &str) -> bool {
+    let base = Url::parse("http://a").expect("a valid URL");
+    let outer = base.join(if outer.is_empty() { "/" } else { outer }).expect("a valid path");
     let (mut outer, mut path) = (outer.path().as_bytes().to_vec(), path.as_bytes().to_vec());
     if outer == b"/" {
         return true;
     }
     (0..4).all(|_| {
-        let below = steps(&path).starts_with(&steps(&outer));
+        let is_below = segments(&path).starts_with(&segments(&outer));
         outer = decoded(&outer);
         path = decoded(&path);
-        below
+        is_below
     })
 }
 
-/// Where a path leads, step by step.
-fn steps(path: &[u8]) -> Vec<Vec<u8>> {
-    let mut steps = Vec::new();
+/// The segments of a resolved path.
+fn segments(path: &[u8]) -> Vec<Vec<u8>> {
+    let mut segments = Vec::new();
     for segment in path.split(|byte| matches!(byte, b'/' | b'\\')).skip(1) {
         match segment.split(|byte| *byte == b';').next().unwrap_or_default() {
             b"." => {}
-            b".." => drop(steps.pop()),
-            _ => steps.push(segment.to_vec()),
+            b".." => drop(segments.pop()),
+            _ => segments.push(segment.to_vec()),
         }
     }
-    while steps.last().is_some_and(Vec::is_empty) {
-        steps.pop();
+    while segments.last().is_some_and(Vec::is_empty) {
+        segments.pop();
     }
-    steps
+    segments
 }
 
 fn decoded(text: &[u8]) -> Vec<u8> {
@@ -167,7 +167,7 @@ fn decoded(text: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn no_bytes_make_a_grant_cover_what_it_does_not_say() {
-        crate::jsonrpc::fuzz::seeded::seeded("grant", super::fuzz_grant);
+    fn grants_cover_only_their_pattern() {
+        crate::jsonrpc::fuzz::seeded::seeded("grant", crate::config::grants::fuzz_grant);
     }
 }

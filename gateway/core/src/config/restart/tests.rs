@@ -1,4 +1,4 @@
-//! Every key of the gateway itself, and whether it waits for a restart.
+//! Every key of the gateway itself, and whether it needs a restart.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::config::from_text;
-use crate::config::keys::{self, Key, Kind};
+use crate::config::spec::keys::{self, Key, Kind};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const OTHER: &str = "fedcba9876543210fedcba9876543210";
@@ -52,7 +52,7 @@ const CHANGES: &[(&str, &str, bool)] = &[
 ];
 
 #[test]
-fn every_key_of_the_gateway_itself_is_told_or_taken_into_use() {
+fn every_key_needs_a_restart_or_takes_effect() {
     fn leaves(keys: &'static [Key], path: &str, out: &mut Vec<String>) {
         for key in keys {
             let path = format!("{path}.{}", key.name);
@@ -83,7 +83,7 @@ fn every_key_of_the_gateway_itself_is_told_or_taken_into_use() {
 }
 
 #[test]
-fn the_admin_listener_comes_and_goes_with_a_restart_and_plugins_do_not() {
+fn the_admin_listener_needs_a_restart_but_plugins_do_not() {
     let at = |text| config(Path::new("/etc/moongate"), text);
     let (without, with, other) = (at(""), at("[admin]"), at("admin.listen = '[::1]:0'"));
     assert_eq!(without.needs_restart(&with), ["admin"]);
@@ -93,7 +93,7 @@ fn the_admin_listener_comes_and_goes_with_a_restart_and_plugins_do_not() {
 }
 
 #[test]
-fn another_token_is_told_without_its_value() {
+fn a_changed_token_is_named_without_its_value() {
     let at = |variable: &str| {
         let token = format!("http.auth.tokens = [{{ name = 'ci', token = {{ env = '{variable}' }} }}]");
         config(Path::new("/etc/moongate"), &token)
@@ -103,7 +103,7 @@ fn another_token_is_told_without_its_value() {
 }
 
 #[test]
-fn what_the_gateway_goes_on_with_can_not_be_granted_before_the_restart() {
+fn what_is_in_use_until_the_restart_cannot_be_granted() {
     let folder = TempDir::new().unwrap();
     for dir in ["cache", "other", "keys", "newkeys", "state"] {
         fs::create_dir(folder.path().join(dir)).unwrap();

@@ -1,11 +1,10 @@
-//! Files that nobody wrote by hand: whatever they hold, reading ends with a configuration or with problems, and
-//! neither shows a secret.
+//! Damaged and hostile files: loading always ends with a configuration or with problems, and neither shows a secret.
 
 use super::*;
 
-/// Reads a text and looks at everything that might be shown of it.
+/// Loads a text and checks everything that could be shown of it.
 fn read(text: String) {
-    let loaded = from_text(&ui().join("gateway.toml"), text, &environment());
+    let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
     assert_eq!(
         loaded.config.is_none(),
         loaded.problems.iter().any(Problem::is_error),
@@ -26,7 +25,7 @@ fn read(text: String) {
     assert!(!shown.contains(hidden), "{shown:?}");
 }
 
-/// Numbers that look random and are the same each time (splitmix64).
+/// A deterministic random generator (splitmix64).
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
@@ -39,7 +38,7 @@ impl Dice {
 }
 
 #[test]
-fn no_damage_to_a_good_file_breaks_the_reader() {
+fn damaged_files_never_break_the_reader() {
     const SCRAPS: [&str; 24] = [
         "\"",
         "'''",
@@ -66,7 +65,7 @@ fn no_damage_to_a_good_file_breaks_the_reader() {
         "true",
         "\"\"",
     ];
-    let good = fs::read_to_string(ui().join("good.toml")).unwrap();
+    let good = fs::read_to_string(goldens_dir().join("good.toml")).unwrap();
     let mut dice = Dice(1);
     for _ in 0..600 {
         let mut characters: Vec<char> = good.chars().collect();
@@ -90,7 +89,7 @@ fn no_damage_to_a_good_file_breaks_the_reader() {
 }
 
 #[test]
-fn a_place_from_another_version_of_the_file_is_still_drawn() {
+fn renders_places_of_another_version_of_the_file() {
     let source = Source { path: "gateway.toml".into(), text: "é = 1\nb = 2".to_owned() };
     let places = [0..0, 1..1, 0..1, 1..400, 400..500, 5..8, 11..12, 12..12, usize::MAX..usize::MAX];
     for place in places {
@@ -107,7 +106,7 @@ fn a_place_from_another_version_of_the_file_is_still_drawn() {
 }
 
 #[test]
-fn tables_can_be_nested_only_so_deep() {
+fn survives_deep_nesting() {
     for (open, close) in [("[", "]"), ("{ a = ", " }")] {
         read(with_plugin(&format!("config.a = {}1{}", open.repeat(50_000), close.repeat(50_000))));
     }
@@ -115,13 +114,13 @@ fn tables_can_be_nested_only_so_deep() {
 }
 
 #[test]
-fn a_hundred_thousand_mistakes_are_counted_and_the_first_ones_shown() {
+fn renders_the_first_of_many_problems() {
     let shown = |text: String, most: usize| {
-        let loaded = from_text(&ui().join("gateway.toml"), text, &environment());
+        let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
         let drawn = render(&loaded.problems, &loaded.source, Style::Plain);
         assert_eq!(drawn.matches("error: ").count(), most);
         let more = loaded.problems.len() - most;
-        assert!(drawn.ends_with(&format!("\n{more} more aren't shown\n")), "{}", &drawn[drawn.len() - 200..]);
+        assert!(drawn.ends_with(&format!("\n{more} more not shown\n")), "{}", &drawn[drawn.len() - 200..]);
     };
     let keys: String = (0..50_000).map(|at| format!("unknown{at} = 1\n")).collect();
     shown(format!("{keys}version = 1\n"), 100);
@@ -131,26 +130,26 @@ fn a_hundred_thousand_mistakes_are_counted_and_the_first_ones_shown() {
 }
 
 #[test]
-fn errors_come_before_warnings_where_not_all_are_shown() {
+fn errors_take_precedence_over_warnings() {
     let source = Source { path: "gateway.toml".into(), text: String::new() };
     let mut problems = vec![Problem::warning("odd"); 150];
     problems.push(Problem::error("wrong"));
     let drawn = render(&problems, &source, Style::Plain);
     assert_eq!((drawn.matches("odd").count(), drawn.matches("wrong").count()), (99, 1));
-    assert!(drawn.ends_with("\n51 more aren't shown\n"), "{drawn}");
+    assert!(drawn.ends_with("\n51 more not shown\n"), "{drawn}");
 }
 
 #[test]
-fn a_key_as_long_as_a_book_is_cut_and_compared_with_nothing() {
+fn cuts_very_long_keys() {
     read(format!("version = 1\n{} = 1\n", "a".repeat(1_000_000)));
 }
 
 #[test]
 #[cfg(unix)]
-fn a_pipe_in_the_place_of_the_file_is_refused_and_not_waited_for() {
+fn rejects_a_pipe_without_waiting() {
     let dir = tempfile::TempDir::new().unwrap();
     let pipe = dir.path().join("gateway.toml");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let loaded = load(&pipe, &environment());
-    assert!(loaded.config.is_none() && loaded.problems[0].message.ends_with("it is no regular file"));
+    assert!(loaded.config.is_none() && loaded.problems[0].message.ends_with("not a regular file"));
 }
