@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use moongate::host::{HostOptions, OutgoingOptions, WasmHost, compile_if_asked};
-use moongate_core::catalog::Plugin as _;
 use moongate_core::config::PluginConfig;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Plugin as _;
 use serde_json::{Value, json};
 
 /// How often the plugin is compiled without the cache.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_core::config::Config;
-use moongate_core::mcp::{CacheScope, Identity, NoRandomness, ProtocolOptions, SealingKey};
-use moongate_core::server::{Server, ServerOptions};
+use moongate_protocol::mcp::{CacheScope, Identity, NoRandomness, ProtocolOptions, SealingKey};
+use moongate_protocol::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, spawn_blocking};
 

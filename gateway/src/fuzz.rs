@@ -4,9 +4,9 @@
 //! JSON without duplicate keys, and no string outside of data contains invisible characters. The caller receives every
 //! message and can validate it against the official schemas.
 
-use moongate_core::json::parse_strict;
-use moongate_core::mcp::Revision;
-use moongate_core::names::{PluginId, is_hidden};
+use moongate_model::json::parse_strict;
+use moongate_model::names::{PluginId, is_hidden};
+use moongate_protocol::mcp::Revision;
 use serde_json::Value;
 
 use crate::host::fuzz::ArbitraryPlugin;

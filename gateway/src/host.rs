@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use moongate_core::config::PluginConfig;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 
 use self::engine::Ticker;
 use self::load::Loader;

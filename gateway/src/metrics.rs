@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use moongate_core::catalog::Catalog;
-use moongate_core::dispatch::{self, CallKind, Called};
-use moongate_core::mcp::{Method, Revision};
-use moongate_core::names::{PluginId, PublicName};
-use moongate_core::server::{self, Answered, Carrier};
+use moongate_model::names::{PluginId, PublicName};
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::dispatch::{self, CallKind, Called};
+use moongate_protocol::mcp::{Method, Revision};
+use moongate_protocol::server::{self, Answered, Carrier};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;

@@ -11,14 +11,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use moongate_core::catalog::Catalog;
-use moongate_core::changes::Updates;
 use moongate_core::config::{
     Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, StateGrant,
 };
-use moongate_core::dispatch::Dispatcher;
-use moongate_core::gate::Gate;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::changes::Updates;
+use moongate_protocol::dispatch::Dispatcher;
+use moongate_protocol::gate::Gate;
 use tokio::sync::{self, mpsc};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -335,7 +335,9 @@ impl Supervisor {
         };
         let StateProblem { reason, hint } = found?;
         let problem = Problem::error(format!("plugins' state can't be kept: {reason}"));
-        Some(problem.hint(format!("{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")))
+        Some(
+            problem.hint(format!("{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")),
+        )
     }
 
     /// Why compiled code can't be cached. Plugins serve nevertheless, but each start takes longer.

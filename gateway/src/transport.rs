@@ -7,8 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use moongate_core::names::Principal;
-use moongate_core::server::{
+use moongate_model::names::Principal;
+use moongate_protocol::server::{
     Get, Headers, HttpAnswer, HttpReply, LineReply, Post, Server, StdioConnection, Visitor,
 };
 use tokio_util::sync::CancellationToken;

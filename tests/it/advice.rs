@@ -31,9 +31,14 @@ fn a_crash_logs_the_last_lines_of_stderr() {
          Value(Exception(\n    Exception { message: Some(\"thirteen is unlucky\") })\n)\n",
     ] {
         let (said, log) = crashed(printed);
-        assert!(said.starts_with("plugin `zoo`: ") && said.ends_with("the log has the last lines of its stderr"), "{said}");
+        assert!(
+            said.starts_with("plugin `zoo`: ") && said.ends_with("the log has the last lines of its stderr"),
+            "{said}"
+        );
         assert!(!said.contains("unlucky"), "{said}");
-        let is_report = |line: &&str| line.contains("WARN") && line.contains("the plugin crashed; last lines on stderr: ");
+        let is_report = |line: &&str| {
+            line.contains("WARN") && line.contains("the plugin crashed; last lines on stderr: ")
+        };
         let report = log.lines().find(is_report).unwrap_or_else(|| panic!("{log}"));
         assert!(report.contains("thirteen is unlucky"), "{report}");
     }

@@ -44,7 +44,19 @@ const CORE: Floors = Floors {
 
 const GATEWAY: Floors = Floors {
     sources: "gateway/src",
-    modules: &["telemetry", "blocking", "private_dir", "host", "supervisor", "metrics", "transport", "admin", "app", "cli", "fuzz"],
+    modules: &[
+        "telemetry",
+        "blocking",
+        "private_dir",
+        "host",
+        "supervisor",
+        "metrics",
+        "transport",
+        "admin",
+        "app",
+        "cli",
+        "fuzz",
+    ],
     rules: &[
         Rule { word: "wasmtime", only_in: &["host"] },
         Rule { word: "wasmtime_wasi", only_in: &["host"] },

@@ -67,7 +67,10 @@ fn a_granted_directory_that_is_misspelt_or_gone_is_told_once_and_that_calls_fail
     let first = retried();
     until("it is tried again", || retried() != first);
     let log = http.log();
-    assert!(!log.contains("reconfigured with") && !log.contains("the earlier version keeps serving"), "{log}");
+    assert!(
+        !log.contains("reconfigured with") && !log.contains("the earlier version keeps serving"),
+        "{log}"
+    );
 
     // Whatever else the table says meanwhile, the calls fail as before.
     workspace.write("gateway.toml", configured("./nots", "limits.timeout = \"7s\""));

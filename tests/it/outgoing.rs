@@ -288,11 +288,7 @@ fn the_gateways_own_listeners_are_never_reached() {
     }
     http.logged("this gateway's own listener, which can't be allowed");
     let own = http.log().lines().filter(|line| line.contains("own listener")).count();
-    assert!(
-        own > 0 && !http.log().contains("add `http = [{ url = \"http://localhost"),
-        "{}",
-        http.log()
-    );
+    assert!(own > 0 && !http.log().contains("add `http = [{ url = \"http://localhost"), "{}", http.log());
 }
 
 /// A table for two plugins that are the zoo.

@@ -287,9 +287,7 @@ fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
     };
     assert_eq!(text(&call(ann).json()), "1");
     workspace.write("ann", "eve-has-a-long-secret");
-    http.logged(
-        "`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use",
-    );
+    http.logged("`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use");
     assert_eq!(call(("Authorization", "Bearer eve-has-a-long-secret")).status, 401);
     assert_eq!(text(&call(ann).json()), "2");
 }

@@ -34,9 +34,9 @@ pub use grants::fuzz_grant;
 pub use load::{Loaded, from_text, load};
 pub use model::{
     Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, Instances, LimitKey, Limits, Match, NoTarget, PluginConfig, Problem, Reload, Reserved, Secret,
-    Severity, Spot, Standing, StateGrant, Target, ToolFilter, directory_item, directory_to_read, is_public, is_same_header,
-    is_this_machine, literal,
+    HttpScheme, Instances, LimitKey, Limits, Match, NoTarget, PluginConfig, Problem, Reload, Reserved,
+    Secret, Severity, Spot, Standing, StateGrant, Target, ToolFilter, directory_item, directory_to_read,
+    grant_line, is_public, is_same_header, is_this_machine, literal,
 };
 pub use read::{Entry, Environment, ProcessEnvironment, nearest_path};
 pub use report::{Source, Style, render, resolved};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use moongate_core::names::is_hidden;
+use moongate_model::names::is_hidden;
 
 use crate::admin::Admin;
 use crate::supervisor::status::{PluginState, Status, Trouble};

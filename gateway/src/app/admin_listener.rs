@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::gate::Gate;
-use moongate_core::server::Server;
+use moongate_protocol::gate::Gate;
+use moongate_protocol::server::Server;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

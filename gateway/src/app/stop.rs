@@ -5,8 +5,8 @@ use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
-use moongate_core::gate::{Gate, Load};
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
+use moongate_protocol::gate::{Gate, Load};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
 

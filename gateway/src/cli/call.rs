@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use moongate_core::call::{self, CallError, Ledger};
-use moongate_core::catalog::{Catalog, ToolEntry};
 use moongate_core::config::ClientFeature;
-use moongate_core::dispatch::DispatchError;
-use moongate_core::json::Json;
-use moongate_core::mcp::Trouble;
+use moongate_model::call::{self, CallError, Ledger};
+use moongate_model::json::Json;
+use moongate_protocol::catalog::{Catalog, ToolEntry};
+use moongate_protocol::dispatch::DispatchError;
+use moongate_protocol::mcp::Trouble;
 use serde_json::Value;
 use url::Url;
 

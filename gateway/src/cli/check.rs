@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_core::catalog::Member;
 use moongate_core::config::{
     self, DirGrant, DirMode, Loaded, PluginConfig, Problem, ProcessEnvironment, Severity, Source,
 };
+use moongate_protocol::catalog::Member;
 use serde_json::{Value, json};
 
 use crate::cli::failure::Done;

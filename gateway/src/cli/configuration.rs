@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use moongate_core::config::{
     self, ClientFeature, Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, Source,
 };
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 
 use crate::cli::failure::Failure;
 use crate::cli::{Common, Exit, print};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use moongate_core::json;
+use moongate_model::json;
 use serde_json::{Value, json};
 
 use crate::cli::print;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_core::catalog::Member;
 use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, PluginConfig, StateGrant};
-use moongate_core::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
-use moongate_core::names::PluginId;
+use moongate_model::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Member;
 use serde_json::{Map, Value, json};
 
 use crate::cli::failure::{Done, Failure};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use moongate_core::catalog::Catalog;
+use moongate_protocol::catalog::Catalog;
 use serde_json::{Map, Value, json};
 use url::Url;
 

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
 use moongate_core::config::{Problem, Source, Style, render};
-use moongate_core::names::is_hidden;
+use moongate_model::names::is_hidden;
 use serde_json::Value;
 
 /// Nobody reads more of what somebody else says about a failure, in characters.

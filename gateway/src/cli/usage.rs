@@ -11,7 +11,8 @@ const REDACTED: &str = "…";
 
 /// Prints the error, or the help that was requested; returns the exit code.
 pub(super) fn report(error: clap::Error) -> Exit {
-    let arguments: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_error = error.use_stderr();
     let error = improved(error);
     let _ = error.print(); // a closed stderr can't be reported

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use moongate_core::mcp::Revision;
+use moongate_protocol::mcp::Revision;
 
 use crate::host;
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use moongate_core::catalog::{Catalog, Member, Plugin as _};
 use moongate_core::config::{ClientFeature, PluginConfig};
-use moongate_core::dispatch::Dispatcher;
-use moongate_core::gate::Gate;
-use moongate_core::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
-use moongate_core::server::{LineReply, Said, Server, ServerOptions, StdioConnection};
+use moongate_protocol::catalog::{Catalog, Member, Plugin as _};
+use moongate_protocol::dispatch::Dispatcher;
+use moongate_protocol::gate::Gate;
+use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
+use moongate_protocol::server::{LineReply, Said, Server, ServerOptions, StdioConnection};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

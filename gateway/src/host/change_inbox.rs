@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use moongate_core::names::{PluginId, ResourceUri};
+use moongate_model::names::{PluginId, ResourceUri};
 use tokio::sync::Notify;
 
 /// The most changed resources that one call can report. Others are dropped.

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::fmt;
 
 use moongate_core::config::LimitKey;
-use moongate_core::json::{Json, parse_strict};
-use moongate_core::manifest::{Annotations, Entries, Icon, IconTheme, Role, is_reserved_key};
-use moongate_core::names::PluginId;
+use moongate_model::json::{Json, parse_strict};
+use moongate_model::manifest::{Annotations, Entries, Icon, IconTheme, Role, is_reserved_key};
+use moongate_model::names::PluginId;
 
 use super::bindings::types;
 use crate::host::diagnostics::text;

@@ -5,13 +5,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use moongate_core::call::{
+use moongate_core::config::Limits;
+use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use moongate_core::catalog::{Answer, Plugin};
-use moongate_core::config::Limits;
-use moongate_core::manifest::Manifest;
-use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_model::manifest::Manifest;
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Plugin};
 
 use super::bindings::types;
 use super::convert::{self, ConvertError};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use moongate_core::call::{
+use moongate_core::config::{Limits, PluginConfig};
+use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use moongate_core::catalog::{Answer, Plugin};
-use moongate_core::config::{Limits, PluginConfig};
-use moongate_core::manifest::{Interfaces, Manifest};
-use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_model::manifest::{Interfaces, Manifest};
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Plugin};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use moongate_core::config::PluginConfig;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 
 use super::{Gauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
 

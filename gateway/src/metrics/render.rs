@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use moongate_core::gate::Load;
-use moongate_core::mcp::{Method, Revision};
-use moongate_core::names::{PluginId, PublicName};
-use moongate_core::server;
+use moongate_model::names::{PluginId, PublicName};
+use moongate_protocol::gate::Load;
+use moongate_protocol::mcp::{Method, Revision};
+use moongate_protocol::server;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, text};
 use prometheus_client::metrics::MetricType;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
-use moongate_core::call::CallError;
-use moongate_core::catalog::Member;
-use moongate_core::dispatch::{Ended, Observer as _};
-use moongate_core::gate::Load;
-use moongate_core::server::Observer as _;
+use moongate_model::call::CallError;
+use moongate_protocol::catalog::Member;
+use moongate_protocol::dispatch::{Ended, Observer as _};
+use moongate_protocol::gate::Load;
+use moongate_protocol::server::Observer as _;
 
 use crate::host::{Gauges, Requests};
 use crate::supervisor::status::{

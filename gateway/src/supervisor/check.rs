@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use moongate_core::config::{DirGrant, DirMode, PluginConfig, Reload, overlap};
-use moongate_core::names::Digest;
+use moongate_model::names::Digest;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};

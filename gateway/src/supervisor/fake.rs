@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use moongate_core::call::{
+use moongate_core::config::{PluginConfig, Problem};
+use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Failure as Refusal, Fault, Outcome, PromptResult,
     ReadResult, ToolResult,
 };
-use moongate_core::catalog::{Answer, Plugin};
-use moongate_core::config::{PluginConfig, Problem};
-use moongate_core::json::Json;
-use moongate_core::manifest::{Manifest, Tool, ToolHints};
-use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_model::json::Json;
+use moongate_model::manifest::{Manifest, Tool, ToolHints};
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Plugin};
 use tokio::time::sleep;
 
 use super::plugin_host::{ComponentFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
@@ -73,7 +73,11 @@ impl FakePlugin {
         plugin
     }
 
-    fn describe(disk: &Arc<FakeDisk>, text: &str, config: &Arc<PluginConfig>) -> Result<Manifest, LoadFailure> {
+    fn describe(
+        disk: &Arc<FakeDisk>,
+        text: &str,
+        config: &Arc<PluginConfig>,
+    ) -> Result<Manifest, LoadFailure> {
         *disk.described.lock().unwrap() += 1;
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.contains(&"picky") && config.config.contains_key("trouble") {

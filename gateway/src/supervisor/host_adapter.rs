@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_core::config::{PluginConfig, Problem};
-use moongate_core::names::Digest;
+use moongate_model::names::Digest;
 
 use crate::host::{self, LoadError, Named, Unreadable, WasmHost, WasmPlugin};
 

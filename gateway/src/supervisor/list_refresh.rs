@@ -9,10 +9,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use moongate_core::catalog::Catalog;
-use moongate_core::changes::Updates;
 use moongate_core::config::Problem;
-use moongate_core::names::{PluginId, ResourceUri};
+use moongate_model::names::{PluginId, ResourceUri};
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::changes::Updates;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
@@ -138,7 +138,9 @@ pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
         let config = Arc::clone(&before.config);
         let member = spawn_blocking(move || before.member.listed_anew(plugin)).await;
         let member = member.map_err(|error| format!("internal error: {error}"))?;
-        member.map(|member| Some(LoadedPlugin { code, member, config })).map_err(|problems| one_line(&problems))
+        member
+            .map(|member| Some(LoadedPlugin { code, member, config }))
+            .map_err(|problems| one_line(&problems))
     };
     catch_panic(refreshed).await
 }

@@ -13,13 +13,11 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use moongate_core::config::{PluginConfig, Problem};
-use moongate_core::names::{Digest, PluginId};
+use moongate_model::names::{Digest, PluginId};
 use tokio::time::Instant;
 
 use super::backoff::Backoff;
-use super::check::{
-    Check, CheckCause, CheckRequest, CheckResult, CheckScope, ConfigFinding, FileFinding,
-};
+use super::check::{Check, CheckCause, CheckRequest, CheckResult, CheckScope, ConfigFinding, FileFinding};
 use super::control::RequestNumber;
 use super::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin, Recovery};
 use super::status::Waiting;
@@ -182,9 +180,14 @@ pub(super) enum VersionChoice {
 pub(super) enum PublishEffect {
     None,
     /// Another version is active.
-    Activated { before: Option<LoadedPlugin>, detected: Instant },
+    Activated {
+        before: Option<LoadedPlugin>,
+        detected: Instant,
+    },
     /// The active code has other lists.
-    ListsReplaced { before: LoadedPlugin },
+    ListsReplaced {
+        before: LoadedPlugin,
+    },
     /// The new lists can't be used.
     ListsRejected(Vec<Problem>),
 }
@@ -621,8 +624,7 @@ impl ManagedPlugin {
         self.candidate = Candidate::None;
         self.unusable_code = None;
         self.missing_since = None;
-        let scope =
-            if is_other_code || !is_settled { CheckScope::FileAndConfig } else { CheckScope::Config };
+        let scope = if is_other_code || !is_settled { CheckScope::FileAndConfig } else { CheckScope::Config };
         self.request_check(CheckRequest { scope, ..CheckRequest::of_file(now) });
         let Some(active) = &mut self.active else { return ConfigEffect::Changed };
         active.new_lists = None;

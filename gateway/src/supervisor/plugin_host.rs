@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::catalog::{Member, Plugin};
 use moongate_core::config::{PluginConfig, Problem};
-use moongate_core::names::Digest;
+use moongate_model::names::Digest;
+use moongate_protocol::catalog::{Member, Plugin};
 
 /// A step of loading a plugin.
 pub(super) type LoadFuture<T> = Pin<Box<dyn Future<Output = Result<T, LoadFailure>> + Send>>;

@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::catalog::Catalog;
-use moongate_core::changes::Updates;
 use moongate_core::config::{self, Config, PluginConfig, Problem};
-use moongate_core::gate::Gate;
-use moongate_core::mcp;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::changes::Updates;
+use moongate_protocol::gate::Gate;
+use moongate_protocol::mcp;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;

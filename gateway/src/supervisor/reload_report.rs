@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
-use moongate_core::catalog::{Catalog, Diff};
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::{Catalog, Diff};
 use tokio::sync::oneshot;
 
 use super::control::{Reloaded, RequestNumber};

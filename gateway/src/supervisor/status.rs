@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use moongate_core::names::{Digest, PluginId};
+use moongate_model::names::{Digest, PluginId};
 
 /// How many of the last reloads are remembered.
 pub const REMEMBERED: usize = 20;

@@ -133,8 +133,9 @@ fn a_caller_hears_of_a_refused_request_what_the_operator_hears() {
             assert_eq!(heard.last(), Some(&&*sentence), "{answer}");
         }
         let (_, _, log) = stdio.finish();
-        let logged =
-            format!("plugin `fetch` was denied {wanted}; to allow it, add `{line}` to `[plugins.fetch.allow]`");
+        let logged = format!(
+            "plugin `fetch` was denied {wanted}; to allow it, add `{line}` to `[plugins.fetch.allow]`"
+        );
         assert!(log.contains(&logged), "{log}");
     }
 }

@@ -118,7 +118,10 @@ fn what_a_call_keeps_of_requests_without_sending_them_has_a_limit() {
     for what in ["headers", "copies", "requests", "paths", "bodies"] {
         let answer = stdio.call("zoo_http_hoard", json!({ "what": what }));
         assert_eq!(answer["result"]["isError"], true, "{what}: {answer}");
-        assert!(text(&answer).contains("the plugin's requests and responses hold more than 1 MiB"), "{what}: {answer}");
+        assert!(
+            text(&answer).contains("the plugin's requests and responses hold more than 1 MiB"),
+            "{what}: {answer}"
+        );
     }
     // What is dropped counts no more, and an honest call has room.
     for (what, count, said) in

@@ -30,11 +30,7 @@ pub(crate) fn read_grants(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> Gra
         credentials: credentials::read_credentials(reader, allow, &http),
         http,
         state: read_state(reader, allow),
-        places: allow
-            .entries()
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value.key_span))
-            .collect(),
+        places: allow.entries().into_iter().map(|(key, value)| (key.to_owned(), value.key_span)).collect(),
     }
 }
 

@@ -16,6 +16,8 @@ mod reserved_headers;
 mod suggest;
 mod wider;
 
+pub use crate::policy::{ClientFeature, ToolFilter};
+pub use crate::secret::{Secret, Standing};
 pub use diagnostic::{Problem, Severity};
 pub use grants::{DirGrant, DirMode, Grants, StateGrant};
 pub use http_grant::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, NoTarget, Target};
@@ -25,8 +27,6 @@ pub use plugin::{Instances, PluginConfig, Reload, Spot};
 pub use public_address::is_public;
 pub use requested::{Asked, Match};
 pub use reserved_headers::{Reserved, is_same_header};
-pub use crate::policy::{ClientFeature, ToolFilter};
-pub use crate::secret::{Secret, Standing};
-pub use suggest::{directory_item, directory_to_read, is_this_machine, literal};
+pub use suggest::{directory_item, directory_to_read, grant_line, is_this_machine, literal};
 
 pub(crate) use suggest::LOCAL_NETWORKS;

@@ -54,10 +54,7 @@ fn with_plugin(rest: &str) -> String {
 pub(crate) fn updates_goldens() -> bool {
     let wanted = std::env::var_os("UPDATE_GOLDENS").is_some();
     let in_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
-    assert!(
-        !(wanted && in_ci),
-        "UPDATE_GOLDENS is refused if CI is set: any output would pass"
-    );
+    assert!(!(wanted && in_ci), "UPDATE_GOLDENS is refused if CI is set: any output would pass");
     wanted
 }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use moongate_core::call::{Content, EmbeddedResource, MediaContent, ResourceBody, ToolResult};
+use moongate_model::call::{Content, EmbeddedResource, MediaContent, ResourceBody, ToolResult};
 use serde_json::{Value, json};
 
 /// The blocks of a document one below the other; of bytes only how many there are.

@@ -1,7 +1,7 @@
 //! What stands behind the tool's name on the command line, as the JSON object that the tool gets. Used by `call`.
 
 use anyhow::{Result, bail};
-use moongate_core::json::{self, Json};
+use moongate_model::json::{self, Json};
 use serde_json::{Map, Value};
 
 use crate::cli::fields::{fields, read};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use moongate_core::call::{Cure, Entry, Ledger};
 use moongate_core::config::{DirMode, PluginConfig, directory_item, directory_to_read};
+use moongate_model::call::{Cure, Entry, Ledger};
 use serde_json::{Value, json};
 
 /// For people; nothing where the call reached for nothing.

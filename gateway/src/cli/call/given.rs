@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use moongate_core::json;
+use moongate_model::json;
 use serde_json::{Map, Value, json};
 use url::Url;
 

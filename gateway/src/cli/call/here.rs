@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use moongate_core::call::{Capabilities, ClientInfo, Ledger, NoSink, ToolResult};
-use moongate_core::catalog::Catalog;
-use moongate_core::dispatch::Dispatcher;
-use moongate_core::json::Json;
-use moongate_core::mcp::{
+use moongate_model::call::{Capabilities, ClientInfo, Ledger, NoSink, ToolResult};
+use moongate_model::json::Json;
+use moongate_model::names::Principal;
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::dispatch::Dispatcher;
+use moongate_protocol::mcp::{
     CacheScope, Conversed, Exchange, Identity, Params, Protocol, ProtocolOptions, Revision, SealingKey,
     Trouble,
 };
-use moongate_core::names::Principal;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use moongate_core::mcp::UNUSABLE;
+use moongate_protocol::mcp::UNUSABLE;
 use serde_json::{Map, Value, json};
 
 use super::given::{Answer, Answers};

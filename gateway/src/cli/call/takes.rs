@@ -1,8 +1,8 @@
 //! What there is to call, and what a tool takes: for who left something out. Used by `call`.
 
-use moongate_core::catalog::named_members;
-use moongate_core::json::Json;
-use moongate_core::names::alike;
+use moongate_model::json::Json;
+use moongate_model::names::alike;
+use moongate_protocol::catalog::named_members;
 use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;

@@ -1,6 +1,6 @@
 //! A tool that isn't there: what was meant by its name, or why it is missing. Used by `call`.
 
-use moongate_core::catalog::Catalog;
+use moongate_protocol::catalog::Catalog;
 
 use crate::cli::failure::Failure;
 use crate::cli::{Exit, print};

@@ -57,9 +57,9 @@ fn an_example_is_read_as_a_value_that_fits() {
         let [field] = &fields(&root)[..] else { panic!("{root}") };
         let example = field.example(&mut Room::new());
         let value = read(example.strip_prefix("f=").unwrap(), Some(field.schema));
-        let validator = moongate_core::catalog::Schema::compile(
-            &moongate_core::json::Json::from_value(&root),
-            moongate_core::policy::SchemaBounds { max_size: bytesize::ByteSize::kib(64), max_depth: 64 },
+        let validator = moongate_protocol::catalog::Schema::compile(
+            &moongate_model::json::Json::from_value(&root),
+            moongate_model::policy::SchemaBounds { max_size: bytesize::ByteSize::kib(64), max_depth: 64 },
         );
         assert!(validator.unwrap().check(&json!({ "f": value })).is_ok(), "{example} doesn't fit {root}");
     }

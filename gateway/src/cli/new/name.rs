@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 
 /// Words that can't be a crate's name: those of Rust, and crates that are always there.
 const TAKEN: [&str; 57] = [

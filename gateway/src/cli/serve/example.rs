@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use moongate_core::catalog::{Catalog, ToolEntry};
+use moongate_protocol::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
 use crate::cli::print;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use moongate_core::call::{
+use moongate_model::call::{
     Completion, CompletionTarget, Failure, Fault, InputRequest, NeedInput, Outcome, PromptResult, ReadResult,
     ToolResult,
 };
-use moongate_core::json::Json;
+use moongate_model::json::Json;
 
 use super::content::{contents, messages, resource_contents};
 use super::{At as _, ConvertError, description, extra, meta, strict, value};

@@ -1,9 +1,9 @@
 //! Content blocks.
 
-use moongate_core::call::{
+use moongate_model::call::{
     Content, EmbeddedResource, MediaContent, PromptMessage, ResourceBody, ResourceContents, TextContent,
 };
-use moongate_core::names::ResourceUri;
+use moongate_model::names::ResourceUri;
 
 use super::{At as _, ConvertError, annotations, extra, manifest, media_type, meta, other, role};
 use crate::host::bindings::{prompts, types};

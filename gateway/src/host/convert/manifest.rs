@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use moongate_core::config::{LimitKey, Limits};
-use moongate_core::manifest::{
+use moongate_model::manifest::{
     PluginInfo, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
 };
-use moongate_core::names::{PromptName, ResourceUri, ToolName, is_hidden};
+use moongate_model::names::{PromptName, ResourceUri, ToolName, is_hidden};
 
 use super::{
     At as _, ConvertError, annotations, description, extra, icons, media_type, meta, name, schema, title,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use moongate_core::json::Json;
+use moongate_model::json::Json;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 use super::ConvertError;

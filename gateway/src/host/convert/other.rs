@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use moongate_core::json::Json;
+use moongate_model::json::Json;
 
 use super::members::Members;
 use super::{At as _, ConvertError, strict};

@@ -1,6 +1,6 @@
 //! Stripped keys, refused values and re-typed blocks.
 
-use moongate_core::call::{Content, Failure};
+use moongate_model::call::{Content, Failure};
 
 use super::*;
 use crate::host::bindings::{prompts, tools};

@@ -3,7 +3,7 @@
 //! Control, bidirectional and tag characters can hide or reorder text, so they are removed. Texts that are too long are
 //! truncated. Results of calls are data and aren't cleaned.
 
-use moongate_core::names;
+use moongate_model::names;
 
 /// The longest name or title, in bytes.
 pub(in crate::host) const NAME: usize = 256;

@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use moongate_core::manifest::Interfaces;
-use moongate_core::names::PluginId;
+use moongate_model::manifest::Interfaces;
+use moongate_model::names::PluginId;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::InstancePre;
 

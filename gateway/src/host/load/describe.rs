@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use moongate_core::call::CallError;
 use moongate_core::config::{LimitKey, Limits, PluginConfig};
-use moongate_core::manifest::Manifest;
+use moongate_model::call::CallError;
+use moongate_model::manifest::Manifest;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 

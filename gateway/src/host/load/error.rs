@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
-use moongate_core::call::CallError;
 use moongate_core::config::{LimitKey, Limits, Spot};
-use moongate_core::names::Digest;
+use moongate_model::call::CallError;
+use moongate_model::names::Digest;
 
 use crate::host::diagnostics::text;
 use crate::host::wasi::http::CaError;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
 use moongate_core::config::{Entry, PluginConfig, nearest_path};
-use moongate_core::names::Digest;
+use moongate_model::names::Digest;
 use rustix::fs::OFlags;
 use tokio::time::{Instant, sleep};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use moongate_core::catalog::Plugin as _;
 use moongate_core::config::PluginConfig;
-use moongate_core::names::{Digest, PluginId};
+use moongate_model::names::{Digest, PluginId};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use crate::host::tests::{Guest, component, config, host, load, load_file};

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_core::call::{CallContext, CallError};
 use moongate_core::config::{Instances, PluginConfig};
-use moongate_core::names::Principal;
+use moongate_model::call::{CallContext, CallError};
+use moongate_model::names::Principal;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use moongate_core::names::{PluginId, Principal};
+use moongate_model::names::{PluginId, Principal};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

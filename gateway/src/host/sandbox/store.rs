@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use moongate_core::call::CallContext;
 use moongate_core::config::{Limits, PluginConfig};
-use moongate_core::names::Principal;
+use moongate_model::call::CallContext;
+use moongate_model::names::Principal;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_core::call::{Busy, CallContext, CallError, Content, Outcome, ToolResult};
-use moongate_core::catalog::Plugin as _;
 use moongate_core::config::{DirGrant, DirMode, PluginConfig};
-use moongate_core::names::{Principal, ToolName};
+use moongate_model::call::{Busy, CallContext, CallError, Content, Outcome, ToolResult};
+use moongate_model::names::{Principal, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load, load_file};

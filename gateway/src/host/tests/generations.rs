@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::call::{CallContext, CallError};
-use moongate_core::catalog::Plugin as _;
 use moongate_core::config::{PluginConfig, Secret, StateGrant};
-use moongate_core::names::{Digest, PluginId, Principal, StoreName, ToolName};
+use moongate_model::call::{CallContext, CallError};
+use moongate_model::names::{Digest, PluginId, Principal, StoreName, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, config, host, load, load_file};

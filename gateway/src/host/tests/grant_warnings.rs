@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use moongate_core::call::{CallContext, CallError, Cure, Entry, Ledger};
-use moongate_core::catalog::Plugin as _;
 use moongate_core::config::{DirGrant, DirMode};
-use moongate_core::names::{Principal, ToolName};
+use moongate_model::call::{CallContext, CallError, Entry, Ledger};
+use moongate_model::names::{Principal, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, Warnings, config, host, load, load_file};
@@ -76,9 +76,10 @@ async fn warnings_and_missing(
         }
     }
     let lacked = ledger.entries().into_iter().filter_map(|entry| match entry {
-        Entry::Lacked { wanted, cure } => {
-            Some(format!("{wanted}; {}", cure.as_ref().map(Cure::line).unwrap_or_default()))
-        }
+        Entry::Lacked { wanted, cure } => Some(format!(
+            "{wanted}; {}",
+            cure.as_ref().map(moongate_core::config::grant_line).unwrap_or_default()
+        )),
         Entry::Used(_) | Entry::HeldBack { .. } => None,
     });
     (warnings.lines(), lacked.collect())
@@ -145,7 +146,8 @@ async fn exceeding_memory_in_calls_is_logged_once() {
     }
     let warnings = warnings.lines();
     assert!(
-        warnings.len() == 1 && warnings[0].contains("was refused more memory; to allow more, raise `memory` in"),
+        warnings.len() == 1
+            && warnings[0].contains("was refused more memory; to allow more, raise `memory` in"),
         "{warnings:?}"
     );
 }

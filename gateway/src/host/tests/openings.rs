@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use moongate_core::call::{CallContext, CallError};
-use moongate_core::catalog::Plugin as _;
 use moongate_core::config::{DirGrant, DirMode, Instances, PluginConfig};
-use moongate_core::names::{PluginId, Principal, ToolName};
+use moongate_model::call::{CallContext, CallError};
+use moongate_model::names::{PluginId, Principal, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load, load_file};

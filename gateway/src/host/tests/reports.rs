@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use moongate_core::call::{CallContext, CallError, CallSink, LogLevel, Outcome, ToolResult};
-use moongate_core::catalog::Plugin as _;
 use moongate_core::config::{PluginConfig, Secret};
-use moongate_core::json::Json;
-use moongate_core::names::{Principal, ResourceUri, ToolName};
+use moongate_model::call::{CallContext, CallError, CallSink, LogLevel, Outcome, ToolResult};
+use moongate_model::json::Json;
+use moongate_model::names::{Principal, ResourceUri, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, Warnings, load};

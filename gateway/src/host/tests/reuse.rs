@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::call::{CallContext, Content};
-use moongate_core::catalog::Plugin as _;
 use moongate_core::config::{Instances, PluginConfig};
-use moongate_core::names::{Principal, ToolName};
+use moongate_model::call::{CallContext, Content};
+use moongate_model::names::{Principal, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load};
@@ -33,7 +33,7 @@ fn reused(config: &mut PluginConfig) {
 async fn call_as(plugin: &WasmPlugin, principal: Principal) -> String {
     let context = Arc::new(CallContext::internal(principal));
     let result = plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.unwrap();
-    let moongate_core::call::Outcome::Done(result) = result else { panic!("{result:?}") };
+    let moongate_model::call::Outcome::Done(result) = result else { panic!("{result:?}") };
     let [Content::Text(text)] = &result.content[..] else { panic!("{result:?}") };
     text.text.clone()
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use moongate_core::call::{CallContext, Cure, LogLevel};
 use moongate_core::config::{ClientFeature, PluginConfig};
-use moongate_core::json::Json;
-use moongate_core::names::PluginId;
+use moongate_model::call::{CallContext, Cure, LogLevel};
+use moongate_model::json::Json;
+use moongate_model::names::PluginId;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Result;
 use wasmtime::component::{HasData, Resource, ResourceTable};
@@ -96,7 +96,7 @@ impl request::Host for ContractState {
 
     fn client(&mut self) -> Result<Option<request::ClientInfo>> {
         let client = self.context.client.as_deref();
-        Ok(client.map(|moongate_core::call::ClientInfo { name, version, title, extra }| {
+        Ok(client.map(|moongate_model::call::ClientInfo { name, version, title, extra }| {
             request::ClientInfo {
                 name: name.clone(),
                 version: version.clone(),

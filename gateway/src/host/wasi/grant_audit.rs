@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use moongate_core::call::{Cure, Entry, Ledger};
-use moongate_core::names::PluginId;
+use moongate_model::call::{Cure, Entry, Ledger};
+use moongate_model::names::PluginId;
 
 use crate::host::diagnostics::log_once::{FirstTime, LogOnce};
 use crate::host::diagnostics::text;
@@ -58,7 +58,7 @@ impl MissingGrant {
     /// The fix, if it can be shown as it is: a line that was cut or cleaned would grant something else, or break the
     /// file.
     fn shown_fix(&self) -> Option<Cure> {
-        self.fix.clone().filter(|fix| is_unchanged_by_cleaning(&fix.line()))
+        self.fix.clone().filter(|fix| is_unchanged_by_cleaning(&moongate_core::config::grant_line(fix)))
     }
 }
 
@@ -175,7 +175,7 @@ impl GrantAudit {
             ),
             FirstTime::Yes => match (missing.shown_fix(), &missing.fix) {
                 (Some(fix), _) => {
-                    let line = fix.line();
+                    let line = moongate_core::config::grant_line(&fix);
                     tracing::warn!(
                         target: GRANTS_TARGET,
                         %plugin,

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::{HeaderName, Request, Response};
 use moongate_core::config::{HttpOrigin, PluginConfig, Reserved};
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ClientConfig;
 use wasmtime::component::ResourceTable;

@@ -3,7 +3,7 @@
 //! The linker would refuse an unknown import, too, but its message doesn't help an operator. So imports are compared with a
 //! table first. A test links each entry of the table.
 
-use moongate_core::manifest::{Interfaces, Need};
+use moongate_model::manifest::{Interfaces, Need};
 use wasmtime::Engine;
 use wasmtime::component::types::{ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, HasSelf, Linker};
@@ -14,8 +14,8 @@ use crate::host::bindings::{
 use crate::host::diagnostics::text;
 use crate::host::load::error::{LoadError, list};
 use crate::host::sandbox::store::State;
-use crate::host::wasi::http::linker as http;
 use crate::host::wasi::contract::{CancellationData, ContractState};
+use crate::host::wasi::http::linker as http;
 use crate::host::wasi::keyvalue::host::KeyValueData;
 use crate::host::wasi::{cli, files};
 
@@ -167,7 +167,10 @@ pub(in crate::host) fn check(engine: &Engine, component: &Component) -> Result<I
         }
     }
     if !ignored.is_empty() {
-        tracing::warn!("the component also exports {}, which this gateway doesn't know and ignores", list(&ignored));
+        tracing::warn!(
+            "the component also exports {}, which this gateway doesn't know and ignores",
+            list(&ignored)
+        );
     }
     if !newer.is_empty() {
         return Err(LoadError::NewerFunctions { functions: newer });

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use moongate_core::config::{DirGrant, DirMode, Entry, Grants, PluginConfig, nearest_path};
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use crate::blocking::Lanes;

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use moongate_core::call::{
+use moongate_core::config::PluginConfig;
+use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use moongate_core::catalog::{Answer, Build, Catalog, Member, Plugin};
-use moongate_core::config::PluginConfig;
-use moongate_core::json::Json;
-use moongate_core::manifest::{Manifest, Tool, ToolHints};
-use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_model::json::Json;
+use moongate_model::manifest::{Manifest, Tool, ToolHints};
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Build, Catalog, Member, Plugin};
 
 #[derive(Debug)]
 struct There {

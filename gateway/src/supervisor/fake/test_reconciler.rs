@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use moongate_core::catalog::Catalog;
-use moongate_core::changes::Updates;
 use moongate_core::config::{self, PluginConfig, from_text};
-use moongate_core::gate::Gate;
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::changes::Updates;
+use moongate_protocol::gate::Gate;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;

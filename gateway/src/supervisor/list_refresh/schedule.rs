@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
 /// A plugin is asked at most this often, because it may report changes in every call.

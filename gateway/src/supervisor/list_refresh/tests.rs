@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use moongate_core::call::CallContext;
-use moongate_core::changes::Listener;
 use moongate_core::config::from_text;
-use moongate_core::names::{Principal, ToolName};
+use moongate_model::call::CallContext;
+use moongate_model::names::{Principal, ToolName};
+use moongate_protocol::changes::Listener;
 use tempfile::TempDir;
 use tokio::sync::watch;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use moongate_core::config::{self, Config, PluginConfig, Problem, Source, Style, WiderGrants, render};
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
 use crate::supervisor::check::{CheckCause, CheckRequest};
@@ -179,8 +179,7 @@ impl Reconciler {
                 ManagedPlugin::new(serial, Arc::clone(config), now)
             }
             ConfigVerdict::Hold(grants) => {
-                let mut plugin =
-                    ManagedPlugin::waiting_for_approval(serial, Arc::clone(config), grants);
+                let mut plugin = ManagedPlugin::waiting_for_approval(serial, Arc::clone(config), grants);
                 plugin.logged.waiting = logged.waiting;
                 plugin
             }

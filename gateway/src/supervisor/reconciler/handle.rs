@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use moongate_core::config::PluginConfig;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
 use crate::host::Reported;

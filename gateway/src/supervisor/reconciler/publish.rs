@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use moongate_core::catalog::{Build, Candidate, Catalog, Diff, Refused};
 use moongate_core::config::{Problem, Severity};
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::{Build, Candidate, Catalog, Diff, Refused};
 use tokio::time::Instant;
 
 use crate::supervisor::list_refresh::one_line;
@@ -164,7 +164,9 @@ impl Reconciler {
 
     /// Building the catalog panicked: the present one stays.
     fn handle_build_panic(&mut self) {
-        tracing::error!("internal error while building the catalog; the current one stays (please report this)");
+        tracing::error!(
+            "internal error while building the catalog; the current one stays (please report this)"
+        );
         let now = Instant::now();
         let mut dropped = false;
         for plugin in &mut self.plugins {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use moongate_core::names::Digest;
+use moongate_model::names::Digest;
 use tempfile::TempDir;
 
 use super::super::status::Watching;

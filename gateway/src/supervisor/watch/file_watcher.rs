@@ -267,11 +267,8 @@ impl FileWatcher {
         now: Instant,
     ) {
         let Some(tracked) = self.files.get_mut(&file) else { return };
-        let report = if probe.passes_through(changed_entries) {
-            SystemReport::Changed
-        } else {
-            SystemReport::None
-        };
+        let report =
+            if probe.passes_through(changed_entries) { SystemReport::Changed } else { SystemReport::None };
         match tracked.apply(probe, reason, report, now) {
             ProbeOutcome::Unchanged => {}
             ProbeOutcome::PossiblyChanged => self.extend_burst(now),

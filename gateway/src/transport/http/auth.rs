@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use moongate_core::config::{HttpConfig, Token};
-use moongate_core::names::{Digest, Principal};
+use moongate_model::names::{Digest, Principal};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
 use crate::transport::http::refusal::Refusal;

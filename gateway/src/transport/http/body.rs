@@ -7,7 +7,7 @@ use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE}
 use axum::http::{HeaderMap, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
-use moongate_core::server::Hear;
+use moongate_protocol::server::Hear;
 use tokio::time::timeout;
 
 use crate::transport::http::refusal::Refusal;

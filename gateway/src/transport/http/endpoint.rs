@@ -14,8 +14,8 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_core::config::HttpConfig;
-use moongate_core::names::Principal;
-use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, Post};
+use moongate_model::names::Principal;
+use moongate_protocol::server::{Get, Header, Headers, HttpAnswer, HttpReply, Post};
 
 use crate::transport::Protocol;
 use crate::transport::http::auth::Tokens;

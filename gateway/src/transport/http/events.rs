@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
-use moongate_core::server::{Event, Events, Lasts};
+use moongate_protocol::server::{Event, Events, Lasts};
 
 use crate::transport::http::seats::{Occupant, Turn};
 

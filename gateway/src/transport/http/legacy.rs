@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, request};
 use axum::response::Response;
-use moongate_core::server::{Hear, Visitor};
+use moongate_protocol::server::{Hear, Visitor};
 
 use crate::transport::Protocol;
 use crate::transport::http::body::{self, Shape};

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use moongate_core::jsonrpc::{ErrorObject, UnknownId, write_error};
+use moongate_protocol::jsonrpc::{ErrorObject, UnknownId, write_error};
 
 use crate::transport::http::PATH;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use moongate_core::config::{Secret, Token};
-use moongate_core::names::Principal;
-use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, LineReply, Post, Visitor};
+use moongate_model::names::Principal;
+use moongate_protocol::server::{Get, Header, Headers, HttpAnswer, HttpReply, LineReply, Post, Visitor};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;

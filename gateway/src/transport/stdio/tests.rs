@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use moongate_core::names::Principal;
-use moongate_core::server::{Get, Headers, HttpAnswer, HttpReply, Post, Visitor};
+use moongate_model::names::Principal;
+use moongate_protocol::server::{Get, Headers, HttpAnswer, HttpReply, Post, Visitor};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use moongate_core::names::{Digest, Principal};
-use moongate_core::server::{Event, Events, HttpReply};
+use moongate_model::names::{Digest, Principal};
+use moongate_protocol::server::{Event, Events, HttpReply};
 
 use super::line::{Direction, Peer, Transport, What};
 use super::{OVERHEAD, Trace};

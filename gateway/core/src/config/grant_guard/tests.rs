@@ -148,7 +148,10 @@ fn rejects_grants_of_proc() {
     for host in ["/proc", "/proc/self", "/proc/self/task", "itself", "/"] {
         for mode in ["ro", "rw"] {
             let said = said(place.path(), &grant(host, mode));
-            assert!(said.len() == 1 && said[0].contains("`/proc`, which contains"), "{host} {mode}: {said:?}");
+            assert!(
+                said.len() == 1 && said[0].contains("`/proc`, which contains"),
+                "{host} {mode}: {said:?}"
+            );
         }
     }
 }
@@ -208,7 +211,11 @@ fn finds_hard_links_to_protected_files() {
         for mode in ["ro", "rw"] {
             let said = said(place.path(), &grant("notes", mode));
             assert_eq!(said.len(), usize::from(modes.contains(mode)), "{file} {mode}: {said:?}");
-            assert!(said.iter().all(|said| said.contains("the hard link") && said.contains("notes/old/innocent`")), "{said:?}");
+            assert!(
+                said.iter()
+                    .all(|said| said.contains("the hard link") && said.contains("notes/old/innocent`")),
+                "{said:?}"
+            );
         }
         fs::remove_file(at("elsewhere")).unwrap();
         fs::remove_file(at("notes/old/innocent")).unwrap();
@@ -236,7 +243,10 @@ fn the_search_for_hard_links_is_bounded() {
         fs::write(place.path().join(format!("notes/{entry}")), "").unwrap();
     }
     let search = |most| super::hard_links::find_linked(&place.path().join("notes"), &wanted, most);
-    assert_eq!((search(30), search(10)), (super::SearchResult::Nothing, super::hard_links::SearchResult::Incomplete));
+    assert_eq!(
+        (search(30), search(10)),
+        (super::SearchResult::Nothing, super::hard_links::SearchResult::Incomplete)
+    );
 }
 
 #[test]
@@ -251,6 +261,7 @@ fn warns_if_a_directory_is_too_large_to_search() {
     assert_eq!(messages, [(false, "can't check whether the plugin `time` could reach the plugins' state")]);
     assert_eq!(super::check_within(&config, 30), []);
     // So does one that can't be read. One that doesn't exist contains nothing.
-    let is_incomplete = |path: &str| super::hard_links::linked_files_in(&place.path().join(path), 30).is_incomplete;
+    let is_incomplete =
+        |path: &str| super::hard_links::linked_files_in(&place.path().join(path), 30).is_incomplete;
     assert!(is_incomplete("gateway.toml") && !is_incomplete("absent") && !is_incomplete("state"));
 }

@@ -131,8 +131,7 @@ fn read_header(
     let (invalid, span) = match invalid_header_value(&prefix.text) {
         Some(invalid) => (Some(invalid), prefix.span.clone()),
         None => {
-            let invalid =
-                invalid_header_value(secret.expose()).or_else(|| untrimmed_value(whole.expose()));
+            let invalid = invalid_header_value(secret.expose()).or_else(|| untrimmed_value(whole.expose()));
             (invalid, reference)
         }
     };

@@ -168,6 +168,6 @@ fn decoded(text: &[u8]) -> Vec<u8> {
 mod tests {
     #[test]
     fn grants_cover_only_their_pattern() {
-        crate::jsonrpc::fuzz::seeded::seeded("grant", crate::config::grants::fuzz_grant);
+        moongate_model::seeded::seeded("grant", crate::config::grants::fuzz_grant);
     }
 }

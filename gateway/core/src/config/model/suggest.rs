@@ -68,16 +68,14 @@ impl HttpGrant {
     }
 }
 
-impl Cure {
-    /// The line that grants it, once the operator replaces each ellipsis with a directory.
-    #[must_use]
-    pub fn line(&self) -> String {
-        match self {
-            Self::Line(line) => line.clone(),
-            Self::ReadDirectory { guest } => format!("dirs = [{}]", directory_to_read(guest.as_deref())),
-            Self::ChangeDirectory { host, guest } => {
-                format!("dirs = [{}]", directory_item(host, guest, DirMode::ReadWrite))
-            }
+/// The line of `allow` that grants it, once the operator replaces each ellipsis with a directory.
+#[must_use]
+pub fn grant_line(cure: &Cure) -> String {
+    match cure {
+        Cure::Line(line) => line.clone(),
+        Cure::ReadDirectory { guest } => format!("dirs = [{}]", directory_to_read(guest.as_deref())),
+        Cure::ChangeDirectory { host, guest } => {
+            format!("dirs = [{}]", directory_item(host, guest, DirMode::ReadWrite))
         }
     }
 }

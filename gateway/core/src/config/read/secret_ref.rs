@@ -34,10 +34,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// The variable or file can't be read. It is up to the caller to report this.
-    pub(crate) fn optional_secret(
-        &mut self,
-        value: &TomlValue<'_>,
-    ) -> Result<Option<Secret>, Box<Problem>> {
+    pub(crate) fn optional_secret(&mut self, value: &TomlValue<'_>) -> Result<Option<Secret>, Box<Problem>> {
         if !value.inner.is_table() {
             self.report_wrong_type(value, &Kind::Secret);
             return Ok(None);

@@ -16,8 +16,17 @@ use crate::config::spec::keys::{HEADER, Inside, Key, Kind, ROOT};
 
 /// Words in the names of secrets.
 const SECRET_WORDS: [&str; 11] = [
-    "token", "secret", "password", "passwd", "passphrase", "key", "apikey", "auth", "authorization",
-    "credential", "cookie",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "key",
+    "apikey",
+    "auth",
+    "authorization",
+    "credential",
+    "cookie",
 ];
 
 /// Last words of names that only say where a secret is or how much of it there is.
@@ -104,11 +113,7 @@ pub(crate) fn is_auth_scheme(prefix: &str) -> bool {
 
 /// The file with everything masked that excerpts don't show, and the spans of masked values in order. `extra` are more
 /// spans to mask.
-pub(crate) fn redact(
-    text: &str,
-    root: &DeTable<'_>,
-    extra: &[Range<usize>],
-) -> (String, Vec<Range<usize>>) {
+pub(crate) fn redact(text: &str, root: &DeTable<'_>, extra: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     let mut walk = Walk { shown: Vec::new(), masked: extra.to_vec() };
     walk.table(root, Inside::Keys(ROOT), false);
     let Walk { mut shown, mut masked } = walk;
@@ -179,7 +184,8 @@ impl Walk {
                 });
                 let text = leaf.as_str().unwrap_or_default();
                 let is_masked = is_secret && !is_own && !leaf.is_bool() && !is_single_variable(text);
-                let spans = if is_masked || contains_secret(text) { &mut self.masked } else { &mut self.shown };
+                let spans =
+                    if is_masked || contains_secret(text) { &mut self.masked } else { &mut self.shown };
                 spans.push(value.span());
             }
         }
@@ -233,7 +239,9 @@ fn masked_text(text: &str, mut spans: Vec<Range<usize>>) -> String {
     let mut out = String::with_capacity(text.len());
     for span in spans {
         let span = span.start.max(out.len())..span.end.max(out.len());
-        let (Some(before), Some(masked)) = (text.get(out.len()..span.start), text.get(span)) else { continue };
+        let (Some(before), Some(masked)) = (text.get(out.len()..span.start), text.get(span)) else {
+            continue;
+        };
         out.push_str(before);
         for c in masked.chars() {
             match c {

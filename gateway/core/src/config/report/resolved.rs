@@ -25,8 +25,14 @@ pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String
     let config = loaded.config.as_ref()?;
     let parsed = DeTable::parse(config.written.expose()).ok()?;
     let base = config.file.parent().unwrap_or(Path::new("/"));
-    let mut writer =
-        Writer { config, environment, base, defaults: None, has_redacted: Cell::new(false), out: String::new() };
+    let mut writer = Writer {
+        config,
+        environment,
+        base,
+        defaults: None,
+        has_redacted: Cell::new(false),
+        out: String::new(),
+    };
     let root = parsed.get_ref();
     writer.defaults = table(root, "defaults");
     writer.table("", ROOT, Some(root));

@@ -28,7 +28,8 @@ pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Problem> {
 fn syntax_problem(error: &Error, text: &str) -> Problem {
     let span = error.span().unwrap_or(0..0);
     let span = span.start.min(text.len())..span.end.min(text.len());
-    let line_start = text.as_bytes()[..span.start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let line_start =
+        text.as_bytes()[..span.start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = text[line_start..].lines().next().unwrap_or_default();
     let problem = Problem::error(format!("invalid TOML: {}", error.message())).at(span);
     problem.hint(if error.message() == "duplicate key" { duplicate_hint(line) } else { hint(line) })

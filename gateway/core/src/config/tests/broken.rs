@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::config::tests::hostile::Dice;
 use super::*;
+use crate::config::tests::hostile::Dice;
 
 /// Each word of mixed letters and digits is a part of a secret, and occurs only there.
 const FILE: &str = r##"version = 1
@@ -231,9 +231,18 @@ fn hides_values_of_unknown_keys_that_can_be_secrets() {
         "[[plugins.time.allow.credentials]]\norigin = 'https://a.example'\nhaeders = { x = { prefix = \"S3kr1t\" } }",
     ] {
         let shown = shown_of(rest);
-        assert!(shown.contains("unknown key") && !shown.contains("S3kr1t") && !shown.contains("8302"), "{shown}");
+        assert!(
+            shown.contains("unknown key") && !shown.contains("S3kr1t") && !shown.contains("8302"),
+            "{shown}"
+        );
     }
-    for rest in ["timeout = \"5s\"", "memroy = 5", "[http]\nconcurrency = 5", "relod = \"pinned\"", "sorce = \"a.wasm\""] {
+    for rest in [
+        "timeout = \"5s\"",
+        "memroy = 5",
+        "[http]\nconcurrency = 5",
+        "relod = \"pinned\"",
+        "sorce = \"a.wasm\"",
+    ] {
         let line = rest.lines().last().unwrap();
         let shown = shown_of(rest);
         assert!(shown.contains(line), "`{line}` is missing:\n{shown}");

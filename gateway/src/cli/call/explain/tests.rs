@@ -1,7 +1,7 @@
 //! Cures are lines that can be pasted.
 
 use moongate_core::config::DirGrant;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::sync::Arc;
 
-use moongate_core::catalog::Plugin as _;
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::*;

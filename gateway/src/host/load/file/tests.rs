@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use tempfile::TempDir;
 
 use super::*;

@@ -4,7 +4,7 @@
 //! host only sees that the guest listed the granted directories. If the call then looked into none of them and failed,
 //! it wanted a path that isn't granted.
 
-use moongate_core::call::Cure;
+use moongate_model::call::Cure;
 
 use super::FilesState;
 use crate::host::wasi::grant_audit::MissingGrant;

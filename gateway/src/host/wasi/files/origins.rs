@@ -4,8 +4,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use moongate_core::call::Cure;
 use moongate_core::config::{DirGrant, DirMode};
+use moongate_model::call::Cure;
 use wasmtime::Result;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use bytesize::ByteSize;
 use moongate_core::config::Limits;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-use super::quota::{QuotaExceeded, FileQuota};
+use super::quota::{FileQuota, QuotaExceeded};
 use super::streams::{QuotaReader, QuotaWriter};
 use crate::host::wasi::grant_audit::GrantAudit;
 

@@ -50,7 +50,9 @@ fn a_fix_is_shown_whole_or_not_at_all() {
         audit.report_missing(&MissingGrant { wanted: wanted.to_owned(), fix });
     }
     let whole = |entry: &Entry| match entry {
-        Entry::Lacked { cure, .. } => cure.as_ref().map(|cure| cure.line().ends_with("\"rw\" }]")),
+        Entry::Lacked { cure, .. } => {
+            cure.as_ref().map(|cure| moongate_core::config::grant_line(cure).ends_with("\"rw\" }]"))
+        }
         Entry::Used(_) | Entry::HeldBack { .. } => None,
     };
     assert_eq!(ledger.entries().iter().map(whole).collect::<Vec<_>>(), [Some(true), None, None]);

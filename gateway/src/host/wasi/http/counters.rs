@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use wasmtime_wasi_http::Error;
 
 /// The numbers of requests of a plugin, by outcome.
@@ -60,7 +60,9 @@ impl PluginCounters {
     /// The current numbers.
     pub(super) fn all(&self) -> BTreeMap<PluginId, Requests> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter_map(|(plugin, counters)| Some((plugin.clone(), counters.upgrade()?.counts()))).collect()
+        all.iter()
+            .filter_map(|(plugin, counters)| Some((plugin.clone(), counters.upgrade()?.counts())))
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use moongate_core::config::HttpOrigin;
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 use tokio::sync::watch;
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::crypto::ring;

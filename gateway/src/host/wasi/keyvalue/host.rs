@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use moongate_core::call::Cure;
 use moongate_core::config::{PluginConfig, StateGrant};
+use moongate_model::call::Cure;
 use wasmtime::Result;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::ResourceTableError;
@@ -83,7 +83,10 @@ impl HasData for KeyValueData {
 }
 
 impl KeyValueView<'_> {
-    fn store(&self, bucket: &Resource<Bucket>) -> std::result::Result<Arc<KeyValueStore>, ResourceTableError> {
+    fn store(
+        &self,
+        bucket: &Resource<Bucket>,
+    ) -> std::result::Result<Arc<KeyValueStore>, ResourceTableError> {
         Ok(Arc::clone(&self.table.get(bucket)?.0))
     }
 
@@ -184,10 +187,12 @@ impl kv_atomics::Host for KeyValueView<'_> {
         let swapped = store.swap(key.clone(), seen, value, self.state.limit()).await;
         Ok(match swapped {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(SwapConflict(current))) => Err(match self.push_cas(Cas { store, key, seen: current })? {
-                Ok(cas) => CasError::CasFailed(cas),
-                Err(error) => CasError::StoreError(error),
-            }),
+            Ok(Err(SwapConflict(current))) => {
+                Err(match self.push_cas(Cas { store, key, seen: current })? {
+                    Ok(cas) => CasError::CasFailed(cas),
+                    Err(error) => CasError::StoreError(error),
+                })
+            }
             Err(error) => Err(CasError::StoreError(self.state.error(&error))),
         })
     }

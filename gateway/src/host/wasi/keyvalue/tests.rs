@@ -4,7 +4,7 @@ mod disk;
 
 use std::path::Path;
 
-use moongate_core::names::StoreName;
+use moongate_model::names::StoreName;
 use tempfile::TempDir;
 
 use super::*;
@@ -175,10 +175,7 @@ async fn keys_and_values_have_a_maximum_length() {
         assert_eq!(kept.set("a".into(), vec![0; MAX_VALUE_BYTES + 1], all).await, Err(error));
     }
     let message = KeyValueError::ValueTooLong(MAX_VALUE_BYTES + 1).to_string();
-    assert_eq!(
-        message,
-        "the value has 1.0 MiB, and the limit is 1.0 MiB; split it over several keys"
-    );
+    assert_eq!(message, "the value has 1.0 MiB, and the limit is 1.0 MiB; split it over several keys");
 }
 
 #[tokio::test]
@@ -191,7 +188,11 @@ async fn increments_are_64_bit() {
         assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Overflow));
         for text in ["", "x", "1.5", " 1", "9223372036854775808", "\u{663}"] {
             kept.set("n".into(), text.into(), PLENTY).await.unwrap();
-            assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::NotANumber), "{text:?}");
+            assert_eq!(
+                kept.increment("n".into(), 1, PLENTY).await,
+                Err(KeyValueError::NotANumber),
+                "{text:?}"
+            );
             assert_eq!(kept.text("n").await.as_deref(), Some(text), "it stays as it is");
         }
     }

@@ -20,9 +20,16 @@ fn recognises_names_of_secrets() {
     {
         assert!(is_secret_name(name), "{name}");
     }
-    for name in
-        ["tokenizer", "TOKENIZER", "Secretary", "max_tokens", "TOKEN_FILE", "cookiecutter", "spoken_at", "keep"]
-    {
+    for name in [
+        "tokenizer",
+        "TOKENIZER",
+        "Secretary",
+        "max_tokens",
+        "TOKEN_FILE",
+        "cookiecutter",
+        "spoken_at",
+        "keep",
+    ] {
         assert!(!is_secret_name(name), "{name}");
     }
 }
@@ -64,17 +71,30 @@ fn masks_secrets_settings_unknown_tables_and_comments() {
         ("gateway.sealing_key = \"abc\"", "gateway.sealing_key = \"***\""),
         ("http.auth = 'abc' # why", "http.auth = '***' # ***"),
         ("http.auth.tokens = [\"abc\", 12]", "http.auth.tokens = [\"***\", **]"),
-        ("http.auth.tokens = [{ name = \"ci\", token = \"é\" }]", "http.auth.tokens = [{ name = \"ci\", token = \"**\" }]"),
-        ("[plugins.a.config]\nzone = 'Rome'\npin = 12\non = true", "[plugins.a.config]\nzone = '****'\npin = **\non = true"),
+        (
+            "http.auth.tokens = [{ name = \"ci\", token = \"é\" }]",
+            "http.auth.tokens = [{ name = \"ci\", token = \"**\" }]",
+        ),
+        (
+            "[plugins.a.config]\nzone = 'Rome'\npin = 12\non = true",
+            "[plugins.a.config]\nzone = '****'\npin = **\non = true",
+        ),
         ("[plugins.a]\napi_key = '''a\nb'''", "[plugins.a]\napi_key = '''*\n*'''"),
         ("[plugins.a]\nenv = { FOO = \"abc\" }", "[plugins.a]\nenv = { FOO = \"***\" }"),
         ("[plugins.a]\nsource = 'https://a:b@c'", "[plugins.a]\nsource = '*****:**********'"),
-        ("[plugins.a.config]\ntoken = { value = \"abc\" }", "[plugins.a.config]\ntoken = { value = \"***\" }"),
+        (
+            "[plugins.a.config]\ntoken = { value = \"abc\" }",
+            "[plugins.a.config]\ntoken = { value = \"***\" }",
+        ),
         ("x = \"a # b\" # token = \"c\"", "x = \"a # b\" # ***** = \"*\""),
     ] {
         let parsed = DeTable::parse(text).unwrap();
         let (redacted, _) = redact(text, parsed.get_ref(), &[]);
-        assert_eq!(redacted.replace("*****:**********", "*"), shown.replace("*****:**********", "*"), "{text}");
+        assert_eq!(
+            redacted.replace("*****:**********", "*"),
+            shown.replace("*****:**********", "*"),
+            "{text}"
+        );
         assert_eq!(redacted.len(), text.len(), "spans move: {text}");
     }
 }

@@ -219,7 +219,8 @@ async fn a_full_disk_is_an_error_and_keeps_data() {
     let kept = granted(&stores, "a", StateGrant::Own);
     let Backend::Disk(store) = &kept.backend else { panic!("it isn't on disk") };
     // As if there were room for so many pages only.
-    let few = |StoreEntries { db, .. }: StoreEntries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
+    let few =
+        |StoreEntries { db, .. }: StoreEntries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
     store.run(super::super::database::ConnectionRole::Writer, few).await.unwrap();
     let large = kept.set("large".into(), vec![0; MAX_VALUE_BYTES], u64::MAX / 4).await;
     assert_eq!(large, Err(KeyValueError::Unavailable));

@@ -1,6 +1,6 @@
 //! The fuzzers' functions over their corpora, and over what becomes of these in a few changes.
 
-use crate::jsonrpc::fuzz::seeded::seeded;
+use moongate_model::seeded::seeded;
 
 #[test]
 fn no_header_says_what_it_does_not() {

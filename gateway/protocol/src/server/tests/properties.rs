@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use moongate_mcp_schema::{Conversation, Members};
 
 use super::*;
-use crate::config::ClientFeature;
 use crate::mcp::Revision;
+use moongate_core::config::ClientFeature;
 
 mod random;
 

@@ -86,7 +86,7 @@ impl Random {
 /// # Panics
 /// `check` panics: with the seed, the round and the bytes. Or the corpus is empty.
 #[track_caller]
-pub(crate) fn seeded(target: &str, check: fn(&[u8])) {
+pub fn seeded(target: &str, check: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -7,9 +7,6 @@ use super::{
     write_error, write_notification, write_request, write_result,
 };
 
-#[cfg(test)]
-pub(crate) mod seeded;
-
 /// Parses `bytes`. Accepted messages are written on one line and parse back to the same message.
 ///
 /// # Panics

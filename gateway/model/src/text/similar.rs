@@ -112,8 +112,8 @@ impl MatchBudget {
     }
 
     /// The number of character pairs that may still be compared.
-    #[cfg(test)]
-    pub(crate) fn char_pairs_left(&self) -> usize {
+    #[must_use]
+    pub fn char_pairs_left(&self) -> usize {
         self.char_pairs
     }
 }

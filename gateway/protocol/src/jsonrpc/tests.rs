@@ -280,5 +280,5 @@ fn writers_append_one_line() {
 
 #[test]
 fn mutated_messages_round_trip() {
-    fuzz::seeded::seeded("jsonrpc", fuzz_one);
+    moongate_model::seeded::seeded("jsonrpc", fuzz_one);
 }

@@ -5,8 +5,8 @@ use futures_util::FutureExt as _;
 
 use super::*;
 use crate::call::{Content, InputRequest, NeedInput};
-use crate::config::ClientFeature;
 use crate::session::Event;
+use moongate_core::config::ClientFeature;
 
 /// A gateway whose tool `asks` wants roots under as many keys as its argument `count` says, and tells what it got.
 fn asking() -> Arc<Server> {

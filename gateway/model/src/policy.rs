@@ -181,4 +181,3 @@ pub struct Setting {
     /// The byte range of the value in the configuration file.
     pub value_place: Range<usize>,
 }
-
