@@ -21,6 +21,7 @@ use crate::server::Server;
 mod conformance;
 mod inspector;
 mod official;
+mod page;
 mod python;
 mod rust;
 mod table;

@@ -5,22 +5,19 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context as _, Result};
 
+use super::page;
 use crate::project::Project;
 use crate::report::{self, Tally};
 
 /// The page with the results.
 const RESULTS_PAGE: &str = "docs/clients.md";
 
-/// The text above the table.
-const PAGE_HEAD: &str = include_str!("head.md");
-
-/// The capabilities, in the order of the columns.
-const CAPABILITIES: [&str; 14] = [
+/// The capabilities, in the order in which the page names them.
+pub(super) const CAPABILITIES: [&str; 14] = [
     "list",
     "call",
     "read",
@@ -38,23 +35,12 @@ const CAPABILITIES: [&str; 14] = [
 ];
 
 /// The transports, as lines name them and as the page shows them.
-const TRANSPORTS: [(&str, &str); 4] =
-    [("http", "HTTP"), ("stdio", "stdio"), ("sse", "HTTP+SSE"), ("stdio-to-http", "stdio, then HTTP")];
-
-/// The clients, as lines name them and as the page shows them.
-const CLIENTS: [(&str, &str); 7] = [
-    ("fastmcp", "FastMCP"),
-    ("inspector", "Inspector, command line"),
-    ("mcp-remote", "`mcp-remote`"),
-    ("python", "Python SDK"),
-    ("rmcp", "Rust SDK (`rmcp`)"),
-    ("typescript", "TypeScript SDK"),
-    ("typescript-client", "TypeScript SDK (`client`)"),
-];
+pub(super) const TRANSPORTS: [(&str, &str); 4] =
+    [("http", "HTTP"), ("stdio", "stdio"), ("sse", "HTTP+SSE"), ("stdio-to-http", "stdio bridged to HTTP")];
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum CheckResult {
+pub(super) enum CheckResult {
     /// The check passed; the text names a part that isn't supported, if there is one.
     Passed(String),
     /// The check failed.
@@ -64,7 +50,7 @@ enum CheckResult {
 }
 
 /// A client, its transport and its revision.
-type RowKey = [String; 3];
+pub(super) type RowKey = [String; 3];
 
 /// The results of all clients, in the order in which they ran.
 #[derive(Debug, Default)]
@@ -114,35 +100,8 @@ impl ClientTable {
     }
 
     /// The page in Markdown.
-    fn page(&self) -> String {
-        let mut reasons: Vec<&str> = Vec::new();
-        let mut text = PAGE_HEAD.to_owned();
-        let titles = CAPABILITIES.map(|capability| capability.replace('_', " "));
-        let _ = writeln!(text, "| client | over | revision | {} |", titles.join(" | "));
-        let _ = writeln!(text, "|---|---|---|{}", "---|".repeat(CAPABILITIES.len()));
-        for ([client, transport, revision], cells) in &self.rows {
-            let known = TRANSPORTS.iter().find(|(name, _)| name == transport);
-            let transport = known.map_or(transport.as_str(), |(_, title)| title);
-            let _ = write!(text, "| {} | {transport} | {revision} |", display_name(client));
-            for capability in CAPABILITIES {
-                let _ = match cells.get(capability) {
-                    Some(CheckResult::Passed(part)) if part.is_empty() => write!(text, " yes |"),
-                    Some(CheckResult::Passed(part)) => {
-                        write!(text, " yes {} |", footnote(&mut reasons, part))
-                    }
-                    Some(CheckResult::Failed) | None => write!(text, " FAILED |"),
-                    Some(CheckResult::Unsupported(reason)) => {
-                        write!(text, " – {} |", footnote(&mut reasons, reason))
-                    }
-                };
-            }
-            text.push('\n');
-        }
-        text.push('\n');
-        for (number, reason) in (1..).zip(reasons) {
-            let _ = writeln!(text, "{number}. {reason}");
-        }
-        text
+    pub(super) fn page(&self) -> String {
+        page::render(&self.rows)
     }
 
     /// Updates the page if the results differ; in CI a difference is a failure instead.
@@ -172,21 +131,4 @@ impl ClientTable {
         report::note(&format!("updated `{RESULTS_PAGE}`: review and commit it"));
         Ok(Tally::PASS)
     }
-}
-
-/// A client's name and version as the page shows them.
-fn display_name(client: &str) -> String {
-    let (name, version) = client.rsplit_once('-').unwrap_or((client, ""));
-    let known = CLIENTS.iter().find(|(key, _)| *key == name).map_or(name, |(_, title)| title);
-    format!("{known} {version}")
-}
-
-/// The number of a reason, which is added if it is new.
-fn footnote<'a>(reasons: &mut Vec<&'a str>, reason: &'a str) -> String {
-    let known = reasons.iter().position(|known| *known == reason);
-    let at = known.unwrap_or_else(|| {
-        reasons.push(reason);
-        reasons.len() - 1
-    });
-    format!("({})", at + 1)
 }
