@@ -118,12 +118,12 @@ fn a_configuration_that_cannot_be_used_is_told_by_the_gateway_that_goes_on() {
     workspace.write("gateway.toml", &config);
     let listed = workspace.run(&["list", "plugins"]);
     assert!(
-        said(&listed.stderr).contains(&format!("as the gateway at {} has them\n", admin.address())),
+        said(&listed.stderr).contains(&format!("from the gateway at {}\n", admin.address())),
         "{listed:?}"
     );
     let other = Workspace::new(&format!("[http]\nlisten = \"127.0.0.1:0\"\n[admin]\n{address}\n"));
     let listed = other.run(&["list", "plugins"]);
-    assert!(said(&listed.stderr).contains(", which runs with `"), "{listed:?}");
+    assert!(said(&listed.stderr).contains(", which uses `"), "{listed:?}");
     let health = workspace.run(&["health"]);
     assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), "ready\n".to_owned()), "{health:?}");
 

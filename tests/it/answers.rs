@@ -37,12 +37,12 @@ fn a_question_is_shown_with_all_that_is_needed_to_answer_it_and_the_hint_cures_i
         assert_eq!(output.status.code(), Some(5), "{err}");
         assert_eq!(
             err,
-            "error: the tool asks, and nothing answers\n  \
-             `user` asks a person: [plugin: everything] Who are you?\n    \
+            "error: the tool asked a question, and no `--answer` answers it\n  \
+             `user` asks the user: [plugin: everything] Who are you?\n    \
              username: text (required); User's response\n    \
              email: text (required); User's email address\n    \
              --answer user.username=text --answer user.email=text, or --answer user=decline, or --answer user=cancel\n\
-             hint: make the same call with answers, such as: --answer user.username=text --answer user.email=text\n"
+             hint: repeat the call with answers, such as: --answer user.username=text --answer user.email=text\n"
         );
     }
     for tool in
@@ -167,16 +167,16 @@ fn what_was_answered_in_several_rounds_is_kept_and_what_nobody_asked_is_told() {
         assert_eq!(said(&output.stdout), "Hello, Ada! Your color is blue.\n", "{output:?}");
         assert_eq!(
             said(&output.stderr),
-            "note: answering `step1`: {\"name\":\"Ada\"}; it asks a person: [plugin: everything] Step 1: What is your name?\n\
-             note: answering `step2`: {\"color\":\"blue\"}; it asks a person: [plugin: everything] Step 2: What is your favorite color?\n\
-             note: nothing asked for `--answer else=1`\n"
+            "note: answering `step1` with {\"name\":\"Ada\"}; the tool asks the user: [plugin: everything] Step 1: What is your name?\n\
+             note: answering `step2` with {\"color\":\"blue\"}; the tool asks the user: [plugin: everything] Step 2: What is your favorite color?\n\
+             note: `--answer else=1` wasn't used\n"
         );
     }
     for output in both(&workspace, &http, &[BY_ROUNDS, "--answer", "step1.name=Ada"]) {
         let err = said(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{err}");
         let (_, asked) = err.split_once("error: ").unwrap();
-        assert!(asked.contains("`step2` asks a person") && !asked.contains("`step1`"), "{err}");
+        assert!(asked.contains("`step2` asks the user") && !asked.contains("`step1`"), "{err}");
     }
     let rounds = |number: usize| {
         let answers =
@@ -203,14 +203,14 @@ fn an_answer_that_does_not_fit_is_told_before_the_tool_hears_of_it() {
         ("test_elicitation_sep1034_defaults", "defaults.agee=3", "no field `agee`; it has `name`, `age`"),
         (CHOICES, "choices.titledSingle=value9", "titledSingle"),
         (BY_ROUNDS, "step1.step1.name=x", "no field `step1.name`; it has `name`"),
-        ("test_input_required_result_sampling", "capital_question.x=1", "it has no fields"),
+        ("test_input_required_result_sampling", "capital_question.x=1", "has no fields"),
     ] {
         for output in both(&workspace, &http, &[tool, "--answer", answer]) {
             let err = said(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{answer}: {err}");
             let line = err.lines().find(|line| !line.starts_with("note: answering `")).unwrap();
-            assert!(line.starts_with("error: the answer to `") && line.contains(what), "{answer}: {err}");
-            assert!(err.contains("\nhint: an answer that fits is: --answer "), "{answer}: {err}");
+            assert!(line.starts_with("error: invalid answer to `") && line.contains(what), "{answer}: {err}");
+            assert!(err.contains("\nhint: a valid answer is: --answer "), "{answer}: {err}");
         }
     }
     let output = workspace.run(&["call", "zoo_ask_name", "--answer", "name"]);
@@ -228,7 +228,7 @@ fn what_the_operator_does_not_grant_is_not_asked_and_the_line_is_said() {
     assert_eq!(refused.status.code(), Some(5), "{err}");
     assert!(err.contains("`client = [\"elicitation\"]` in `[plugins.zoo.allow]` grants it"), "{err}");
     let explained = said(&call(&["--explain"]).stderr);
-    assert!(explained.contains("lacked\n  to ask the client for elicitation\n"), "{explained}");
+    assert!(explained.contains("missing\n  to ask the client for elicitation\n"), "{explained}");
     assert!(explained.contains("[plugins.zoo.allow]\n  client = [\"elicitation\"]\n"), "{explained}");
 }
 

@@ -212,7 +212,7 @@ fn call_without_a_tool_says_which_there_are() {
         [(output, "time_get_current_time"), (own, "get_current_time"), (remote, "time_get_current_time")]
     {
         let said = said(&output.stderr);
-        assert!(said.starts_with("error: no tool is named\n"), "{said}");
+        assert!(said.starts_with("error: the tool's name is missing\n"), "{said}");
         assert!(said.contains(&format!("\n  {name}  Get the current time in a time zone.\n")), "{said}");
     }
 }
@@ -242,7 +242,7 @@ fn call_says_what_a_tool_takes_and_shows_a_call_that_works() {
         "{wrong}"
     );
     let unknown = said(&time.run(&["call", "time_get_current_time", "timezone=UTC", "zone=x"]).stderr);
-    let sentence = "`zone` is passed on, though the tool names no such argument; it takes `timezone`\n";
+    let sentence = "`zone` isn't in the tool's schema and is passed on; the schema has `timezone`\n";
     assert_eq!(unknown, format!("note: {sentence}"));
 }
 

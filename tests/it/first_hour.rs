@@ -78,7 +78,7 @@ fn new_says_what_comes_next_and_where_the_sdk_is_taken_from() {
     let workspace = Workspace::new("");
     let output = workspace.run(&["new", "hello"]);
     let (out, err) = (said(&output.stdout), said(&output.stderr));
-    assert_eq!(out, "made `hello`: a plugin with one tool, `greet`, and its test\n");
+    assert_eq!(out, "created `hello`: a plugin with the tool `greet` and its test\n");
     assert!(err.contains("the SDK isn't published yet") && err.contains("plugin-sdk"), "{err}");
     let next: Vec<&str> = err.lines().skip_while(|line| *line != "next:").skip(1).map(str::trim).collect();
     assert_eq!(next.len(), 2, "{err}");
@@ -108,7 +108,7 @@ fn new_overwrites_nothing_and_says_what_it_wants_instead() {
     workspace.write("taken/precious", "x");
     for (words, what) in [
         (&["new", "taken"][..], "there already"),
-        (&["new", "gateway.toml"], "can't be a plugin's name"),
+        (&["new", "gateway.toml"], "invalid plugin name"),
         (&["new", "match"], "a meaning in Rust"),
         (&["new", "fine", "--sdk", "nowhere"], "no `moongate-sdk` in `nowhere`"),
     ] {
@@ -163,7 +163,7 @@ fn a_tool_of_a_running_gateway_is_called_by_its_address() {
     assert!(said(&unknown.stderr).contains("everything_test_simple_text"), "{unknown:?}");
     let asks = call(&["everything_test_elicitation", "message=x"]);
     assert_eq!(asks.status.code(), Some(5), "{asks:?}");
-    assert!(said(&asks.stderr).contains("`user` asks a person"), "{asks:?}");
+    assert!(said(&asks.stderr).contains("`user` asks the user"), "{asks:?}");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn an_address_where_no_gateway_is_and_a_missing_token_have_codes_of_their_own() 
     let elsewhere = ["call", "--url", &format!("http://{}/", http.address()), "x"];
     let elsewhere = workspace.command(&elsewhere).env("MOONGATE_TOKEN", token).output().unwrap();
     assert_eq!(elsewhere.status.code(), Some(4), "{elsewhere:?}");
-    assert!(said(&elsewhere.stderr).contains("ends in `/mcp`"), "{elsewhere:?}");
+    assert!(said(&elsewhere.stderr).contains("the path of the endpoint is `/mcp`"), "{elsewhere:?}");
     let allowed = workspace.command(&words).env("MOONGATE_TOKEN", token).output().unwrap();
     assert!(succeeded(&allowed).contains("UTC"));
 }

@@ -32,7 +32,7 @@ fn a_file_is_shown_without_a_configuration_and_without_grants() {
         "contract  moongate:plugin@0.1.0",
         "\nasks for\n",
         "keep state",
-        "`state = true` would grant it",
+        "to allow it, add `state = true`",
         "\ntools\n",
     ] {
         assert!(page.contains(part), "`{part}` is missing:\n{page}");
@@ -155,7 +155,7 @@ fn a_call_says_which_grants_it_used_and_which_it_lacked() {
     let output = without.run(&call);
     let told = said(&output.stderr);
     assert!(
-        told.contains("lacked\n") && told.contains("[plugins.keeper.allow]\n  state = true\n"),
+        told.contains("missing\n") && told.contains("[plugins.keeper.allow]\n  state = true\n"),
         "{output:?}"
     );
     let with =
@@ -219,7 +219,7 @@ fn a_call_says_which_limit_held_it_back_and_what_would_be_enough() {
     let output = workspace.run(&["call", "zoo_write_file", "path=/notes/a.txt", &text, "--explain"]);
     let told = said(&output.stderr);
     assert!(
-        told.contains("held back by limits\n")
+        told.contains("reached limits\n")
             && told.contains("[plugins.zoo.limits]\n  written = ")
             && told.contains("  # instead of \"5KiB\"\n"),
         "{output:?}"
@@ -262,8 +262,8 @@ fn that_a_plugin_may_look_for_files_is_said_where_none_are_granted() {
     ));
     workspace.write("notes/a.txt", "");
     let page = |which: &str| said(&workspace.run(&["inspect", which]).stdout);
-    let told = "  may look for files; no directory is granted\n";
+    let told = "  can access files; no directory is granted\n";
     assert!(page("a").contains(told), "{}", page("a"));
-    assert!(!page("b").contains("may look for files") && !page("c").contains("may look for files"));
-    assert!(page(&component("zoo").display().to_string()).contains("  may look for files\n"));
+    assert!(!page("b").contains("can access files") && !page("c").contains("can access files"));
+    assert!(page(&component("zoo").display().to_string()).contains("  can access files\n"));
 }

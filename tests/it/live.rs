@@ -101,7 +101,12 @@ fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_no
     assert_eq!(document["checks"], json!([text.lines().next().unwrap()]));
     let listed = ask(&workspace, admin, &["list", "plugins"]);
     let note = said(&listed.stderr);
-    assert!(note.contains("gateway.toml` isn't in use: ") && note.contains("suorce"), "{note}");
+    assert!(
+        note.contains("the gateway rejected the current `")
+            && note.contains("gateway.toml`: ")
+            && note.contains("suorce"),
+        "{note}"
+    );
     assert!(said(&listed.stdout).contains("files"), "{listed:?}");
 
     workspace.write("gateway.toml", configured("./nots", ""));
@@ -162,11 +167,11 @@ fn an_address_that_is_nearly_right_is_told_with_the_right_one() {
     let port = url.split(':').nth(2).unwrap().trim_end_matches("/mcp");
     for verb in ["health", "reload"] {
         let told = said(&workspace.run(&[verb, "--admin", port]).stderr);
-        assert!(told.contains("what listens there is the endpoint of MCP clients"), "{verb}: {told}");
+        assert!(told.contains("this address is the endpoint of MCP clients"), "{verb}: {told}");
     }
     let mut command = workspace.command(&["call", "--url", &url, "files_list_allowed_directories"]);
     let told = said(&command.env("MOONGATE_TOKEN", "Bearer some-long-secret").output().unwrap().stderr);
-    assert!(told.contains("MOONGATE_TOKEN") && told.contains("leave that away"), "{told}");
+    assert!(told.contains("MOONGATE_TOKEN") && told.contains("keep only the token"), "{told}");
     assert!(!told.contains("some-long-secret"), "{told}");
     let secret = url.replace("http://", "http://ci:some-long-secret@");
     let output = workspace.run(&["call", "--url", &secret, "files_list_allowed_directories"]);

@@ -248,7 +248,7 @@ fn what_looks_for_no_file_is_told_of_no_missing_directory() {
     {
         let output = workspace.run(&["call", tool, "--json", &arguments.to_string(), "--explain"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() && said.ends_with("used no grant\n"), "{tool}: {said}");
+        assert!(output.status.success() && said.ends_with("used no grants\n"), "{tool}: {said}");
     }
 }
 

@@ -82,8 +82,8 @@ fn a_secret_that_everybody_may_read_is_a_warning_with_the_command_that_mends_it(
     let (said, code) = problems(&workspace);
     assert_eq!((said.len(), code), (1, Some(0)), "{said:?}");
     assert_eq!(said[0]["severity"], "warning");
-    assert!(said[0]["message"].as_str().unwrap().contains("everybody on this machine may read"), "{said:?}");
-    assert_eq!(said[0]["hint"], format!("`chmod 600 {}`", file.display()));
+    assert!(said[0]["message"].as_str().unwrap().contains("every user of this machine can read"), "{said:?}");
+    assert_eq!(said[0]["hint"], format!("run `chmod 600 {}`", file.display()));
     for mode in [0o600, 0o640] {
         allow(&file, mode);
         assert_eq!(problems(&workspace).0, Vec::<Value>::new(), "{mode:o}");

@@ -28,7 +28,7 @@ fn plugins_that_cannot_be_used_are_named_and_keep_nobody_from_serving() {
     assert!(http.call("time_get_current_time", json!({ "timezone": "UTC" }))["result"].is_object());
     http.logged("serving ");
     let log = http.log();
-    for said in ["`torn`", "`gone`", "1 plugin, 2 tools; 2 plugins refused"] {
+    for said in ["`torn`", "`gone`", "1 plugin, 2 tools; 2 plugins failed"] {
         assert!(log.contains(said), "{said}: {log}");
     }
     let (_, banner) = log.split_once("moongate 0.").unwrap_or_else(|| panic!("no banner: {log}"));

@@ -218,7 +218,7 @@ fn a_signal_after_the_end_of_the_input_takes_no_time_from_calls() {
     assert!(lines.any(|line| line.unwrap().contains("notifications/progress")));
     drop(stdin);
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(log.any(|line| line.unwrap().contains("the peer over stdio has gone")));
+    assert!(log.any(|line| line.unwrap().contains("stdin was closed")));
     signal(child.id(), "TERM");
     let log: Vec<_> = log.map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success());

@@ -206,12 +206,12 @@ fn install_once(folder: &Path, install: impl FnOnce() -> Result<()>) -> Result<(
     fs::write(folder.join(STAMP_FILE), "").with_context(|| format!("`{}` can't be written", folder.display()))
 }
 
-/// Removes what stands beside `folder` and wasn't used for [`MAX_UNUSED`]. What can't be removed stays: it only takes room.
+/// Removes folders next to `folder` that weren't used for [`MAX_UNUSED`]. A failure only wastes disk space.
 fn remove_unused(folder: &Path) {
-    for beside in folder.parent().and_then(|tools| fs::read_dir(tools).ok()).into_iter().flatten().flatten() {
-        let used = fs::metadata(beside.path().join(STAMP_FILE)).and_then(|stamp| stamp.modified());
+    for other in folder.parent().and_then(|tools| fs::read_dir(tools).ok()).into_iter().flatten().flatten() {
+        let used = fs::metadata(other.path().join(STAMP_FILE)).and_then(|stamp| stamp.modified());
         if used.is_ok_and(|used| used.elapsed().is_ok_and(|time| time > MAX_UNUSED)) {
-            drop(fs::remove_dir_all(beside.path()));
+            drop(fs::remove_dir_all(other.path()));
         }
     }
 }

@@ -19,7 +19,7 @@ mod type_names;
 /// A longer file, tests apart, contains two concepts.
 const MAX_FILE_LINES: usize = 600;
 
-/// How a type name counts that a crate defines twice.
+/// The severity of a type name that a crate defines twice.
 const DUPLICATE_TYPE_NAMES: Severity = Severity::Warning;
 
 /// Whether a finding fails the check.

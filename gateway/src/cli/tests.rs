@@ -17,18 +17,18 @@ fn the_command_line_holds_together() {
 fn exit_codes_are_those_that_the_help_names() {
     let help = Cli::command().render_long_help().to_string();
     for exit in [
-        Exit::Success,
-        Exit::Failure,
-        Exit::Usage,
-        Exit::Unauthorized,
-        Exit::Unreachable,
-        Exit::Tool,
-        Exit::Configuration,
+        ExitKind::Success,
+        ExitKind::Failure,
+        ExitKind::Usage,
+        ExitKind::Unauthorized,
+        ExitKind::Unreachable,
+        ExitKind::Tool,
+        ExitKind::Configuration,
     ] {
         assert!(help.contains(&format!("\n  {:2}  ", exit.code())), "{exit:?}");
     }
     let error = Cli::try_parse_from(["moongate", "sevre"]).unwrap_err();
-    assert_eq!(error.exit_code(), i32::from(Exit::Usage.code()));
+    assert_eq!(error.exit_code(), i32::from(ExitKind::Usage.code()));
 }
 
 #[test]

@@ -3,24 +3,24 @@
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::cli::failure::Failure;
-use crate::cli::{Exit, print};
+use crate::cli::error::CommandError;
+use crate::cli::{ExitKind, print};
 
 /// Replaces the user name and the password of an address.
 const REDACTED: &str = "…";
 
 /// Prints the error, or the help that was requested; returns the exit code.
-pub(super) fn report(error: clap::Error) -> Exit {
+pub(super) fn report(error: clap::Error) -> ExitKind {
     let arguments: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_error = error.use_stderr();
     let error = improved(error);
     let _ = error.print(); // a closed stderr can't be reported
     if !is_error {
-        return Exit::Success;
+        return ExitKind::Success;
     }
     let (message, hint) = message_and_hint(&error.to_string());
-    Failure::new(Exit::Usage).tells(&message, Some(&hint)).report(wants_json(&arguments))
+    CommandError::new(ExitKind::Usage).add_error(&message, Some(&hint)).report(wants_json(&arguments))
 }
 
 /// Whether the arguments request a JSON document, judged without parsing them, because they don't parse.
@@ -42,7 +42,7 @@ fn message_and_hint(text: &str) -> (String, String) {
     let tips = paragraphs.filter_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
     let hints: Vec<_> = tips.chain(values.map(|values| format!("possible values: {values}"))).collect();
     let hint = if hints.is_empty() { "see `--help`".to_owned() } else { hints.join("; ") };
-    (print::said(message), print::said(&hint))
+    (print::inline(message), print::inline(&hint))
 }
 
 /// The error without passwords, and with a tip for tool arguments that were written as options of `call`.

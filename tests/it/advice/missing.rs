@@ -54,8 +54,8 @@ fn a_path_without_a_granted_directory_is_told_with_the_line_that_grants_one() {
         ),
     ] {
         let told = explained(workspace, tool, &arguments);
-        let lacked = format!("lacked\n  {wanted}\n");
-        let pasted = format!("  [plugins.zoo.allow]\n  {line}\nwith a directory of this machine");
+        let lacked = format!("missing\n  {wanted}\n");
+        let pasted = format!("  [plugins.zoo.allow]\n  {line}\nreplace ");
         assert!(told.contains(&lacked) && told.contains(&pasted), "{tool}: {told}");
     }
 }
@@ -119,7 +119,7 @@ fn a_caller_hears_of_a_refused_request_what_the_operator_hears() {
         let workspace = fetch(granted);
         let arguments = json!({ "url": "https://moongate.example/a/b" });
         let told = explained(&workspace, "fetch_fetch", &arguments);
-        assert!(told.contains(&format!("lacked\n  {wanted}\n")) && told.contains(line), "{told}");
+        assert!(told.contains(&format!("missing\n  {wanted}\n")) && told.contains(line), "{told}");
         let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
         let answer = stdio.call("fetch_fetch", arguments);
         assert_eq!(answer["result"]["isError"], true, "{answer}");
@@ -166,8 +166,7 @@ fn a_question_without_a_grant_names_the_grant_and_what_the_client_lacks() {
                grants it";
     let told = explained(&workspace, "zoo_ask_name", &json!({}));
     assert!(told.contains(&format!("error: plugin `zoo`: {why}\n")), "{told}");
-    let lacked = "lacked\n  to ask the client for elicitation\nto allow it, in gateway.toml (where a list is there already, add \
-                  to it):\n  [plugins.zoo.allow]\n  client = [\"elicitation\"]\n";
+    let lacked = "missing\n  to ask the client for elicitation\nto allow it, add to gateway.toml (extend existing lists):\n  [plugins.zoo.allow]\n  client = [\"elicitation\"]\n";
     assert!(told.contains(lacked), "{told}");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let answer = stdio.call("zoo_ask_name", json!({}));

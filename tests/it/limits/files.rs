@@ -171,7 +171,7 @@ fn what_a_call_has_open_at_once_ends_in_every_way() {
         with_few_descriptors(&workspace, &["call", "zoo_many_files", "--explain"]).output().unwrap();
     let said = [explained.stdout, explained.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    assert!(said.contains("held back by limits\n  it wanted more than 8 files"), "{said}");
+    assert!(said.contains("reached limits\n  it wanted more than 8 files"), "{said}");
 }
 
 #[test]

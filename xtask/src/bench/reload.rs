@@ -154,7 +154,8 @@ fn latencies(bench: &mut ReloadBench, size: PluginSize, rounds: usize) -> Result
     for _ in 0..bench.components.len() {
         bench.replace(ReplacementCode::Cached)?;
     }
-    let (mut new, mut cached) = (Vec::new(), Vec::new());
+    let mut new = Vec::new();
+    let mut cached = Vec::new();
     for _ in 0..rounds * REPLACEMENTS_PER_ROUND {
         new.push(bench.replace(ReplacementCode::New)?);
         cached.push(bench.replace(ReplacementCode::Cached)?);

@@ -8,7 +8,8 @@ use super::place;
 fn replaces_a_file_only_if_its_content_changed() {
     let folder = std::env::temp_dir().join(format!("xtask-place-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let (from, to) = (folder.join("built.wasm"), folder.join("placed.wasm"));
+    let from = folder.join("built.wasm");
+    let to = folder.join("placed.wasm");
     fs::write(&from, b"one").unwrap();
     assert!(place(&from, &to).unwrap());
     assert!(!place(&from, &to).unwrap());

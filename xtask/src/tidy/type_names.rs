@@ -48,7 +48,7 @@ fn type_names(text: &str) -> Vec<(usize, &str)> {
     names
 }
 
-/// The name of the type that a line begins to define.
+/// The name of the type that a line defines.
 fn type_name(line: &str) -> Option<&str> {
     let is_top_level = !line.starts_with(' ');
     let mut words = line.split_whitespace().skip_while(|word| *word == "pub" || word.starts_with("pub("));

@@ -1,13 +1,13 @@
-//! Schemas in words, and examples that fit them.
+//! Descriptions of schemas, and valid examples.
 
 use super::*;
 
 fn lines(schema: &Value) -> Vec<String> {
-    super::lines(&fields(schema))
+    super::field_lines(&fields(schema))
 }
 
 #[test]
-fn each_kind_of_field_has_words() {
+fn describes_each_kind_of_field() {
     let schema = json!({ "required": ["b", "name"], "properties": {
         "a": { "type": "integer", "minimum": 1, "maximum": 6, "default": 2 },
         "b": { "type": "boolean", "description": "Delete them all?\nReally." },
@@ -38,7 +38,7 @@ fn each_kind_of_field_has_words() {
 }
 
 #[test]
-fn an_example_is_read_as_a_value_that_fits() {
+fn an_example_is_parsed_as_a_valid_value() {
     for schema in [
         json!({ "type": "integer", "minimum": 7 }),
         json!({ "type": "number", "maximum": 0.5 }),
@@ -55,8 +55,8 @@ fn an_example_is_read_as_a_value_that_fits() {
     ] {
         let root = json!({ "properties": { "f": schema }, "required": ["f"], "$defs": { "d": { "type": "boolean" } } });
         let [field] = &fields(&root)[..] else { panic!("{root}") };
-        let example = field.example(&mut Room::new());
-        let value = read(example.strip_prefix("f=").unwrap(), Some(field.schema));
+        let example = field.example(&mut ExampleBudget::new());
+        let value = parse_typed(example.strip_prefix("f=").unwrap(), Some(field.schema));
         let validator = moongate_protocol::catalog::Schema::compile(
             &moongate_model::json::Json::from_value(&root),
             moongate_model::policy::SchemaBounds { max_size: bytesize::ByteSize::kib(64), max_depth: 64 },
@@ -71,19 +71,19 @@ fn a_schema_that_refers_to_itself_ends() {
         "$defs": { "t": { "type": "array", "items": { "$ref": "#/$defs/t" } } } });
     assert_eq!(lines(&root).len(), 2);
     assert_eq!(
-        fields(&root).iter().map(|field| field.example(&mut Room::new())).collect::<Vec<_>>().len(),
+        fields(&root).iter().map(|field| field.example(&mut ExampleBudget::new())).collect::<Vec<_>>().len(),
         2
     );
 }
 
-/// What comes out is bounded, however often a schema leads to itself.
+/// The output is bounded, however often a schema contains itself.
 #[test]
-fn a_schema_that_multiplies_fills_no_screen() {
+fn bounds_the_output_of_exploding_schemas() {
     let size = |root: &Value| {
         let fields = fields(root);
-        let lines: usize = super::lines(&fields).iter().map(String::len).sum();
-        let mut room = Room::new();
-        let examples: usize = fields.iter().map(|field| field.example(&mut room).len()).sum();
+        let lines: usize = super::field_lines(&fields).iter().map(String::len).sum();
+        let mut budget = ExampleBudget::new();
+        let examples: usize = fields.iter().map(|field| field.example(&mut budget).len()).sum();
         (lines, examples)
     };
     let types = json!({ "required": ["x"], "properties": {

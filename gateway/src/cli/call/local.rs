@@ -1,4 +1,4 @@
-//! Calling a tool in this process, as a client of the newest revision would. Used by `call`.
+//! Calls a tool in this process, as a client of the newest revision. Used by `call`.
 
 use std::sync::Arc;
 
@@ -16,39 +16,37 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::rounds::{More, Step};
+use super::rounds::{RoundInput, RoundResult};
+use crate::cli::mcp_client::CLIENT_NAME;
 use crate::cli::version;
 
-/// The name by which `call` introduces itself to plugins.
-pub(super) const NAME: &str = "moongate-call";
-
-/// Why there is no result.
-pub(super) enum Failed {
-    /// The process itself can't go on.
+/// The error of a local call.
+pub(super) enum LocalCallError {
+    /// An internal error of this process.
     Process(anyhow::Error),
     /// The call failed.
-    Call(Trouble),
+    Tool(Trouble),
 }
 
-impl From<Trouble> for Failed {
+impl From<Trouble> for LocalCallError {
     fn from(trouble: Trouble) -> Self {
-        Self::Call(trouble)
+        Self::Tool(trouble)
     }
 }
 
-/// One tool of this process and what it is called with.
-pub(super) struct Here {
+/// A client of the plugins in this process.
+pub(super) struct LocalCall {
     protocol: Protocol,
     catalog: Arc<Catalog>,
     exchange: Exchange,
     ledger: Option<Arc<Ledger>>,
 }
 
-impl Here {
-    /// What `dispatcher` reaches, for a client that can be asked for what `capabilities` say.
+impl LocalCall {
+    /// A client of `dispatcher` with these capabilities.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// The system has no random bytes.
     pub(super) fn new(
         dispatcher: Dispatcher,
         capabilities: &Value,
@@ -61,8 +59,11 @@ impl Here {
             page_size: None,
             sealing_key: SealingKey::random()?,
         };
-        let client =
-            ClientInfo { name: NAME.to_owned(), version: version::SHORT.to_owned(), ..ClientInfo::default() };
+        let client = ClientInfo {
+            name: CLIENT_NAME.to_owned(),
+            version: version::SHORT.to_owned(),
+            ..ClientInfo::default()
+        };
         let exchange = Exchange {
             revision: Revision::V2026_07_28,
             principal: Principal::Local,
@@ -75,39 +76,39 @@ impl Here {
         Ok(Self { protocol: Protocol::new(dispatcher, options), catalog, exchange, ledger })
     }
 
-    /// One request.
+    /// Sends one request.
     ///
     /// # Errors
-    /// The call came to no result, or what is sent and said can't be written and read.
+    /// The call failed, or its JSON can't be written or parsed.
     pub(super) async fn request(
         &self,
         tool: &str,
         arguments: &Json,
-        more: &More,
-    ) -> Result<Step<ToolResult>, Failed> {
-        let params = text(tool, arguments, more).map_err(Failed::Process)?;
+        more: &RoundInput,
+    ) -> Result<RoundResult<ToolResult>, LocalCallError> {
+        let params = request_params(tool, arguments, more).map_err(LocalCallError::Process)?;
         let params = Params::read(Some(&*params)).map_err(Trouble::Refused)?;
         let called =
             self.protocol.call_tool_here(&self.catalog, &self.exchange, &params, self.ledger.clone()).await;
         match called? {
-            Conversed::Done(result) => Ok(Step::Done(result)),
+            Conversed::Done(result) => Ok(RoundResult::Done(result)),
             Conversed::Asks(text) => {
                 let asked = serde_json::from_str(text.get());
-                Ok(Step::Asks(asked.map_err(|error| Failed::Process(error.into()))?))
+                Ok(RoundResult::InputRequired(asked.map_err(|error| LocalCallError::Process(error.into()))?))
             }
         }
     }
 }
 
-/// The text of a request's parameters; the arguments stand in them as they were written.
-fn text(tool: &str, arguments: &Json, more: &More) -> Result<Box<RawValue>> {
+/// The JSON of a request's parameters, which contains the arguments unchanged.
+fn request_params(tool: &str, arguments: &Json, more: &RoundInput) -> Result<Box<RawValue>> {
     let mut members = Map::from_iter([("name".to_owned(), Value::from(tool))]);
     if let Some(state) = &more.state {
         members.insert("requestState".to_owned(), Value::from(state.as_str()));
         members.insert("inputResponses".to_owned(), Value::Object(more.answers.clone()));
     }
     let others = Value::Object(members).to_string();
-    let others = others.strip_prefix('{').context("an object begins with a brace")?;
+    let others = others.strip_prefix('{').context("the JSON of an object starts with a brace")?;
     let text = format!("{{\"arguments\":{},{others}", arguments.get());
     Ok(RawValue::from_string(text)?)
 }

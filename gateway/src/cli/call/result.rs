@@ -1,11 +1,11 @@
-//! What a tool answered, for people and for programs. Used by `call`.
+//! The result of a tool as text and as JSON. Used by `call`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use moongate_model::call::{Content, EmbeddedResource, MediaContent, ResourceBody, ToolResult};
 use serde_json::{Value, json};
 
-/// The blocks of a document one below the other; of bytes only how many there are.
+/// The blocks of a document, one a line or paragraph; of binary content only its size.
 pub(super) fn text(document: &Value) -> String {
     let mut lines: Vec<String> = document["content"].as_array().into_iter().flatten().map(block).collect();
     if lines.is_empty() {
@@ -19,7 +19,11 @@ fn block(item: &Value) -> String {
     match member("type") {
         "text" => member("text").to_owned(),
         "image" | "audio" => {
-            format!("[{}, {} bytes; --format json shows them]", member("mimeType"), length(member("data")))
+            format!(
+                "[{}, {} bytes; use --format json to see them]",
+                member("mimeType"),
+                length(member("data"))
+            )
         }
         "link" => member("uri").to_owned(),
         "resource" => match item["text"].as_str() {
@@ -30,12 +34,12 @@ fn block(item: &Value) -> String {
     }
 }
 
-/// How many bytes a text in Base64 stands for.
+/// The number of bytes that a Base64 text encodes.
 fn length(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }
 
-/// The result as a document.
+/// The result of a local tool as JSON.
 pub(super) fn document(result: &ToolResult) -> Value {
     let content: Vec<Value> = result.content.iter().map(item).collect();
     let mut document = json!({ "isError": result.is_error, "content": content });
@@ -68,3 +72,33 @@ fn item(content: &Content) -> Value {
         Content::Other(_, json) => json.to_value().unwrap_or(Value::Null),
     }
 }
+
+/// The result of a remote tool, from its form in the protocol.
+pub(super) fn protocol_document(result: &Value) -> Value {
+    let content = result["content"].as_array().into_iter().flatten().map(protocol_item).collect::<Vec<_>>();
+    let mut document = json!({ "isError": result["isError"] == true, "content": content });
+    if let Some(structured) = result.get("structuredContent") {
+        document["structured"] = structured.clone();
+    }
+    document
+}
+
+fn protocol_item(block: &Value) -> Value {
+    match block["type"].as_str() {
+        Some("resource_link") => json!({ "type": "link", "uri": block["uri"], "name": block["name"] }),
+        Some("resource") => {
+            let mut item = block["resource"].clone();
+            if let Some(members) = item.as_object_mut() {
+                members.insert("type".to_owned(), json!("resource"));
+                if let Some(data) = members.remove("blob") {
+                    members.insert("data".to_owned(), data);
+                }
+            }
+            item
+        }
+        _ => block.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! What is typed as an answer, and what a tool is told.
+//! Typed answers, and the responses that are sent.
 
 use super::*;
 
@@ -26,21 +26,21 @@ fn pet() -> Question {
     )
 }
 
-/// The only answer that is made of these.
+/// The only answer from these texts.
 fn answer(question: &Question, typed: &[&str]) -> Result<Value, String> {
     whole_answer(question, typed).map(|answer| answer.response)
 }
 
-fn whole_answer(question: &Question, typed: &[&str]) -> Result<Answer, String> {
+fn whole_answer(question: &Question, typed: &[&str]) -> Result<SentAnswer, String> {
     let typed: Vec<String> = typed.iter().map(|text| (*text).to_owned()).collect();
-    let mut answers = Answers::read(&typed).unwrap();
+    let mut answers = TypedAnswers::read(&typed).unwrap();
     let answer = answers.to(question).map(|answer| answer.expect("there is one"));
     assert!(answers.unused().is_empty());
     answer
 }
 
 #[test]
-fn a_form_is_filled_in_by_fields_as_a_whole_and_by_defaults() {
+fn fills_in_a_form_by_fields_as_a_whole_and_by_defaults() {
     let accepted = |content: Value| Ok(json!({ "action": "accept", "content": content }));
     assert_eq!(answer(&pet(), &["pet.name=007", "pet.age=4"]), accepted(json!({ "name": "007", "age": 4 })));
     assert_eq!(answer(&pet(), &["pet.a=b=c"]), accepted(json!({ "a=b": "c", "age": 3 })));
@@ -54,41 +54,38 @@ fn a_form_is_filled_in_by_fields_as_a_whole_and_by_defaults() {
 }
 
 #[test]
-fn a_person_may_say_no() {
+fn a_question_can_be_declined_or_cancelled() {
     for action in ["decline", "cancel"] {
         assert_eq!(answer(&pet(), &[&format!("pet={action}")]), Ok(json!({ "action": action })));
     }
     let page =
         question("login", "elicitation/create", json!({ "mode": "url", "url": "https://example.org" }));
     assert_eq!(answer(&page, &["login=opened"]), Ok(json!({ "action": "accept" })));
-    assert!(answer(&page, &["login=yes"]).unwrap_err().contains("neither `opened`"));
+    assert!(answer(&page, &["login=yes"]).unwrap_err().contains("isn't `opened`"));
 }
 
 #[test]
-fn what_does_not_fit_the_form_is_named() {
+fn names_the_part_that_does_not_fit_the_form() {
     for (typed, what) in [
-        (&["pet.nam=x"][..], "no field `nam`; it has `name`, `age`, `colors`, `a=b`"),
+        (&["pet.nam=x"][..], "no field `nam`; its fields are `name`, `age`, `colors`, `a=b`"),
         (&["pet={\"nam\": 1}"], "no field `nam`"),
-        (&["pet.name=x", "pet.name=y"], "`name` is given twice"),
-        (&["pet=decline", "pet=cancel"], "given twice"),
-        (&["pet=decline", "pet.name=x"], "choose one"),
+        (&["pet.name=x", "pet.name=y"], "two values for the field `name`"),
+        (&["pet=decline", "pet=cancel"], "two answers"),
+        (&["pet=decline", "pet.name=x"], "not both"),
         (&["pet=x"], "write `pet.FIELD=VALUE`"),
-        (&["pet={"], "it is no JSON"),
+        (&["pet={"], "it isn't valid JSON"),
     ] {
         let why = answer(&pet(), typed).unwrap_err();
-        assert!(
-            why.starts_with("the answer to `pet` can't be given: ") && why.contains(what),
-            "{typed:?}: {why}"
-        );
+        assert!(why.starts_with("invalid answer to `pet`: ") && why.contains(what), "{typed:?}: {why}");
     }
 }
 
 #[test]
-fn a_model_says_a_text_and_folders_become_uris() {
+fn model_answers_are_text_and_folders_are_uris() {
     let poem = question("poem", "sampling/createMessage", json!({}));
     let said = answer(&poem, &["poem={\"x\": 1}"]).unwrap();
     assert_eq!((&said["role"], &said["content"]["text"]), (&json!("assistant"), &json!("{\"x\": 1}")));
-    assert!(answer(&poem, &["poem.text=x"]).unwrap_err().contains("it has no fields"));
+    assert!(answer(&poem, &["poem.text=x"]).unwrap_err().contains("has no fields"));
     let folders = question("f", "roots/list", Value::Null);
     let roots = |typed: &[&str]| answer(&folders, typed).unwrap()["roots"].clone();
     assert_eq!(
@@ -100,20 +97,20 @@ fn a_model_says_a_text_and_folders_become_uris() {
 }
 
 #[test]
-fn an_answer_goes_to_its_own_question_once_and_what_is_left_is_known() {
+fn an_answer_is_used_once_for_its_own_question() {
     let typed = ["a.b=x", "a=decline", "later=1"].map(str::to_owned);
-    let mut answers = Answers::read(&typed).unwrap();
+    let mut answers = TypedAnswers::read(&typed).unwrap();
     let text = |key: &str| form(key, &json!({ "said": { "type": "string" } }));
     assert_eq!(answers.to(&text("a.b")).unwrap().unwrap().response["content"]["said"], "x");
     assert_eq!(answers.to(&pet()), Ok(None));
     assert_eq!(answers.unused(), ["a=decline", "later=1"]);
     assert!(answers.answered("a.b") && answers.to(&text("a.b")).unwrap().is_none());
-    assert!(Answers::read(&["sure".to_owned()]).unwrap_err().contains("`--answer sure` is no answer"));
+    assert!(TypedAnswers::read(&["sure".to_owned()]).unwrap_err().contains("invalid `--answer sure`"));
 }
 
-/// Whoever asks may ask something else under the same key once it is answered.
+/// A tool can ask another question with the same key after it was answered.
 #[test]
-fn what_was_typed_for_one_kind_of_question_is_no_answer_to_another() {
+fn an_answer_to_one_kind_of_question_is_invalid_for_another() {
     let folders = |key: &str| question(key, "roots/list", Value::Null);
     let model = |key: &str| question(key, "sampling/createMessage", json!({}));
     let page = |key: &str| {
@@ -121,27 +118,27 @@ fn what_was_typed_for_one_kind_of_question_is_no_answer_to_another() {
     };
     for typed in ["k=Ada", "k=true", "k=.", "k=~", "k={\"a\": \"/x\"}", "k=https://example.org", "k=a/b"] {
         let why = answer(&folders("k"), &[typed]).unwrap_err();
-        assert!(why.contains("begin its path with `/`, `./` or `../`, or its URI with `file://`"), "{why}");
+        assert!(why.contains("start its path with `/`, `./` or `../`, or its URI with `file://`"), "{why}");
     }
     for typed in ["k=accept", "k=true", "k={}", "k="] {
-        assert!(answer(&page("k"), &[typed]).unwrap_err().contains("neither `opened`"), "{typed}");
+        assert!(answer(&page("k"), &[typed]).unwrap_err().contains("isn't `opened`"), "{typed}");
     }
     for question in [folders("k.sure"), model("k.sure"), page("k.sure"), model("k.sure=a")] {
         let why = answer(&question, &["k.sure=a=/x"]).unwrap_err();
-        assert!(why.contains("can't be told from one to a form"), "{why}");
+        assert!(why.contains("could be for a field of a form"), "{why}");
         assert!(question.answers().is_empty(), "{}", question.text());
     }
 }
 
-/// A form may have more fields than it had when it was answered.
+/// A form can have more fields than when it was answered.
 #[test]
-fn what_is_sent_is_said_with_each_default_that_nobody_typed() {
+fn the_shown_answer_includes_defaults() {
     let sure = form(
         "sure",
         &json!({ "sure": { "type": "boolean" }, "pay": { "default": 1000 },
         "note": { "default": "x".repeat(5000) }, "b\n": { "default": "\u{202e}" } }),
     );
-    let Answer { response, shown } = whole_answer(&sure, &["sure.sure=true"]).unwrap();
+    let SentAnswer { response, shown } = whole_answer(&sure, &["sure.sure=true"]).unwrap();
     assert_eq!(response["content"]["pay"], 1000);
     assert!(shown.starts_with(r#"{"sure":true,"#) && shown.contains(r#""pay":1000 (default)"#), "{shown}");
     assert!(shown.len() < 500 && shown.contains("\"b\\n\":\"\\u{202e}\" (default)"), "{shown}");

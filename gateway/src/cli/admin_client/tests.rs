@@ -1,4 +1,4 @@
-//! The client beside listeners that are no gateway.
+//! The client with listeners that aren't a gateway.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// A listener that answers one request with these bytes, and the request that it got.
-async fn answering(bytes: &'static str) -> (Gateway, tokio::task::JoinHandle<String>) {
+/// A listener that responds to one request with these bytes; the task returns the request.
+async fn answering(bytes: &'static str) -> (AdminClient, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let gateway = Gateway(listener.local_addr().unwrap());
+    let gateway = AdminClient(listener.local_addr().unwrap());
     let asked = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = vec![0; 4096];
@@ -24,7 +24,7 @@ async fn answering(bytes: &'static str) -> (Gateway, tokio::task::JoinHandle<Str
 }
 
 #[tokio::test]
-async fn an_answer_is_read_whole_and_a_request_is_one_that_no_page_sends() {
+async fn sends_json_requests_and_reads_whole_responses() {
     let (gateway, asked) =
         answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n").await;
     let answer = gateway.post(Route::Reload).await.unwrap();
@@ -38,36 +38,36 @@ async fn an_answer_is_read_whole_and_a_request_is_one_that_no_page_sends() {
 }
 
 #[tokio::test]
-async fn what_the_gateway_complains_of_is_said_and_so_is_that_there_is_none() {
+async fn reports_errors_of_gateways_and_of_other_servers() {
     let (gateway, _) = answering("HTTP/1.1 503 X\r\nContent-Length: 17\r\n\r\n{\"error\":\"later\"}").await;
     let answer = gateway.get(Route::Status, "").await.unwrap();
     assert!(!answer.is_ok);
-    assert_eq!(answer.complaint().to_string(), "the gateway says: later");
+    assert_eq!(answer.unexpected_response().to_string(), "the gateway reported an error: later");
     let (gateway, _) = answering("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>").await;
     let error = gateway.get(Route::Status, "").await.unwrap().json().unwrap_err();
-    assert!(error.to_string().contains("no gateway"), "{error}");
+    assert!(error.to_string().contains("isn't a Moongate gateway"), "{error}");
     let (gateway, _) = answering("SSH-2.0-server\r\n").await;
     let silence = gateway.get(Route::Status, "").await.unwrap_err();
-    assert!(matches!(silence, Silence::Unreachable(..)), "{silence}");
+    assert!(matches!(silence, AdminClientError::Unreachable(..)), "{silence}");
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_the_address() {
+async fn an_unreachable_gateway_is_named_by_its_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let silence = Gateway(address).get(Route::Livez, "").await.unwrap_err();
-    assert_eq!(silence.to_string(), format!("no gateway answers at {address}: nothing listens there"));
+    let silence = AdminClient(address).get(Route::Livez, "").await.unwrap_err();
+    assert_eq!(silence.to_string(), format!("no gateway responds at {address}: nothing listens there"));
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_still_says_where_its_gateway_listens() {
+fn finds_the_address_in_an_invalid_configuration() {
     let of = |text: &str| {
         let text = format!("version = 1\n{text}");
-        Gateway::of(&from_text(Path::new("gateway.toml"), text, &BTreeMap::new()))
+        AdminClient::of(&from_text(Path::new("gateway.toml"), text, &BTreeMap::new()))
     };
-    assert!(matches!(of(""), Err(Silence::NoListener)));
-    assert!(matches!(of("[admin]\nlisten = \"127.0.0.1:0\"\n"), Err(Silence::AnyPort)));
+    assert!(matches!(of(""), Err(AdminClientError::NoAdminListener)));
+    assert!(matches!(of("[admin]\nlisten = \"127.0.0.1:0\"\n"), Err(AdminClientError::UnknownPort)));
     for text in ["[admin]", "[admin]\n[gateway]\nunknown = 1", "[admin]\n[plugins.x]\nsource = "] {
         assert_eq!(of(text).unwrap().address(), "127.0.0.1:8932".parse().unwrap(), "{text}");
     }
