@@ -8,4 +8,3 @@ pub(in crate::host) mod http;
 pub(in crate::host) mod keyvalue;
 pub(in crate::host) mod linker;
 pub(in crate::host) mod preopens;
-

@@ -96,10 +96,7 @@ fn stderr<T: CliView>(mut store: StoreContextMut<'_, T>, (): ()) -> Result<(Reso
 }
 
 /// Notes the variables that are granted as used. A guest's runtime reads all of them when it needs the first one.
-fn environment<T: CliView>(
-    mut store: StoreContextMut<'_, T>,
-    (): (),
-) -> Result<(Vec<(String, String)>,)> {
+fn environment<T: CliView>(mut store: StoreContextMut<'_, T>, (): ()) -> Result<(Vec<(String, String)>,)> {
     let variables = store.data_mut().cli().get_environment()?;
     let audit = &store.data_mut().cli_state().audit;
     for (name, _) in &variables {

@@ -113,11 +113,11 @@ type Answer<T> = (std::result::Result<T, ErrorCode>,);
 pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
-    types.func_wrap_async("[method]descriptor.open-at", |store, arguments| {
-        Box::new(open(store, arguments))
-    })?;
+    types
+        .func_wrap_async("[method]descriptor.open-at", |store, arguments| Box::new(open(store, arguments)))?;
     types.func_wrap_async("[method]descriptor.read", |store, arguments| Box::new(read(store, arguments)))?;
-    types.func_wrap_async("[method]descriptor.write", |store, arguments| Box::new(write(store, arguments)))?;
+    types
+        .func_wrap_async("[method]descriptor.write", |store, arguments| Box::new(write(store, arguments)))?;
     types.func_wrap_async("[method]descriptor.set-size", |store, arguments| {
         Box::new(set_size(store, arguments))
     })?;
@@ -151,8 +151,8 @@ async fn open<T: FilesView>(
     let mut files = store.data_mut().files();
     let parent = dir.rep();
     files.looked_up(parent);
-    let changes =
-        flags.contains(DescriptorFlags::WRITE) || open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
+    let changes = flags.contains(DescriptorFlags::WRITE)
+        || open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
     let request = OpenRequest { path, path_flags, open_flags, flags };
     let opened = open_counted(&mut files, &dir, request).await;
     match &opened {

@@ -22,7 +22,7 @@ use moongate_core::config::{PluginConfig, StateGrant};
 use moongate_core::names::{PluginId, StoreName};
 
 use self::database::DATABASE_FILE;
-use self::disk::{StateDatabase, DiskStore};
+use self::disk::{DiskStore, StateDatabase};
 use self::memory::MemoryStore;
 use crate::blocking::Lane;
 use crate::private_dir;
@@ -218,7 +218,12 @@ impl KeyValueStore {
     }
 
     /// Sets a key. `limit` is the largest size of the store.
-    pub(in crate::host) async fn set(&self, key: String, value: Vec<u8>, limit: u64) -> Result<(), KeyValueError> {
+    pub(in crate::host) async fn set(
+        &self,
+        key: String,
+        value: Vec<u8>,
+        limit: u64,
+    ) -> Result<(), KeyValueError> {
         check(&key)?;
         let value = stored_value(value)?;
         match &self.backend {
@@ -289,7 +294,11 @@ fn check(key: &str) -> Result<(), KeyValueError> {
 
 /// A value as it is stored. Made before anything is locked, because it copies all bytes.
 fn stored_value(value: Vec<u8>) -> Result<StoredValue, KeyValueError> {
-    if value.len() > MAX_VALUE_BYTES { Err(KeyValueError::ValueTooLong(value.len())) } else { Ok(value.into()) }
+    if value.len() > MAX_VALUE_BYTES {
+        Err(KeyValueError::ValueTooLong(value.len()))
+    } else {
+        Ok(value.into())
+    }
 }
 
 // === rules of both backends ===

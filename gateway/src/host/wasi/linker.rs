@@ -14,8 +14,8 @@ use crate::host::bindings::{
 use crate::host::diagnostics::text;
 use crate::host::load::error::{LoadError, list};
 use crate::host::sandbox::store::State;
-use crate::host::wasi::http::linker as http;
 use crate::host::wasi::contract::{CancellationData, ContractState};
+use crate::host::wasi::http::linker as http;
 use crate::host::wasi::keyvalue::host::KeyValueData;
 use crate::host::wasi::{cli, files};
 
@@ -167,7 +167,10 @@ pub(in crate::host) fn check(engine: &Engine, component: &Component) -> Result<I
         }
     }
     if !ignored.is_empty() {
-        tracing::warn!("the component also exports {}, which this gateway doesn't know and ignores", list(&ignored));
+        tracing::warn!(
+            "the component also exports {}, which this gateway doesn't know and ignores",
+            list(&ignored)
+        );
     }
     if !newer.is_empty() {
         return Err(LoadError::NewerFunctions { functions: newer });
@@ -210,8 +213,11 @@ fn check_version(name: &str, version: &str) -> Result<(), LoadError> {
     if is_patch {
         return Ok(());
     }
-    let (version, name) = (text::line(version, text::WORD), text::line(name, text::WORD));
-    Err(LoadError::Contract { version, name, spoken: CONTRACT_VERSION })
+    Err(LoadError::Contract {
+        version: text::line(version, text::WORD),
+        name: text::line(name, text::WORD),
+        spoken: CONTRACT_VERSION,
+    })
 }
 
 /// Whether this is an interface of WASI in a known version.

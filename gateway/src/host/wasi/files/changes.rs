@@ -11,21 +11,18 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorStat, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
 };
 
-use super::{
-    Answer, FilesCtxView, FilesView, NEW_ENTRY_BYTES, answer, open, permissions, quota_exceeded,
-};
+use super::{Answer, FilesCtxView, FilesView, NEW_ENTRY_BYTES, answer, open, permissions, quota_exceeded};
 
 type Store<'s, T> = StoreContextMut<'s, T>;
 type File = Resource<Descriptor>;
 
 /// Replaces WASI's functions by those of this module.
 pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> {
-    linker
-        .instance("wasi:filesystem/preopens@0.2.12")?
-        .func_wrap("get-directories", get_directories)?;
+    linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap("get-directories", get_directories)?;
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
     types.resource("descriptor", ResourceType::host::<Descriptor>(), drop_descriptor)?;
-    types.func_wrap_async("[method]descriptor.stat-at", |store, arguments| Box::new(stat(store, arguments)))?;
+    types
+        .func_wrap_async("[method]descriptor.stat-at", |store, arguments| Box::new(stat(store, arguments)))?;
     types.func_wrap_async("[method]descriptor.metadata-hash-at", |store, arguments| {
         Box::new(metadata_hash(store, arguments))
     })?;
@@ -47,7 +44,8 @@ pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> 
     types.func_wrap_async("[method]descriptor.rename-at", |store, arguments| {
         Box::new(rename(store, arguments))
     })?;
-    types.func_wrap_async("[method]descriptor.link-at", |store, arguments| Box::new(link(store, arguments)))?;
+    types
+        .func_wrap_async("[method]descriptor.link-at", |store, arguments| Box::new(link(store, arguments)))?;
     types.func_wrap_async("[method]descriptor.set-times-at", |store, arguments| {
         Box::new(set_times_at(store, arguments))
     })?;

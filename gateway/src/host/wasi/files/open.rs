@@ -58,7 +58,10 @@ impl OpenRequest {
         let mut mode = OpenMode::empty();
         let writes = self.flags.contains(DescriptorFlags::WRITE);
         mode.set(OpenMode::READ, self.flags.contains(DescriptorFlags::READ) || !writes);
-        mode.set(OpenMode::WRITE, writes || self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE));
+        mode.set(
+            OpenMode::WRITE,
+            writes || self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE),
+        );
         mode
     }
 
@@ -170,7 +173,11 @@ fn options(follow: FollowSymlinks) -> OpenOptions {
 }
 
 /// Checks, without opening it, that the path leads to something that may be opened.
-fn check_openable(start: &fs::File, path: &Path, follow: FollowSymlinks) -> io::Result<Result<(), ErrorCode>> {
+fn check_openable(
+    start: &fs::File,
+    path: &Path,
+    follow: FollowSymlinks,
+) -> io::Result<Result<(), ErrorCode>> {
     let found = cap_primitives::fs::stat(start, path, follow)?.file_type();
     let may_open = found.is_file() || found.is_dir() || found.is_symlink();
     Ok(if may_open { Ok(()) } else { Err(ErrorCode::NotPermitted) })

@@ -65,7 +65,9 @@ impl FileQuota {
         }
         audit.report_derived_limit(
             "open files",
-            &format!("wanted more than {open} files and directories open at once, in addition to the granted ones"),
+            &format!(
+                "wanted more than {open} files and directories open at once, in addition to the granted ones"
+            ),
             "this is its share of the files that the system lets the gateway open",
         );
         Err(QuotaExceeded::Open)

@@ -122,7 +122,8 @@ pub(super) fn check_destination(
             return Err(not_granted(config, &destination, wanted));
         }
         let url = Url::parse(&whole).map_err(|_| invalid())?;
-        let compared = format!("{}{}", destination.origin(), &url[Position::BeforePath..Position::AfterQuery]);
+        let compared =
+            format!("{}{}", destination.origin(), &url[Position::BeforePath..Position::AfterQuery]);
         *value = HeaderValue::try_from(compared).map_err(|_| invalid())?;
     }
     Ok(())
@@ -230,8 +231,7 @@ impl<'g> GrantedRequest<'g> {
 
     /// The refusal if the host has only non-public addresses, such as this one.
     pub(super) fn not_public(&self, address: IpAddr) -> RequestRefusal {
-        let wanted =
-            format!("{} {} (non-public address {address})", self.target.method(), self.origin);
+        let wanted = format!("{} {} (non-public address {address})", self.target.method(), self.origin);
         let fix = self.grants.first().map(|grant| grant.cure(&self.origin, address));
         RequestRefusal::NotPublic(MissingGrant { wanted, fix: fix.map(Cure::Line) })
     }

@@ -21,10 +21,10 @@ use url::Host;
 use wasmtime_wasi_http::Error;
 
 use super::check::{GrantedRequest, RequestRefusal};
+use super::head_limit::LimitedStream;
 use super::pool::Connection;
 use super::{RequestSender, failure, tls};
 use crate::host::wasi::grant_audit::GrantAudit;
-use super::head_limit::LimitedStream;
 
 /// How many names are looked up at once for one plugin. A lookup can't be cancelled, and each takes one of the threads
 /// that files need, too.

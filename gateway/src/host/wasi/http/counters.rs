@@ -60,7 +60,9 @@ impl PluginCounters {
     /// The current numbers.
     pub(super) fn all(&self) -> BTreeMap<PluginId, Requests> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter_map(|(plugin, counters)| Some((plugin.clone(), counters.upgrade()?.counts()))).collect()
+        all.iter()
+            .filter_map(|(plugin, counters)| Some((plugin.clone(), counters.upgrade()?.counts())))
+            .collect()
     }
 }
 

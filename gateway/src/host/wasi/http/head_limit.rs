@@ -46,7 +46,9 @@ impl HeadLimit {
 
     /// The error of a connection that ended at this limit.
     pub(super) fn error(&self) -> Option<Error> {
-        self.exceeded.load(Ordering::Acquire).then_some(Error::HttpResponseHeaderSectionSize(Some(MAX_BYTES_BEFORE_BODY)))
+        self.exceeded
+            .load(Ordering::Acquire)
+            .then_some(Error::HttpResponseHeaderSectionSize(Some(MAX_BYTES_BEFORE_BODY)))
     }
 
     fn take(&self, bytes: usize) -> bool {

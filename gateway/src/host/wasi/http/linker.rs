@@ -123,10 +123,7 @@ fn append_field<T: HttpView>(
     header_answer(HostFields::append(&mut parts.http(), fields, name, value))
 }
 
-fn clone_fields<T: HttpView>(
-    mut store: StoreContextMut<'_, T>,
-    (fields,): (Fields,),
-) -> Result<(Fields,)> {
+fn clone_fields<T: HttpView>(mut store: StoreContextMut<'_, T>, (fields,): (Fields,)) -> Result<(Fields,)> {
     let mut parts = store.data_mut().http_parts();
     let size = buffered::headers_bytes(parts.table.get(&fields)?);
     parts.buffer(size)?;

@@ -38,7 +38,8 @@ impl RequestTimeouts {
     /// The guest's timeouts, reduced to the limit.
     fn new(options: RequestOptions, limit: Duration) -> Self {
         let RequestOptions { connect_timeout, first_byte_timeout, between_bytes_timeout } = options;
-        let at_most = |asked: Option<Duration>, limit: Duration| asked.map_or(limit, |asked| asked.min(limit));
+        let at_most =
+            |asked: Option<Duration>, limit: Duration| asked.map_or(limit, |asked| asked.min(limit));
         Self {
             connect: at_most(connect_timeout, CONNECT_TIMEOUT),
             head: Instant::now() + at_most(first_byte_timeout, limit),

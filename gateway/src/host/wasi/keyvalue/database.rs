@@ -73,7 +73,9 @@ impl DatabaseError {
             Self::Open { file, .. } => format!("`chmod 600 {}`", file.display()),
             Self::Other(_) => "choose a directory for Moongate only; nothing was written to it".to_owned(),
             Self::Newer { .. } => "use that version, or choose another directory".to_owned(),
-            Self::Damaged { .. } => "it is left as it is: restore a backup, or move it away to start again".to_owned(),
+            Self::Damaged { .. } => {
+                "it is left as it is: restore a backup, or move it away to start again".to_owned()
+            }
             Self::Unshared(_) => "choose a directory on a local disk".to_owned(),
             Self::DiskFull(_) => "free some space there; existing data is kept".to_owned(),
             Self::ReadOnly(_) => "give the gateway's user write access to it and to its directory".to_owned(),
@@ -121,14 +123,17 @@ impl DatabaseConnection {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let connection = Connection::open_with_flags(&file, flags).map_err(|error| database_error(&file, &error))?;
+        let connection =
+            Connection::open_with_flags(&file, flags).map_err(|error| database_error(&file, &error))?;
         let mut database = Self { connection, identity, file };
         database.prepare(role)?;
         Ok(database)
     }
 
     fn prepare(&mut self, role: ConnectionRole) -> Result<(), DatabaseError> {
-        self.connection.busy_timeout(std::time::Duration::ZERO).map_err(|error| self.database_error(&error))?;
+        self.connection
+            .busy_timeout(std::time::Duration::ZERO)
+            .map_err(|error| self.database_error(&error))?;
         let empty = self.is_empty()?;
         self.configure().map_err(|error| self.database_error(&error))?;
         if empty {
@@ -154,7 +159,7 @@ impl DatabaseConnection {
             (APPLICATION_ID, SCHEMA_VERSION, _) => Ok(false),
             (APPLICATION_ID, version, _) if version > SCHEMA_VERSION => {
                 Err(DatabaseError::Newer { file: self.file.clone(), version })
-            },
+            }
             _ => Err(DatabaseError::Other(self.file.clone())),
         }
     }

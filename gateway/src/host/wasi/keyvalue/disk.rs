@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::database::{DatabaseConnection, DATABASE_FILE, Identity, ConnectionRole, DatabaseError, identity};
+use super::database::{ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, Identity, identity};
 use super::entries::{OperationResult, StoreEntries};
-use super::{SwapConflict, KeyValueError, StoreOwner, KeyPage, StateProblem, StoredValue};
+use super::{KeyPage, KeyValueError, StateProblem, StoreOwner, StoredValue, SwapConflict};
 
 /// The length of each thread's queue. Further operations wait for a place. Each can contain a value.
 const QUEUE_LENGTH: usize = 32;
@@ -225,7 +225,8 @@ impl DiskStore {
         value: StoredValue,
         limit: u64,
     ) -> Result<Result<(), SwapConflict>, KeyValueError> {
-        self.run(ConnectionRole::Writer, move |entries| entries.swap(&key, seen.as_ref(), &value, limit)).await
+        self.run(ConnectionRole::Writer, move |entries| entries.swap(&key, seen.as_ref(), &value, limit))
+            .await
     }
 }
 
@@ -312,7 +313,9 @@ impl DatabaseWorker {
             let in_place = database.is_in_place();
             if !in_place && self.role == ConnectionRole::Writer {
                 let dir = self.dir.display();
-                tracing::warn!("`{DATABASE_FILE}` in `{dir}` was moved or removed; using the file that is there now");
+                tracing::warn!(
+                    "`{DATABASE_FILE}` in `{dir}` was moved or removed; using the file that is there now"
+                );
             }
             in_place && self.health.damage(database.identity).is_none()
         };

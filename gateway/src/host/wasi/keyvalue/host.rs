@@ -83,7 +83,10 @@ impl HasData for KeyValueData {
 }
 
 impl KeyValueView<'_> {
-    fn store(&self, bucket: &Resource<Bucket>) -> std::result::Result<Arc<KeyValueStore>, ResourceTableError> {
+    fn store(
+        &self,
+        bucket: &Resource<Bucket>,
+    ) -> std::result::Result<Arc<KeyValueStore>, ResourceTableError> {
         Ok(Arc::clone(&self.table.get(bucket)?.0))
     }
 
@@ -184,10 +187,12 @@ impl kv_atomics::Host for KeyValueView<'_> {
         let swapped = store.swap(key.clone(), seen, value, self.state.limit()).await;
         Ok(match swapped {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(SwapConflict(current))) => Err(match self.push_cas(Cas { store, key, seen: current })? {
-                Ok(cas) => CasError::CasFailed(cas),
-                Err(error) => CasError::StoreError(error),
-            }),
+            Ok(Err(SwapConflict(current))) => {
+                Err(match self.push_cas(Cas { store, key, seen: current })? {
+                    Ok(cas) => CasError::CasFailed(cas),
+                    Err(error) => CasError::StoreError(error),
+                })
+            }
             Err(error) => Err(CasError::StoreError(self.state.error(&error))),
         })
     }

@@ -1,4 +1,4 @@
-//! What is kept, what isn't, and that calls at the same time lose nothing: in memory and on disk alike.
+//! Stores in memory and on disk: contents, limits, and concurrent calls.
 
 mod disk;
 
@@ -149,7 +149,7 @@ async fn the_limit_includes_keys_and_values() {
         assert_eq!(kept.increment("c".into(), 1, limit).await, Err(KeyValueError::Full(limit)));
         assert_eq!(kept.get("a".into()).await.unwrap().unwrap().len(), 4, "what was there stays");
         assert_eq!(kept.size().await, limit);
-        // What makes it smaller goes even under a limit that was lowered.
+        // A change that makes it smaller works even if the limit was lowered.
         kept.set("a".into(), vec![0; 3], 1).await.unwrap();
         kept.delete("b".into()).await.unwrap();
         kept.set("c".into(), vec![0; 5], limit).await.unwrap();
@@ -175,10 +175,7 @@ async fn keys_and_values_have_a_maximum_length() {
         assert_eq!(kept.set("a".into(), vec![0; MAX_VALUE_BYTES + 1], all).await, Err(error));
     }
     let message = KeyValueError::ValueTooLong(MAX_VALUE_BYTES + 1).to_string();
-    assert_eq!(
-        message,
-        "the value has 1.0 MiB, and the limit is 1.0 MiB; split it over several keys"
-    );
+    assert_eq!(message, "the value has 1.0 MiB, and the limit is 1.0 MiB; split it over several keys");
 }
 
 #[tokio::test]
@@ -191,7 +188,11 @@ async fn increments_are_64_bit() {
         assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Overflow));
         for text in ["", "x", "1.5", " 1", "9223372036854775808", "\u{663}"] {
             kept.set("n".into(), text.into(), PLENTY).await.unwrap();
-            assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::NotANumber), "{text:?}");
+            assert_eq!(
+                kept.increment("n".into(), 1, PLENTY).await,
+                Err(KeyValueError::NotANumber),
+                "{text:?}"
+            );
             assert_eq!(kept.text("n").await.as_deref(), Some(text), "it stays as it is");
         }
     }

@@ -40,7 +40,11 @@ fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 
 /// Opens without the check before.
 #[track_caller]
-fn opened_unchecked(folder: PathBuf, path: &'static str, set: fn(&mut OpenOptions)) -> Result<bool, ErrorCode> {
+fn opened_unchecked(
+    folder: PathBuf,
+    path: &'static str,
+    set: fn(&mut OpenOptions),
+) -> Result<bool, ErrorCode> {
     at_once(move || {
         let mut options = options(FollowSymlinks::Yes);
         set(&mut options);
@@ -76,7 +80,11 @@ fn refuses_what_became_a_pipe_without_blocking() {
 }
 
 fn quota() -> FileQuota {
-    FileQuota::new(&Limits::default(), 8, GrantAudit::new(PluginId::new("guest").unwrap(), None, Arc::default()))
+    FileQuota::new(
+        &Limits::default(),
+        8,
+        GrantAudit::new(PluginId::new("guest").unwrap(), None, Arc::default()),
+    )
 }
 
 fn dir(folder: &tempfile::TempDir, perms: FsPerms) -> Dir {

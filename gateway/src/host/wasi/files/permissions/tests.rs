@@ -29,5 +29,9 @@ fn permissions_are_only_removed_except_to_execute() {
     let (old, new) = (file("old", 0o600), file("new", 0o644));
     fs::hard_link(folder.path().join("new"), folder.path().join("its-other-name")).unwrap();
     copy_permissions(&old, &new).unwrap();
-    assert_eq!(new.metadata().unwrap().permissions().mode() & 0o777, 0o644, "a file with a second name stays as it is");
+    assert_eq!(
+        new.metadata().unwrap().permissions().mode() & 0o777,
+        0o644,
+        "a file with a second name stays as it is"
+    );
 }

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-
-
 use moongate_core::config::from_text;
 
 use super::*;

@@ -86,7 +86,8 @@ fn paths_have_a_maximum_length() {
     let config = table("http = ['https://a.example']");
     let asked = |length: usize| {
         let uri = format!("https://a.example/?{}", "x".repeat(length - 2)).parse::<Uri>().unwrap();
-        check(&config, &SelfAddresses::new(Vec::new()), "GET", &uri).map(|granted| granted.path_and_query.as_str().len())
+        check(&config, &SelfAddresses::new(Vec::new()), "GET", &uri)
+            .map(|granted| granted.path_and_query.as_str().len())
     };
     assert_eq!(asked(16 << 10).unwrap(), 16 << 10);
     let longer = asked((16 << 10) + 1);
@@ -127,7 +128,9 @@ impl Resolver for Slow {
 
 fn slow() -> (Arc<Slow>, Arc<RequestSender>) {
     let resolver = Arc::<Slow>::default();
-    let outbound = OutboundHttp::with_resolver(OutgoingOptions::default(), Arc::clone(&resolver) as Arc<dyn Resolver>).unwrap();
+    let outbound =
+        OutboundHttp::with_resolver(OutgoingOptions::default(), Arc::clone(&resolver) as Arc<dyn Resolver>)
+            .unwrap();
     (resolver, RequestSender::new(outbound, table("http = ['http://*', 'https://*']")))
 }
 
