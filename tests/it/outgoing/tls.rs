@@ -99,7 +99,7 @@ fn without_authorities_the_operator_is_told_once() {
         assert_eq!(refused(&mut stdio, &remote.url("/hello")), "ConfigurationError");
     }
     let (_, _, log) = stdio.finish();
-    assert_eq!(log.matches("no certificates of authorities").count(), 1, "{log}");
+    assert_eq!(log.matches("the system has no CA certificates").count(), 1, "{log}");
 }
 
 #[test]

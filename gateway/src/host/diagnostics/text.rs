@@ -74,8 +74,10 @@ pub(in crate::host) fn json(text: String) -> String {
 
 /// The nesting depth of the arrays and objects of a JSON text.
 pub(in crate::host) fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
+    let mut depth = 0_usize;
+    let mut deepest = 0;
+    let mut in_string = false;
+    let mut escaped = false;
     for byte in json.bytes() {
         if in_string {
             in_string = escaped || byte != b'"';

@@ -213,8 +213,11 @@ fn check_version(name: &str, version: &str) -> Result<(), LoadError> {
     if is_patch {
         return Ok(());
     }
-    let (version, name) = (text::line(version, text::WORD), text::line(name, text::WORD));
-    Err(LoadError::Contract { version, name, spoken: CONTRACT_VERSION })
+    Err(LoadError::Contract {
+        version: text::line(version, text::WORD),
+        name: text::line(name, text::WORD),
+        spoken: CONTRACT_VERSION,
+    })
 }
 
 /// Whether this is an interface of WASI in a known version.

@@ -9,16 +9,19 @@ fn failed(message: String) -> Result<tools::CallOutcome, types::Failure> {
 
 fn result(texts: &[&str], is_error: Option<bool>) -> Result<tools::CallOutcome, types::Failure> {
     let content = texts.iter().map(|text| {
-        let (annotations, meta, extra) = (None, None, None);
-        types::Content::Text(types::TextContent { text: (*text).to_owned(), annotations, meta, extra })
+        types::Content::Text(types::TextContent {
+            text: (*text).to_owned(),
+            annotations: None,
+            meta: None,
+            extra: None,
+        })
     });
-    let (structured, meta, extra) = (None, None, None);
     Ok(tools::CallOutcome::Done(tools::CallResult {
         content: content.collect(),
-        structured,
+        structured: None,
         is_error,
-        meta,
-        extra,
+        meta: None,
+        extra: None,
     }))
 }
 

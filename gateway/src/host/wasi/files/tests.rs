@@ -75,7 +75,8 @@ fn quota(bytes: u64) -> FileQuota {
 
 #[tokio::test]
 async fn streams_of_a_call_take_turns() {
-    let (at_work, quota) = (AtWork::default(), quota(1 << 20));
+    let at_work = AtWork::default();
+    let quota = quota(1 << 20);
     let mut readers: Vec<_> =
         (0..20).map(|_| QuotaReader::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
     let mut writers: Vec<_> =
@@ -108,7 +109,8 @@ fn is_exceeded<T>(result: StreamResult<T>) {
 
 #[tokio::test]
 async fn streams_share_a_quota_and_fail_once() {
-    let (at_work, quota) = (AtWork::default(), quota(150));
+    let at_work = AtWork::default();
+    let quota = quota(150);
     let mut readers = [0; 2].map(|_| QuotaReader::new(Box::new(at_work.clone()), quota.clone(), None));
     assert_eq!(readers[0].blocking_read(1000).await.unwrap().len(), 100);
     // One more than the fifty that are left is read, to know whether there is one.
@@ -130,8 +132,10 @@ async fn streams_share_a_quota_and_fail_once() {
 
 #[tokio::test]
 async fn a_file_counts_as_open_until_its_last_stream_is_dropped() {
-    let (at_work, quota) = (AtWork::default(), quota(150));
-    let (file, _directory) = (quota.open().unwrap(), quota.open().unwrap());
+    let at_work = AtWork::default();
+    let quota = quota(150);
+    let file = quota.open().unwrap();
+    let _directory = quota.open().unwrap();
     assert!(quota.open().is_err());
     let reader = QuotaReader::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
     let writer = QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));

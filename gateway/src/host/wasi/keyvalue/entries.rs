@@ -13,14 +13,14 @@ use super::{
 /// `size` is the size of all entries of the owner.
 pub(super) const TABLES: &str = "
     CREATE TABLE stores (
-        owner TEXT NOT NULL PRIMARY MAX_KEY_BYTES,
+        owner TEXT NOT NULL PRIMARY KEY,
         size INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE entries (
         owner TEXT NOT NULL,
         key BLOB NOT NULL,
         value BLOB NOT NULL,
-        PRIMARY MAX_KEY_BYTES (owner, key)
+        PRIMARY KEY (owner, key)
     ) STRICT, WITHOUT ROWID;
 ";
 

@@ -1,4 +1,4 @@
-//! What is kept, what isn't, and that calls at the same time lose nothing: in memory and on disk alike.
+//! Stores in memory and on disk: contents, limits, and concurrent calls.
 
 mod disk;
 
@@ -149,7 +149,7 @@ async fn the_limit_includes_keys_and_values() {
         assert_eq!(kept.increment("c".into(), 1, limit).await, Err(KeyValueError::Full(limit)));
         assert_eq!(kept.get("a".into()).await.unwrap().unwrap().len(), 4, "what was there stays");
         assert_eq!(kept.size().await, limit);
-        // What makes it smaller goes even under a limit that was lowered.
+        // A change that makes it smaller works even if the limit was lowered.
         kept.set("a".into(), vec![0; 3], 1).await.unwrap();
         kept.delete("b".into()).await.unwrap();
         kept.set("c".into(), vec![0; 5], limit).await.unwrap();

@@ -19,7 +19,7 @@ fn file(folder: &TempDir) -> PathBuf {
     folder.path().join("state").join(DATABASE_FILE)
 }
 
-/// A folder for state that is there already.
+/// An existing state directory.
 fn prepared() -> TempDir {
     let folder = TempDir::new().unwrap();
     let dir = folder.path().join("state");
@@ -33,7 +33,7 @@ fn write_private(path: &Path, content: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// A folder with a key in it, which no gateway uses any more.
+/// A state directory with one key, which no gateway uses any more.
 async fn filled() -> TempDir {
     let folder = TempDir::new().unwrap();
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
@@ -188,7 +188,7 @@ async fn a_damaged_database_is_unused_until_replaced() {
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
     assert!(kept.set("a".into(), Vec::new(), PLENTY).await.is_err());
-    // Somebody puts back what was saved.
+    // Restore the backup.
     let saved = folder.path().join("saved");
     write_private(&saved, &whole);
     fs::rename(&saved, file(&folder)).unwrap();
@@ -202,7 +202,7 @@ async fn a_damaged_database_is_unused_until_replaced() {
 async fn a_removed_database_is_created_again() {
     let folder = filled().await;
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
-    // Both sides have it open: one that is only opening it would find half of it.
+    // Both threads have it open. A thread that is still opening it would find a partial file.
     kept.set("other".into(), b"old".into(), PLENTY).await.unwrap();
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     fs::remove_dir_all(folder.path().join("state")).unwrap();
@@ -218,7 +218,7 @@ async fn a_full_disk_is_an_error_and_keeps_data() {
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
     let Backend::Disk(store) = &kept.backend else { panic!("it isn't on disk") };
-    // As if there were room for so many pages only.
+    // Limits the database to this many pages, like a full disk.
     let few =
         |StoreEntries { db, .. }: StoreEntries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
     store.run(super::super::database::ConnectionRole::Writer, few).await.unwrap();
@@ -243,7 +243,7 @@ async fn writers_wait_for_other_processes_and_readers_do_not() {
         tokio::spawn(async move { kept.set("key".into(), b"later".into(), PLENTY).await })
     };
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
-    // One that is given up isn't waited for: the next one's turn comes.
+    // An operation that was given up is skipped.
     let abandoned = kept.set("key".into(), b"never".into(), PLENTY);
     assert!(tokio::time::timeout(std::time::Duration::from_millis(1), abandoned).await.is_err());
     other.execute_batch("COMMIT").unwrap();
