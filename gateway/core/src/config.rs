@@ -32,10 +32,10 @@ pub use grant_guard as overlap; // until its callers use the new name
 pub use grants::fuzz_grant;
 pub use load::{Loaded, from_text, load};
 pub use model::{
-    Asked, ClientFeature, Credential, DirGrant, DirMode, Exposure, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, Instances, LimitKey, Limits, Match, NoTarget, PluginConfig, Problem, Reload, Reserved, Secret,
-    Severity, Spot, Standing, StateGrant, Target, directory_item, directory_to_read, is_public, is_same_header,
-    is_this_machine, literal,
+    Asked, ClientFeature, Credential, DirGrant, DirMode, Exposure, Grants, HostPattern, HttpGrant,
+    HttpOrigin, HttpScheme, Instances, LimitKey, Limits, Match, NoTarget, PluginConfig, Problem, Reload,
+    Reserved, Secret, Severity, Spot, Standing, StateGrant, Target, directory_item, directory_to_read,
+    is_public, is_same_header, is_this_machine, literal,
 };
 pub use read::{Entry, Environment, ProcessEnvironment, nearest_path};
 pub use report::{Source, Style, render, resolved};

@@ -141,7 +141,11 @@ struct LinkedPaths<'g> {
 }
 
 /// Reports a granted directory that contains a hard link to a protected file, or that is too large to search.
-fn linked_in(granted: &GrantedDirectory<'_>, linked: &[LinkedPaths<'_>], max_entries: usize) -> Option<Problem> {
+fn linked_in(
+    granted: &GrantedDirectory<'_>,
+    linked: &[LinkedPaths<'_>],
+    max_entries: usize,
+) -> Option<Problem> {
     let relevant = || linked.iter().filter(|linked| violates(granted.grant.mode, linked.of.protection));
     let files: Vec<_> = relevant().flat_map(|linked| &linked.files).collect();
     let incomplete = relevant().filter(|linked| linked.is_incomplete).map(|linked| linked.of.what.as_str());
@@ -155,7 +159,8 @@ fn linked_in(granted: &GrantedDirectory<'_>, linked: &[LinkedPaths<'_>], max_ent
     let (unknown, hint): (Vec<&str>, _) = match found {
         SearchResult::Found(name, at) => {
             let name = quoted(&name.to_string_lossy());
-            let message = format!("the plugin `{id}` could reach {} through the hard link {name}", files[at].1);
+            let message =
+                format!("the plugin `{id}` could reach {} through the hard link {name}", files[at].1);
             return Some(granted.problem(message).hint("remove the hard link, or copy the file instead"));
         }
         SearchResult::Nothing => (
@@ -237,9 +242,8 @@ fn reached_by_any(
     let protected = [ProtectedPath { what, path, protection, kind: PathKind::File }];
     let mounts = Mounts::read();
     let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
-    grants.find_map(|(plugin, grant)| {
-        reached_paths(&GrantedDirectory::new(plugin, grant), &protected, &mounts)
-    })
+    grants
+        .find_map(|(plugin, grant)| reached_paths(&GrantedDirectory::new(plugin, grant), &protected, &mounts))
 }
 
 fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
@@ -336,8 +340,12 @@ fn inside_another(
     };
     let outer = grants.iter().find(contains_it)?;
     let message = format!("the plugin `{}` could replace this directory with another", outer.plugin.id);
-    let problem = granted.problem(message).related(outer.grant.place.clone(), "because it may change this one");
-    Some(problem.hint("grant directories that don't contain each other, or the outer one with `mode = \"ro\"`"))
+    let problem =
+        granted.problem(message).related(outer.grant.place.clone(), "because it may change this one");
+    Some(
+        problem
+            .hint("grant directories that don't contain each other, or the outer one with `mode = \"ro\"`"),
+    )
 }
 
 /// Does a grant of this mode violate the protection?

@@ -62,12 +62,12 @@ impl Config {
         let known = grant_guard::check(new);
         problems.retain(|problem| !known.contains(problem));
         for plugin in &new.plugins {
-            problems.extend(self.http.tokens.iter().filter(|token| is_disclosed_to(&token.token, plugin)).map(
-                |token| {
+            problems.extend(
+                self.http.tokens.iter().filter(|token| is_disclosed_to(&token.token, plugin)).map(|token| {
                     let message = format!("this would give the plugin the token `{}`", token.name);
                     Problem::error(message).at(plugin.place.clone())
-                },
-            ));
+                }),
+            );
             if self.sealing_key.as_ref().is_some_and(|key| is_disclosed_to(key, plugin)) {
                 let message = "this would give the plugin the gateway's sealing key";
                 problems.push(Problem::error(message).at(plugin.place.clone()));

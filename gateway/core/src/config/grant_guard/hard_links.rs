@@ -52,7 +52,10 @@ impl Identities {
 
 /// The identity of a regular file with more than one name.
 pub(crate) fn linked_file(path: &Path) -> Option<Identity> {
-    fs::metadata(path).ok().filter(|found| found.is_file() && link_count(found) > 1).and_then(|found| identity_of(&found))
+    fs::metadata(path)
+        .ok()
+        .filter(|found| found.is_file() && link_count(found) > 1)
+        .and_then(|found| identity_of(&found))
 }
 
 /// The files of a directory that have more than one name.

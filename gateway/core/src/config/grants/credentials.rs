@@ -11,8 +11,8 @@ use crate::config::model::{
     Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, Problem, Reserved, Secret,
 };
 use crate::config::read::environment::variables;
+use crate::config::read::secret_detection::is_auth_scheme;
 use crate::config::read::{DisclosedValue, Reader, TomlString, TomlTable, TomlValue};
-use crate::config::report::redact::is_auth_scheme;
 use crate::config::spec::keys::{HEADER, Kind};
 
 /// A header with its value, and the span of its name.
@@ -131,8 +131,7 @@ fn read_header(
     let (invalid, span) = match invalid_header_value(&prefix.text) {
         Some(invalid) => (Some(invalid), prefix.span.clone()),
         None => {
-            let invalid =
-                invalid_header_value(secret.expose()).or_else(|| untrimmed_value(whole.expose()));
+            let invalid = invalid_header_value(secret.expose()).or_else(|| untrimmed_value(whole.expose()));
             (invalid, reference)
         }
     };

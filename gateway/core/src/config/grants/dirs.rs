@@ -33,7 +33,9 @@ fn check_guest_path(reader: &mut Reader<'_>, guest: &TomlString) -> bool {
     let text = guest.text.as_str();
     let hint = if !text.starts_with('/') {
         "start it with `/`"
-    } else if text.len() > 1 && text[1..].split('/').any(|part| part.is_empty() || part == "." || part == "..") {
+    } else if text.len() > 1
+        && text[1..].split('/').any(|part| part.is_empty() || part == "." || part == "..")
+    {
         "write it without `.`, `..`, `//` and a trailing `/`"
     } else if text.contains(|c: char| c.is_control() || c == '\\') {
         "write it without control characters and `\\`"

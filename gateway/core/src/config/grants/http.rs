@@ -90,7 +90,8 @@ pub(crate) fn read_http_grants(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -
         };
         if let Some((_, other)) = grants.iter().enumerate().find(is_covering) {
             let problem = Problem::warning(format!("redundant grant {}", quoted(&grant.written)));
-            let problem = problem.at(grant.place.clone()).related(other.place.clone(), "already granted here");
+            let problem =
+                problem.at(grant.place.clone()).related(other.place.clone(), "already granted here");
             reader.report(problem.hint("remove one of the two"));
         }
     }

@@ -100,7 +100,8 @@ fn no_scheme(text: &str) -> PatternError {
         return PatternError::new(0..scheme.len() + slashes, "the scheme must be followed by `//`", hint);
     }
     let cure = format!("https://{}", text.trim_start_matches('/'));
-    let hint = if parse(&cure).is_ok() { format!("write \"{}\"", visible(&cure)) } else { PATTERN_HINT.to_owned() };
+    let hint =
+        if parse(&cure).is_ok() { format!("write \"{}\"", visible(&cure)) } else { PATTERN_HINT.to_owned() };
     PatternError::new(0..text.len(), format!("{} has no scheme", quoted(text)), hint)
 }
 
@@ -173,11 +174,7 @@ fn host(text: &str, part: Range<usize>) -> Result<HostPattern, PatternError> {
     let Range { start, end } = part;
     let written = &text[part.clone()];
     if written.is_empty() {
-        return Err(PatternError::new(
-            0..end,
-            "missing host",
-            "add one after `://`; `*` matches every name",
-        ));
+        return Err(PatternError::new(0..end, "missing host", "add one after `://`; `*` matches every name"));
     }
     if written == "*" {
         return Ok(HostPattern::AnyName);
@@ -266,10 +263,9 @@ fn check_name(name: &str) -> Result<(), (String, &'static str)> {
         Some(label) if label.len() > 63 => {
             Err((format!("the label {} is longer than 63 bytes", quoted(label)), "shorten it"))
         }
-        Some(label) => Err((
-            format!("invalid label {}", quoted(label)),
-            "write letters, digits, `-` and `.`",
-        )),
+        Some(label) => {
+            Err((format!("invalid label {}", quoted(label)), "write letters, digits, `-` and `.`"))
+        }
         None => Ok(()),
     }
 }

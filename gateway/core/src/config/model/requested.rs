@@ -104,9 +104,7 @@ impl PluginConfig {
             Asked::No if !granted.is_empty() => {
                 let what = match need {
                     Need::Settings => format!("has settings (`{key}`) but doesn't read any"),
-                    _ => format!(
-                        "is granted `{key}` but can't {verb}: none of its imports needs the grant"
-                    ),
+                    _ => format!("is granted `{key}` but can't {verb}: none of its imports needs the grant"),
                 };
                 let problem = Problem::warning(format!("the plugin `{id}` {what}")).at(place);
                 Some(problem.hint(format!("remove `{key}`, or a later version of the plugin gets it too")))

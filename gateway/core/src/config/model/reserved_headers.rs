@@ -73,7 +73,8 @@ impl Reserved {
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         let normalized = normalized(name);
-        let listed = RESERVED_HEADERS.iter().find(|(its, _)| *its == normalized).map(|(_, reserved)| *reserved);
+        let listed =
+            RESERVED_HEADERS.iter().find(|(its, _)| *its == normalized).map(|(_, reserved)| *reserved);
         listed.or_else(|| normalized.starts_with(FORWARDED_PREFIX).then_some(Self::Passing))
     }
 

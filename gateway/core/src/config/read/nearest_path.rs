@@ -74,7 +74,9 @@ mod tests {
 
     #[test]
     fn suggests_the_nearest_name_in_the_same_directory() {
-        for slip in ["hello-world.wasm", "hello_world.wsm", "hello_world", "HelloWorld.wasm", "helo_world.wasm"] {
+        for slip in
+            ["hello-world.wasm", "hello_world.wsm", "hello_world", "HelloWorld.wasm", "helo_world.wasm"]
+        {
             assert_eq!(nearest(slip, Entry::File).as_deref(), Some("hello_world.wasm"), "{slip}");
         }
         assert_eq!(nearest("nots", Entry::Directory).as_deref(), Some("notes"));

@@ -12,7 +12,8 @@ use crate::config::model::Problem;
 use crate::config::model::diagnostic::quoted;
 
 /// The hint for a path that doesn't exist if no other path is similar.
-const MISSING_HINT: &str = "correct the path, or create it; relative paths start at the directory of this file";
+const MISSING_HINT: &str =
+    "correct the path, or create it; relative paths start at the directory of this file";
 
 impl Reader<'_> {
     /// The absolute path of a string.

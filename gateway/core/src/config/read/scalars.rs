@@ -77,12 +77,7 @@ impl Reader<'_> {
     }
 
     /// A duration within the key's range.
-    pub(crate) fn duration(
-        &mut self,
-        parent: &TomlTable<'_>,
-        name: &str,
-        default: Duration,
-    ) -> Duration {
+    pub(crate) fn duration(&mut self, parent: &TomlTable<'_>, name: &str, default: Duration) -> Duration {
         let Some(value) = parent.get(name) else { return default };
         let kind = parent.key(name).kind;
         let Kind::Duration(range) = kind else { unreachable!("`{name}` is a duration in the key table") };

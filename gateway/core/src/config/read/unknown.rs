@@ -39,11 +39,7 @@ fn missing_key(table: &TomlTable<'_>, key: &Key) -> Problem {
 }
 
 /// The diagnostic for an unknown key, and the valid key that was probably meant.
-fn unknown_key(
-    table: &TomlTable<'_>,
-    name: &str,
-    value: &TomlValue<'_>,
-) -> (Problem, Option<&'static str>) {
+fn unknown_key(table: &TomlTable<'_>, name: &str, value: &TomlValue<'_>) -> (Problem, Option<&'static str>) {
     let message = format!("unknown key {}{}", quoted(name), table.location());
     let problem = Problem::error(message).at(value.key_span.clone());
     let plugin = table.path.strip_prefix("plugins.").and_then(|rest| rest.split('.').next());

@@ -33,7 +33,9 @@ impl AdminConfig {
     pub fn collides_with(&self, http: SocketAddr) -> bool {
         let own = self.listen.ip().to_canonical();
         let other = http.ip().to_canonical();
-        self.listen.port() != 0 && self.listen.port() == http.port() && (own == other || other.is_unspecified())
+        self.listen.port() != 0
+            && self.listen.port() == http.port()
+            && (own == other || other.is_unspecified())
     }
 }
 
@@ -64,7 +66,8 @@ pub(crate) fn read_admin(
     let admin = AdminConfig { listen };
     let span = written.map_or(table.span, |text| text.span);
     if !listen.ip().to_canonical().is_loopback() {
-        let message = format!("the admin listener must use a loopback address, not {}", quoted(&listen.to_string()));
+        let message =
+            format!("the admin listener must use a loopback address, not {}", quoted(&listen.to_string()));
         reader.report(Problem::error(message).at(span).hint(format!(
             "it has no authentication: listen on \"127.0.0.1:{0}\" or \"[::1]:{0}\"",
             listen.port()

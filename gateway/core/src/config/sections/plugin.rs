@@ -14,7 +14,8 @@ use crate::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolNam
 
 const NAME_HINT: &str = "use only ASCII letters, digits, `_` and `-`";
 
-const TOOL_HINT: &str = "write the plugin's own name for it, without the prefix; `moongate inspect` lists them";
+const TOOL_HINT: &str =
+    "write the plugin's own name for it, without the prefix; `moongate inspect` lists them";
 
 /// `[defaults]`: defaults for all plugins.
 #[derive(Default)]
@@ -59,8 +60,7 @@ pub(crate) fn read_plugins(
             reader.report_wrong_type(value, table);
             continue;
         };
-        let table =
-            TomlTable { path: value.path.clone(), span: value.key_span.clone(), entries, keys };
+        let table = TomlTable { path: value.path.clone(), span: value.key_span.clone(), entries, keys };
         let misspelt = misspelt_plugin(name, value, &named);
         let explained: &[&str] = if misspelt.is_some() { &["source"] } else { &[] };
         reader.problems.extend(misspelt);
@@ -145,7 +145,11 @@ fn or_report_name<T>(
                 | NameError::BadUri { .. }
                 | NameError::BadDigest(_) => hint,
             };
-            reader.report(Problem::error(format!("{what}: {error}")).at(span.clone()).hint(hint));
+            let message = match &error {
+                NameError::BadDigest(_) => "invalid `sha256`: expected 64 hexadecimal digits".to_owned(),
+                _ => format!("{what}: {error}"),
+            };
+            reader.report(Problem::error(message).at(span.clone()).hint(hint));
             None
         }
     }
@@ -186,9 +190,8 @@ fn read_tools(reader: &mut Reader<'_>, tools: &TomlTable<'_>) -> Exposure {
     }
     let renamed = reader.named_entries(tools, "rename");
     let rename = read_renames(reader, &renamed);
-    let is_offered = |name: &str| {
-        allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name)
-    };
+    let is_offered =
+        |name: &str| allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name);
     for (name, value) in renamed.iter().filter(|(name, _)| !is_offered(name)) {
         let problem = Problem::warning(format!("the tool {} is renamed but not offered", quoted(name)));
         let hint = "use the plugin's own names in `allow` and `deny`, not the renamed ones";
@@ -213,10 +216,7 @@ fn tool_names(reader: &mut Reader<'_>, texts: Vec<TomlString>) -> BTreeMap<Strin
     names
 }
 
-fn read_renames(
-    reader: &mut Reader<'_>,
-    renamed: &[(&str, TomlValue<'_>)],
-) -> BTreeMap<String, PublicName> {
+fn read_renames(reader: &mut Reader<'_>, renamed: &[(&str, TomlValue<'_>)]) -> BTreeMap<String, PublicName> {
     const WHAT: &str = "invalid tool name";
     let mut renames = BTreeMap::new();
     let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
@@ -237,11 +237,7 @@ fn read_renames(
 }
 
 /// Tables of a plugin without `source` whose name is similar to that of another plugin.
-fn misspelt_plugin(
-    name: &str,
-    value: &TomlValue<'_>,
-    all: &[(&str, TomlValue<'_>)],
-) -> Option<Problem> {
+fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_>)]) -> Option<Problem> {
     let entries = value.inner.as_table().map(|entries| TomlTable::untyped(value, entries).entries())?;
     if entries.is_empty() || entries.iter().any(|(_, value)| !value.inner.is_table()) {
         return None;

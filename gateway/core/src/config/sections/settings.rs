@@ -13,9 +13,8 @@ use crate::config::model::diagnostic::quoted;
 use crate::config::model::{Problem, Secret};
 use crate::config::read::environment::variables;
 use crate::config::read::interpolate::interpolate;
-use crate::config::read::secret_ref::is_secret_ref;
+use crate::config::read::secret_detection::{contains_secret, is_secret_name, is_secret_ref};
 use crate::config::read::{DisclosedValue, Reader, TomlTable, TomlValue};
-use crate::config::report::redact::{contains_secret, is_secret_name};
 use crate::config::spec::keys::Kind;
 
 /// The value of a shorter variable can occur in a message by chance, in bytes.
@@ -124,8 +123,7 @@ fn check_table(reader: &mut Reader<'_>, value: &TomlValue<'_>) {
         return;
     }
     let message = format!("`{}` looks like a secret but is passed to the plugin as JSON", value.path);
-    let hint =
-        "write a secret as `{ env = \"NAME\" }` or `{ file = \"path\" }`, in lower case and without other keys";
+    let hint = "write a secret as `{ env = \"NAME\" }` or `{ file = \"path\" }`, in lower case and without other keys";
     reader.report(Problem::warning(message).at(value.key_span.clone()).hint(hint));
 }
 
@@ -153,11 +151,9 @@ fn read_json(reader: &mut Reader<'_>, value: &TomlValue<'_>) -> Option<Json> {
         }
         DeValue::Table(table) if is_secret_ref(table) => {
             let message = format!("a secret can't be a part of a setting, as in `{}`", value.path);
-            reader.report(
-                Problem::error(message)
-                    .at(value.span.clone())
-                    .hint("make it a setting of its own; if it isn't a secret, write the whole setting as a string"),
-            );
+            reader.report(Problem::error(message).at(value.span.clone()).hint(
+                "make it a setting of its own; if it isn't a secret, write the whole setting as a string",
+            ));
             None
         }
         DeValue::Table(table) => {
@@ -170,11 +166,7 @@ fn read_json(reader: &mut Reader<'_>, value: &TomlValue<'_>) -> Option<Json> {
     }
 }
 
-fn or_report_number(
-    reader: &mut Reader<'_>,
-    value: &TomlValue<'_>,
-    read: Option<Number>,
-) -> Option<Json> {
+fn or_report_number(reader: &mut Reader<'_>, value: &TomlValue<'_>, read: Option<Number>) -> Option<Json> {
     if read.is_none() {
         let message = format!("JSON can't represent the number in {}", quoted(&value.path));
         reader.report(Problem::error(message).at(value.span.clone()).hint("write it as a string"));

@@ -24,10 +24,7 @@ pub fn render() -> String {
     let mut all = vec![
         ("$schema", text("http://json-schema.org/draft-07/schema#")),
         ("title", text("gateway.toml")),
-        (
-            "description",
-            text("The configuration of Moongate, a gateway for sandboxed MCP plugins."),
-        ),
+        ("description", text("The configuration of Moongate, a gateway for sandboxed MCP plugins.")),
     ];
     all.extend(members);
     let mut out = serde_json::to_string_pretty(&Schema(all)).expect("a schema is always JSON");

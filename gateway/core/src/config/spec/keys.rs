@@ -144,7 +144,10 @@ static HTTP: &[Key] = &[
     ),
     optional(
         "session_idle",
-        Kind::Duration(Number { most: 30 * 86_400, ..Number::positive("every session would end immediately") }),
+        Kind::Duration(Number {
+            most: 30 * 86_400,
+            ..Number::positive("every session would end immediately")
+        }),
         "\"30m\"",
         "An idle session ends after this time. A client with an open stream isn't idle.",
     ),
@@ -156,7 +159,10 @@ static HTTP: &[Key] = &[
     ),
     key(
         "close_streams_after",
-        Kind::Duration(Number { most: 86_400, ..Number::positive("every stream would be closed immediately") }),
+        Kind::Duration(Number {
+            most: 86_400,
+            ..Number::positive("every stream would be closed immediately")
+        }),
         "Close the connection of an event stream after this time, for the client to reconnect and resume. For proxies \
          that don't allow long connections; only clients of 2025-11-25 support it. By default connections stay open.",
     ),
@@ -178,11 +184,7 @@ static AUTH: &[Key] = &[optional(
 
 /// A bearer token.
 static TOKEN: &[Key] = &[
-    required(
-        "name",
-        Kind::Text("a name such as \"ci\""),
-        "The caller's name, as plugins see it.",
-    ),
+    required("name", Kind::Text("a name such as \"ci\""), "The caller's name, as plugins see it."),
     required("token", Kind::Secret, "The token: `{ env = \"NAME\" }` or `{ file = \"path\" }`."),
 ];
 
@@ -203,11 +205,7 @@ static PLUGIN: &[Key] = &[
         Kind::Path("plugins/dist/fetch.wasm"),
         "The path of the component, relative to this file.",
     ),
-    key(
-        "sha256",
-        Kind::Text("64 hexadecimal digits"),
-        "The SHA-256 digest that the component must have.",
-    ),
+    key("sha256", Kind::Text("64 hexadecimal digits"), "The SHA-256 digest that the component must have."),
     optional(
         "reload",
         Kind::Word(&["live", "pinned"]),
@@ -357,11 +355,8 @@ const ENV: Key = key(
 );
 
 /// The file of a secret.
-const FILE: Key = key(
-    "file",
-    Kind::Path("secrets/token"),
-    "The file with the secret. One trailing line break is removed.",
-);
+const FILE: Key =
+    key("file", Kind::Path("secrets/token"), "The file with the secret. One trailing line break is removed.");
 
 /// The value of an added header.
 pub static HEADER: &[Key] = &[
@@ -379,12 +374,7 @@ pub static HEADER: &[Key] = &[
 static DIR: &[Key] = &[
     required("host", Kind::Path("./notes"), "The directory on this machine, relative to this file."),
     required("guest", Kind::Text("an absolute path such as \"/notes\""), "Its path inside the sandbox."),
-    optional(
-        "mode",
-        Kind::Word(&["ro", "rw"]),
-        "\"ro\"",
-        "`ro`: read only. `rw`: read and write.",
-    ),
+    optional("mode", Kind::Word(&["ro", "rw"]), "\"ro\"", "`ro`: read only. `rw`: read and write."),
 ];
 
 /// A reference to a secret.

@@ -15,7 +15,10 @@ const IN_MEMORY_BYTES: u64 = 1 << 30;
 pub static LIMITS: &[Key] = &[
     optional(
         "timeout",
-        Kind::Duration(Number { most: DAY_SECONDS, ..Number::positive("every call would time out immediately") }),
+        Kind::Duration(Number {
+            most: DAY_SECONDS,
+            ..Number::positive("every call would time out immediately")
+        }),
         "\"30s\"",
         "Time from the start of a call to its result.",
     ),
