@@ -140,7 +140,7 @@ fn check_names_grants_that_nothing_uses_and_wishes_that_nothing_grants() {
     assert!(output.status.success(), "warnings don't fail: {output:?}");
     let told = said(&output.stderr);
     assert!(told.contains("`keeper` was built to keep state, which isn't granted"), "{told}");
-    assert!(told.contains("`time` is granted `http`, but can't send requests"), "{told}");
+    assert!(told.contains("`time` is granted `http` but can't send requests"), "{told}");
     let fitting = Workspace::new(
         "[gateway]\nstate = \"state\"\n[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n[plugins.time]\nsource = \"@time@\"\n",
     );

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::{ClientFeature, Grants, Problem, Secret, StateGrant};
+use crate::config::read::secret_detection::is_secret_name;
 use crate::config::read::types::is_boolean_word;
 use crate::config::read::{DisclosedValue, NameOrBoolean, Reader, TomlTable};
-use crate::config::report::redact::is_secret_name;
 use crate::names::StoreName;
 
 mod credentials;

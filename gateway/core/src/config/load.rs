@@ -77,6 +77,7 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
 
 /// Loads `text` as the content of `file`.
 #[must_use]
+#[expect(clippy::needless_pass_by_value, reason = "callers have no use for the text afterwards")]
 pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
     let path = file.to_owned();
     let (parsed, errors) = DeTable::parse_recoverable(&text);

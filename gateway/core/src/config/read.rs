@@ -8,7 +8,8 @@ pub(crate) mod paths;
 pub(crate) mod reader;
 mod resolved_path;
 mod scalars;
-pub(crate) mod secret_ref;
+pub(crate) mod secret_detection;
+mod secret_ref;
 pub(crate) mod types;
 mod unknown;
 

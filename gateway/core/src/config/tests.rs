@@ -24,7 +24,7 @@ fn goldens_dir() -> PathBuf {
 /// The variables of tests.
 fn environment() -> BTreeMap<String, String> {
     let variables = [
-        ("HOME", "/srv/somebody"),
+        ("HOME", "/srv/user"),
         ("LANG", "en_GB.UTF-8"),
         ("EMPTY", ""),
         ("SHORT", "hunter2"),
@@ -163,14 +163,14 @@ fn documented_defaults_match_the_code() {
         }
     }
     assert!(spelt_out.contains("describe_timeout") && spelt_out.contains("session_idle"), "{spelt_out}");
-    let (told, holding) = (config(&spelt_out), config(&with_plugin("")));
-    assert_eq!(format!("{:?}", told.http), format!("{:?}", holding.http));
-    assert_eq!(told.concurrency, holding.concurrency);
-    assert_eq!((told.page_size, told.sealing_key), (holding.page_size, holding.sealing_key));
-    assert_eq!((told.watch, told.wider_grants), (holding.watch, holding.wider_grants));
-    assert_eq!((told.require_all, told.stop_grace), (holding.require_all, holding.stop_grace));
-    assert_eq!((told.admin, holding.admin), (Some(AdminConfig::default()), None));
-    assert!(told.plugins[0].says_the_same_as(&holding.plugins[0]), "{:?}", told.plugins[0]);
+    let (documented, holding) = (config(&spelt_out), config(&with_plugin("")));
+    assert_eq!(format!("{:?}", documented.http), format!("{:?}", holding.http));
+    assert_eq!(documented.concurrency, holding.concurrency);
+    assert_eq!((documented.page_size, documented.sealing_key), (holding.page_size, holding.sealing_key));
+    assert_eq!((documented.watch, documented.wider_grants), (holding.watch, holding.wider_grants));
+    assert_eq!((documented.require_all, documented.stop_grace), (holding.require_all, holding.stop_grace));
+    assert_eq!((documented.admin, holding.admin), (Some(AdminConfig::default()), None));
+    assert!(documented.plugins[0].says_the_same_as(&holding.plugins[0]), "{:?}", documented.plugins[0]);
     assert_eq!(holding.plugins[0].limits, Limits::default());
 }
 

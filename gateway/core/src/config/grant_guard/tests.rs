@@ -36,7 +36,7 @@ fn load(place: &Path, grants: &str) -> Loaded {
 
 /// The errors of a configuration with these grants.
 #[track_caller]
-fn said(place: &Path, grants: &str) -> Vec<String> {
+fn errors(place: &Path, grants: &str) -> Vec<String> {
     let loaded = load(place, grants);
     loaded.problems.into_iter().filter(|problem| problem.is_error()).map(|problem| problem.message).collect()
 }
@@ -49,8 +49,8 @@ fn grant(host: &str, mode: &str) -> String {
 fn grants_directories_next_to_the_configuration() {
     let place = place();
     for mode in ["ro", "rw"] {
-        assert_eq!(said(place.path(), &grant("./notes", mode)), [""; 0]);
-        assert_eq!(said(place.path(), &grant("notes/../other", mode)), [""; 0]);
+        assert_eq!(errors(place.path(), &grant("./notes", mode)), [""; 0]);
+        assert_eq!(errors(place.path(), &grant("notes/../other", mode)), [""; 0]);
     }
 }
 
@@ -68,8 +68,8 @@ fn rejects_grants_to_change_the_gateway() {
         ("notes/../secrets", "the secret file `token`"),
     ];
     for (dir, what) in reached {
-        let said = said(place.path(), &grant(dir, "rw"));
-        assert!(said.len() == 1 && said[0].contains(what), "{dir}: {said:?}");
+        let errors = errors(place.path(), &grant(dir, "rw"));
+        assert!(errors.len() == 1 && errors[0].contains(what), "{dir}: {errors:?}");
     }
 }
 
@@ -77,10 +77,10 @@ fn rejects_grants_to_change_the_gateway() {
 fn rejects_grants_to_read_configuration_state_or_secrets() {
     let place = place();
     for dir in [".", "/", "state", "secrets"] {
-        assert_eq!(said(place.path(), &grant(dir, "ro")).len(), 1, "{dir}");
+        assert_eq!(errors(place.path(), &grant(dir, "ro")).len(), 1, "{dir}");
     }
     for dir in ["plugins", "cache", "cache/compiled"] {
-        assert_eq!(said(place.path(), &grant(dir, "ro")), [""; 0], "{dir}");
+        assert_eq!(errors(place.path(), &grant(dir, "ro")), [""; 0], "{dir}");
     }
 }
 
@@ -89,23 +89,23 @@ fn follows_symlinks() {
     let place = place();
     let at = |path: &str| place.path().join(path);
     symlink(at("secrets"), at("notes/innocent")).unwrap();
-    assert_eq!(said(place.path(), &grant("notes/innocent", "ro")).len(), 1);
+    assert_eq!(errors(place.path(), &grant("notes/innocent", "ro")).len(), 1);
 
     // The component is elsewhere, but changing the symlink replaces it.
     fs::rename(at("plugins/time.wasm"), at("other/time.wasm")).unwrap();
     symlink("../other/time.wasm", at("plugins/time.wasm")).unwrap();
     for dir in ["plugins", "other"] {
-        assert_eq!(said(place.path(), &grant(dir, "rw")).len(), 1, "{dir}");
+        assert_eq!(errors(place.path(), &grant(dir, "rw")).len(), 1, "{dir}");
     }
     symlink("circle", at("circle")).unwrap();
-    assert_eq!(said(place.path(), &grant("circle", "rw")).len(), 1);
+    assert_eq!(errors(place.path(), &grant("circle", "rw")).len(), 1);
 }
 
 #[test]
 fn protects_paths_that_do_not_exist_yet() {
     let place = place();
     fs::remove_dir_all(place.path().join("cache")).unwrap();
-    assert_eq!(said(place.path(), &grant("./notes", "rw")), [""; 0]);
+    assert_eq!(errors(place.path(), &grant("./notes", "rw")), [""; 0]);
     let text = r#"version = 1
         gateway.cache = "notes/cache/of/code"
         plugins.time = { source = "plugins/time.wasm", allow.dirs = [{ host = "notes", guest = "/n", mode = "rw" }] }"#;
@@ -121,12 +121,12 @@ fn rejects_a_grant_inside_a_writable_one() {
             r#"{{ host = "notes", guest = "/a", mode = "{outer}" }}, {{ host = "{inner}", guest = "/b", mode = "ro" }}"#
         )
     };
-    assert_eq!(said(place.path(), &two("ro", "notes/old")), [""; 0]);
-    assert_eq!(said(place.path(), &two("rw", "notes")), [""; 0]);
-    assert_eq!(said(place.path(), &two("rw", "other")), [""; 0]);
-    assert_eq!(said(place.path(), &two("rw", "notes/old")).len(), 1);
+    assert_eq!(errors(place.path(), &two("ro", "notes/old")), [""; 0]);
+    assert_eq!(errors(place.path(), &two("rw", "notes")), [""; 0]);
+    assert_eq!(errors(place.path(), &two("rw", "other")), [""; 0]);
+    assert_eq!(errors(place.path(), &two("rw", "notes/old")).len(), 1);
     symlink("../other", place.path().join("notes/link")).unwrap();
-    assert_eq!(said(place.path(), &two("rw", "notes/link")).len(), 1);
+    assert_eq!(errors(place.path(), &two("rw", "notes/link")).len(), 1);
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn rejects_grants_of_proc() {
     symlink("/proc/self", place.path().join("itself")).unwrap();
     for host in ["/proc", "/proc/self", "/proc/self/task", "itself", "/"] {
         for mode in ["ro", "rw"] {
-            let said = said(place.path(), &grant(host, mode));
+            let errors = errors(place.path(), &grant(host, mode));
             assert!(
-                said.len() == 1 && said[0].contains("`/proc`, which contains"),
-                "{host} {mode}: {said:?}"
+                errors.len() == 1 && errors[0].contains("`/proc`, which contains"),
+                "{host} {mode}: {errors:?}"
             );
         }
     }
@@ -161,8 +161,8 @@ fn protects_the_place_of_a_missing_component() {
     let place = place();
     fs::remove_file(place.path().join("plugins/time.wasm")).unwrap();
     let is_guarded = |dir: &str| {
-        let said = said(place.path(), &grant(dir, "rw"));
-        said.iter().any(|said| said.contains("the component of the plugin `time`"))
+        let errors = errors(place.path(), &grant(dir, "rw"));
+        errors.iter().any(|errors| errors.contains("the component of the plugin `time`"))
     };
     assert!(is_guarded("plugins") && !is_guarded("notes"));
     // Its directory is a symlink: a plugin that can change the target can create the component.
@@ -205,16 +205,17 @@ fn finds_hard_links_to_protected_files() {
         // A hard link in a directory that isn't granted does no harm.
         fs::hard_link(at(file), at("elsewhere")).unwrap();
         for mode in ["ro", "rw"] {
-            assert_eq!(said(place.path(), &grant("notes", mode)), [""; 0], "{file} {mode}");
+            assert_eq!(errors(place.path(), &grant("notes", mode)), [""; 0], "{file} {mode}");
         }
         fs::hard_link(at(file), at("notes/old/innocent")).unwrap();
         for mode in ["ro", "rw"] {
-            let said = said(place.path(), &grant("notes", mode));
-            assert_eq!(said.len(), usize::from(modes.contains(mode)), "{file} {mode}: {said:?}");
+            let errors = errors(place.path(), &grant("notes", mode));
+            assert_eq!(errors.len(), usize::from(modes.contains(mode)), "{file} {mode}: {errors:?}");
             assert!(
-                said.iter()
-                    .all(|said| said.contains("the hard link") && said.contains("notes/old/innocent`")),
-                "{said:?}"
+                errors
+                    .iter()
+                    .all(|errors| errors.contains("the hard link") && errors.contains("notes/old/innocent`")),
+                "{errors:?}"
             );
         }
         fs::remove_file(at("elsewhere")).unwrap();

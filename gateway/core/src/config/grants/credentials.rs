@@ -11,8 +11,8 @@ use crate::config::model::{
     Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, Problem, Reserved, Secret,
 };
 use crate::config::read::environment::variables;
+use crate::config::read::secret_detection::is_auth_scheme;
 use crate::config::read::{DisclosedValue, Reader, TomlString, TomlTable, TomlValue};
-use crate::config::report::redact::is_auth_scheme;
 use crate::config::spec::keys::{HEADER, Kind};
 
 /// A header with its value, and the span of its name.

@@ -7,9 +7,9 @@ use std::env::VarError;
 use std::ops::Range;
 
 use super::environment::{Environment, is_variable_name, nearest_variable, variables};
+use super::secret_detection::{contains_secret, is_secret_name};
 use crate::config::model::Problem;
 use crate::config::model::diagnostic::{quoted, visible};
-use crate::config::report::redact::{contains_secret, is_secret_name};
 
 /// A string with its variables filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

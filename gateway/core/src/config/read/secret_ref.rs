@@ -5,8 +5,6 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use toml::de::DeTable;
-
 use super::environment::{is_variable_name, nearest_variable};
 use super::paths;
 use super::reader::{Reader, TomlString, TomlTable, TomlValue};
@@ -16,12 +14,6 @@ use crate::config::spec::keys::{Kind, SECRET};
 
 /// The largest secret, in bytes. A larger file is probably a log or a disk that was named by mistake.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
-
-/// Is it a table that refers to a secret, and nothing else?
-pub(crate) fn is_secret_ref(table: &DeTable<'_>) -> bool {
-    let is_key = |key: &str| matches!(key, "env" | "file");
-    !table.is_empty() && table.keys().all(|key| is_key(key.get_ref()))
-}
 
 impl Reader<'_> {
     /// Reads a secret. It is never empty.

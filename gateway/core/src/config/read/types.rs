@@ -29,7 +29,6 @@ impl Reader<'_> {
 /// How to fix a value of the wrong type.
 fn fix(value: &TomlValue<'_>, kind: &Kind) -> String {
     let key = value.path.rsplit('.').next().unwrap_or(&value.path);
-    let example = || format!("for example `{key} = {}`", kind.example());
     let is_item = key.ends_with(']');
     match (kind, value.inner) {
         (Kind::Version, _) => "write `version = 1`".to_owned(),
@@ -51,8 +50,8 @@ fn fix(value: &TomlValue<'_>, kind: &Kind) -> String {
         (Kind::Table(_), _) if !value.path.contains('[') => {
             format!("use a table `[{}]`, such as `{key} = {}`", value.path, kind.example())
         }
-        (_, _) if is_item => format!("for example `{}`", kind.example()),
-        (_, _) => example(),
+        (_, _) if is_item => format!("write it like `{}`", kind.example()),
+        (_, _) => format!("write it like `{key} = {}`", kind.example()),
     }
 }
 

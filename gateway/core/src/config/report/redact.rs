@@ -1,8 +1,8 @@
 //! Redaction: which parts of the file no excerpt, diagnostic or record of messages shows.
 //!
-//! An excerpt shows the values of the gateway's own keys. It masks the settings of plugins, the values of secret keys,
-//! tables under unknown keys, comments, and anything that contains a credential. Of a file that isn't valid TOML it shows
-//! only keys, headers and punctuation. Masking replaces byte for byte, so that spans stay valid.
+//! An excerpt shows the values of the gateway's own keys, also of misspelt ones. It masks the settings of plugins, the values
+//! of secret keys and of unknown ones, comments, and anything that contains a credential. Of a file that isn't valid TOML it
+//! shows only keys, headers and punctuation. Masking replaces byte for byte, so that spans stay valid.
 
 use std::ops::Range;
 
@@ -11,105 +11,15 @@ use toml::de::{DeTable, DeValue};
 
 use crate::config::model::Problem;
 use crate::config::read::environment::is_single_variable;
-use crate::config::read::secret_ref::is_secret_ref;
+use crate::config::read::secret_detection::{contains_secret, is_auth_scheme, is_secret_name, is_secret_ref};
 use crate::config::spec::keys::{HEADER, Inside, Key, Kind, ROOT};
-
-/// Words in the names of secrets.
-const SECRET_WORDS: [&str; 11] = [
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "key",
-    "apikey",
-    "auth",
-    "authorization",
-    "credential",
-    "cookie",
-];
-
-/// Last words of names that only say where a secret is or how much of it there is.
-const HARMLESS_LAST_WORDS: [&str; 11] =
-    ["env", "file", "name", "path", "url", "timeout", "ttl", "limit", "count", "size", "length"];
-
-/// Prefixes of the tokens of well-known services.
-const TOKEN_PREFIXES: &str = "sk- sk_live_ rk_live_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- xapp- \
-                              AKIA AIza hf_";
-
-/// The shortest token of a well-known service, in bytes.
-const MIN_TOKEN_BYTES: usize = 16;
-
-/// Authentication schemes before a secret in a header (RFC 9110, 11.1; some aren't standard).
-const AUTH_SCHEMES: [&str; 6] = ["bearer", "basic", "token", "bot", "apikey", "key"];
+use crate::names::alike;
 
 /// The longest key that is shown of a file that isn't valid TOML.
 const MAX_SHOWN_KEY_CHARS: usize = 48;
 
 /// A masked value with fewer bytes can occur in a message by chance.
 const MIN_DISTINCTIVE_BYTES: usize = 4;
-
-/// Is this dotted key, or this name of a variable, that of a secret?
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    name.split('.').any(|part| {
-        let words = words(part);
-        let is_secret = |word: &String| SECRET_WORDS.contains(&word.trim_end_matches('s'));
-        let last = words.last().map_or("", String::as_str);
-        let is_limit = words.first().is_some_and(|first| first == "max" || first == "min");
-        !is_limit && !HARMLESS_LAST_WORDS.contains(&last) && words.iter().any(is_secret)
-    })
-}
-
-/// The words of a name such as `api-key`, `API_KEY` or `apiKey`, in lower case.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() || c.is_uppercase() && was_lower {
-            words.push(String::new());
-        }
-        if c.is_alphanumeric() {
-            words.last_mut().expect("there is a word").extend(c.to_lowercase());
-        }
-        was_lower = c.is_lowercase();
-    }
-    words
-}
-
-/// Does a string contain a credential: a private key, a token of a well-known service, a password in a URL, or a default
-/// for a secret variable?
-pub(crate) fn contains_secret(text: &str) -> bool {
-    let is_token_character = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let is_token = |word: &str| {
-        let is_jwt = word.starts_with("eyJ") && word.matches('.').count() == 2; // RFC 7519
-        word.len() >= MIN_TOKEN_BYTES
-            && (is_jwt || TOKEN_PREFIXES.split(' ').any(|prefix| word.starts_with(prefix)))
-    };
-    let has_password = |rest: &str| {
-        let authority = rest.split(['/', '?', '#', ' ', '"', '\'']).next().unwrap_or_default();
-        let user_info = authority.rsplit_once('@').and_then(|(user_info, _)| user_info.split_once(':'));
-        user_info.is_some_and(|(_, password)| !password.is_empty() && !is_single_variable(password))
-    };
-    let has_default = |used: &str| {
-        let default = used.split('}').next().and_then(|used| used.split_once(':'));
-        default.is_some_and(|(name, default)| is_secret_name(name) && !matches!(default, "" | "-"))
-    };
-    text.contains("PRIVATE KEY-----")
-        || text.split(|c| !is_token_character(c)).any(is_token)
-        || text.split("://").skip(1).any(has_password)
-        || text.split("${").skip(1).any(has_default)
-}
-
-/// Is the value of this dotted key a secret?
-pub(crate) fn is_secret_value(key: &str, value: &str) -> bool {
-    is_secret_name(key) && !is_single_variable(value) || contains_secret(value)
-}
-
-/// Is a prefix of a header only an authentication scheme?
-pub(crate) fn is_auth_scheme(prefix: &str) -> bool {
-    let word = prefix.trim_end();
-    word.is_empty() || AUTH_SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
-}
 
 /// The file with everything masked that excerpts don't show, and the spans of masked values in order. `extra` are more
 /// spans to mask.
@@ -122,7 +32,7 @@ pub(crate) fn redact(text: &str, root: &DeTable<'_>, extra: &[Range<usize>]) -> 
     shown.sort_by_key(|span| span.start);
     let mut all = masked.clone();
     let mut at = 0;
-    for span in shown.into_iter().chain([text.len()..text.len()]) {
+    for span in shown.into_iter().chain(std::iter::once(text.len()..text.len())) {
         // A `#` outside of keys and values starts a comment.
         let mut start = at;
         for line in text.get(at..span.start).unwrap_or_default().split_inclusive('\n') {
@@ -146,30 +56,34 @@ impl Walk {
         for (key, value) in table.iter() {
             self.shown.push(key.span());
             let name = key.get_ref().as_ref();
-            let (kind, is_own_name) = match inside {
+            let (kind, has_secret_name) = match inside {
                 Inside::Keys(keys) | Inside::TextOrKeys(keys) => {
-                    let found = keys.iter().find(|key| key.name == name);
+                    let found = own_key(keys, name);
                     if found.is_some_and(|key| is_secret_prefix(keys, key, value.get_ref())) {
                         self.masked.push(value.span());
                         continue;
                     }
-                    (found.map(|key| &key.kind), false)
+                    (found.map(|key| &key.kind), is_secret_name(found.map_or(name, |key| key.name)))
                 }
-                Inside::Named(kind) => (Some(kind), matches!(kind, Kind::Table(keys) if !is_header(keys))),
-                Inside::Nothing | Inside::Items(_) | Inside::Settings => (None, false),
+                // The name of a plugin doesn't say anything about its table.
+                Inside::Named(kind @ Kind::Table(keys)) if !is_header(keys) => (Some(kind), false),
+                Inside::Named(kind) => (Some(kind), is_secret_name(name)),
+                Inside::Nothing | Inside::Items(_) | Inside::Settings => (None, is_secret_name(name)),
             };
-            self.value(value, kind, is_secret || !is_own_name && is_secret_name(name));
+            self.value(value, kind, is_secret || has_secret_name);
         }
     }
 
     fn value(&mut self, value: &Spanned<DeValue<'_>>, kind: Option<&Kind>, is_secret: bool) {
         let inside = kind.map_or(Inside::Nothing, Kind::inside);
-        let is_secret = is_secret || matches!(kind, Some(Kind::Settings));
+        let is_secret = is_secret || matches!(kind, None | Some(Kind::Settings));
         match value.get_ref() {
-            DeValue::Table(table) if is_secret_ref(table) => {
+            DeValue::Table(table)
+                if is_secret_ref(table) && table.values().all(|value| value.get_ref().is_str()) =>
+            {
                 self.shown.extend(table.iter().flat_map(|(key, value)| [key.span(), value.span()]));
             }
-            DeValue::Table(table) => self.table(table, inside, is_secret || kind.is_none()),
+            DeValue::Table(table) => self.table(table, inside, is_secret),
             DeValue::Array(items) => {
                 let item = match inside {
                     Inside::Items(kind) => Some(kind),
@@ -190,6 +104,12 @@ impl Walk {
             }
         }
     }
+}
+
+/// The key with this name, or else the one with the nearest name.
+fn own_key<'k>(keys: &'k [Key], name: &str) -> Option<&'k Key> {
+    let find = |name: &str| keys.iter().find(|key| key.name == name);
+    find(name).or_else(|| find(alike(name, keys.iter().map(|key| key.name))?))
 }
 
 fn is_header(keys: &[Key]) -> bool {

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::redact::{contains_secret, is_auth_scheme, is_secret_value};
 use crate::config::read::environment::{Environment, is_single_variable, variables};
 use crate::config::read::interpolate::interpolate;
-use crate::config::read::secret_ref::is_secret_ref;
+use crate::config::read::secret_detection::{
+    contains_secret, is_auth_scheme, is_secret_ref, is_secret_value,
+};
 use crate::config::spec::keys::{HEADER, Inside, Key, Kind, ROOT, SECRET};
 use crate::config::{Config, Loaded};
 

@@ -22,6 +22,10 @@ pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Problem> {
         let between = last.replace(at).map(|last| &text.as_bytes()[last..at]);
         between.is_none_or(|between| between.contains(&b'\n'))
     });
+    // Every line after an array that isn't closed lacks a comma.
+    errors.dedup_by(|next, error| {
+        error.message() == next.message() && error.message().starts_with("missing comma")
+    });
     errors.into_iter().map(|error| syntax_problem(error, text)).collect()
 }
 
@@ -32,7 +36,15 @@ fn syntax_problem(error: &Error, text: &str) -> Problem {
         text.as_bytes()[..span.start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = text[line_start..].lines().next().unwrap_or_default();
     let problem = Problem::error(format!("invalid TOML: {}", error.message())).at(span);
-    problem.hint(if error.message() == "duplicate key" { duplicate_hint(line) } else { hint(line) })
+    problem.hint(match error.message() {
+        "duplicate key" => duplicate_hint(line),
+        message
+            if message.contains("comma") || message.contains("unclosed a") || message.contains("inline") =>
+        {
+            "close the array with `]` or the inline table with `}`, or add the missing `,`"
+        }
+        _ => hint(line),
+    })
 }
 
 fn duplicate_hint(line: &str) -> &'static str {

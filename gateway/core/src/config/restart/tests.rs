@@ -68,9 +68,9 @@ fn every_key_needs_a_restart_or_takes_effect() {
         leaves(keys, key.name, &mut all);
     }
     all.sort();
-    let mut told: Vec<_> = CHANGES.iter().map(|(key, ..)| (*key).to_owned()).collect();
-    told.sort();
-    assert_eq!(all, told);
+    let mut listed: Vec<_> = CHANGES.iter().map(|(key, ..)| (*key).to_owned()).collect();
+    listed.sort();
+    assert_eq!(all, listed);
 
     let empty = config(Path::new("/etc/moongate"), "");
     assert_eq!(empty.needs_restart(&empty), [""; 0]);
@@ -114,7 +114,7 @@ fn what_is_in_use_until_the_restart_cannot_be_granted() {
     let running =
         at("gateway.cache = 'cache'\ngateway.state = 'state'\ngateway.sealing_key.file = 'keys/key'
          http.auth.tokens = [{ name = 'ci', token = { env = 'OTHER' } }]");
-    let said = |text: &str| {
+    let problems = |text: &str| {
         let problems = running.endangered_by(&at(text));
         problems.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -124,8 +124,8 @@ fn what_is_in_use_until_the_restart_cannot_be_granted() {
     let dir = |host: &str, mode: &str| {
         new(&format!("dirs = [{{ host = '{host}', guest = '/d', mode = '{mode}' }}]"))
     };
-    assert_eq!(said(&dir("newkeys", "rw")), [""; 0]);
-    assert_eq!(said(&dir("cache", "ro")), [""; 0]);
+    assert_eq!(problems(&dir("newkeys", "rw")), [""; 0]);
+    assert_eq!(problems(&dir("cache", "ro")), [""; 0]);
     for (text, word) in [
         (dir("cache", "rw"), "cache of compiled code"),
         (dir("state", "ro"), "plugins' state"),
@@ -135,11 +135,11 @@ fn what_is_in_use_until_the_restart_cannot_be_granted() {
         (new("[plugins.a.config]\nurl = 'https://x:${OTHER}@example.com'"), "token `ci`"),
         (new("[plugins.a.config]\nlist = [{ inner = '${OTHER}' }]"), "token `ci`"),
     ] {
-        let said = said(&text);
+        let problems = problems(&text);
         assert!(
-            said.len() == 1 && said[0].contains(word) && said[0].contains("restart it first"),
-            "{said:?}"
+            problems.len() == 1 && problems[0].contains(word) && problems[0].contains("restart it first"),
+            "{problems:?}"
         );
-        assert!(!said[0].contains(OTHER), "{said:?}");
+        assert!(!problems[0].contains(OTHER), "{problems:?}");
     }
 }

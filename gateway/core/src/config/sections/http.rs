@@ -155,7 +155,10 @@ pub(crate) fn read_address(
         Listener::Admin => 8932,
     };
     let hint = match text.text.parse::<IpAddr>() {
-        Ok(address) => format!("add the port: \"{}\"", SocketAddr::new(address, default_port)),
+        Ok(IpAddr::V4(address)) => format!("add the port: \"{address}:{default_port}\""),
+        Ok(IpAddr::V6(_)) => {
+            format!("put an IPv6 address in brackets and add the port, such as \"[::1]:{default_port}\"")
+        }
         Err(_) => format!("write an IP address and a port, such as \"127.0.0.1:{default_port}\""),
     };
     let problem = Problem::error(format!("invalid address {}", quoted(&text.text)));

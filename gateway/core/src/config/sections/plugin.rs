@@ -145,7 +145,11 @@ fn or_report_name<T>(
                 | NameError::BadUri { .. }
                 | NameError::BadDigest(_) => hint,
             };
-            reader.report(Problem::error(format!("{what}: {error}")).at(span.clone()).hint(hint));
+            let message = match &error {
+                NameError::BadDigest(_) => "invalid `sha256`: expected 64 hexadecimal digits".to_owned(),
+                _ => format!("{what}: {error}"),
+            };
+            reader.report(Problem::error(message).at(span.clone()).hint(hint));
             None
         }
     }

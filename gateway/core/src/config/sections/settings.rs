@@ -13,9 +13,8 @@ use crate::config::model::diagnostic::quoted;
 use crate::config::model::{Problem, Secret};
 use crate::config::read::environment::variables;
 use crate::config::read::interpolate::interpolate;
-use crate::config::read::secret_ref::is_secret_ref;
+use crate::config::read::secret_detection::{contains_secret, is_secret_name, is_secret_ref};
 use crate::config::read::{DisclosedValue, Reader, TomlTable, TomlValue};
-use crate::config::report::redact::{contains_secret, is_secret_name};
 use crate::config::spec::keys::Kind;
 
 /// The value of a shorter variable can occur in a message by chance, in bytes.

@@ -1,4 +1,4 @@
-//! Grants against imports, over all that can be said of either.
+//! Grants compared with imports.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,12 +29,12 @@ fn needing(needs: &[Need]) -> Interfaces {
     Interfaces { needs: needs.iter().copied().collect(), ..Interfaces::default() }
 }
 
-/// What doesn't fit, where state is kept on the disk.
+/// The warnings if state is kept on disk.
 fn misfits(table: &PluginConfig, needs: &[Need]) -> Vec<Problem> {
     table.misfits(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
 }
 
-/// Each need with lines that grant it.
+/// Lines that grant a need.
 fn granting(need: Need, folder: &Path) -> String {
     match need {
         Need::Files => format!("allow.dirs = [{{ host = {folder:?}, guest = \"/a\" }}]"),
@@ -47,7 +47,7 @@ fn granting(need: Need, folder: &Path) -> String {
 }
 
 #[test]
-fn what_is_asked_for_and_granted_fits() {
+fn requested_grants_give_no_warning() {
     let folder = tempfile::tempdir().unwrap();
     for need in Need::ALL {
         let table = table(&granting(need, folder.path()));
@@ -58,7 +58,7 @@ fn what_is_asked_for_and_granted_fits() {
 }
 
 #[test]
-fn what_is_granted_and_not_asked_for_is_told() {
+fn warns_about_unused_grants() {
     let folder = tempfile::tempdir().unwrap();
     for need in Need::ALL {
         let table = table(&granting(need, folder.path()));
@@ -68,18 +68,18 @@ fn what_is_granted_and_not_asked_for_is_told() {
 }
 
 #[test]
-fn what_is_asked_for_and_not_granted_is_told_where_the_author_meant_it() {
+fn warns_about_missing_grants_if_the_request_is_deliberate() {
     for need in Need::ALL {
         let misfits = misfits(&table(""), &[need]);
-        let told = matches!(need, Need::Http | Need::State | Need::Client);
-        assert_eq!(misfits.len(), usize::from(told), "{misfits:?}");
+        let warnings = matches!(need, Need::Http | Need::State | Need::Client);
+        assert_eq!(misfits.len(), usize::from(warnings), "{misfits:?}");
         assert!(misfits.iter().all(|misfit| misfit.hint.as_deref().unwrap().contains(need.example())));
     }
     assert_eq!(table("").against(&needing(&[])), []);
 }
 
 #[test]
-fn a_warning_points_at_the_key_that_it_is_about() {
+fn warnings_point_at_the_key() {
     let table = table("allow.client = [\"roots\"]\nallow.env = [\"LANG\"]");
     let places: Vec<_> = misfits(&table, &[]).into_iter().map(|problem| problem.place.unwrap()).collect();
     assert_eq!(places.len(), 2);
@@ -87,28 +87,31 @@ fn a_warning_points_at_the_key_that_it_is_about() {
 }
 
 #[test]
-fn instructions_that_are_granted_for_nothing_are_told() {
+fn warns_about_unused_instructions() {
     let table = table("allow.instructions = true");
-    let told = |instructions: Option<&str>| {
+    let warnings = |instructions: Option<&str>| {
         let info = PluginInfo { instructions: instructions.map(str::to_owned), ..PluginInfo::default() };
         table.misfits(&needing(&[]), &info, None).len()
     };
-    assert_eq!((told(None), told(Some(" ")), told(Some("ask twice"))), (1, 1, 0));
+    assert_eq!((warnings(None), warnings(Some(" ")), warnings(Some("ask twice"))), (1, 1, 0));
 }
 
 #[test]
-fn state_that_is_lost_is_told_where_the_plugin_keeps_any() {
+fn warns_about_state_in_memory() {
     let granted = table("allow.state = true");
     let info = PluginInfo::default();
-    let told = granted.misfits(&needing(&[Need::State]), &info, None);
-    assert!(told.len() == 1 && told[0].hint.as_deref().unwrap().contains("state = \"state\""), "{told:?}");
-    assert!(!told[0].is_error());
+    let warnings = granted.misfits(&needing(&[Need::State]), &info, None);
+    assert!(
+        warnings.len() == 1 && warnings[0].hint.as_deref().unwrap().contains("state = \"state\""),
+        "{warnings:?}"
+    );
+    assert!(!warnings[0].is_error());
     assert_eq!(granted.misfits(&needing(&[Need::State]), &info, Some(Path::new("/state"))), []);
     assert!(granted.misfits(&needing(&[]), &info, None)[0].message.contains("is granted `state`"));
 }
 
 #[test]
-fn where_a_setting_comes_from_is_said_and_its_value_is_not() {
+fn names_the_origins_of_settings_without_values() {
     let table =
         table("config = { zone = \"Europe/Paris\", key = { env = \"LANG\" }, text = \"in ${HOME}\" }");
     let found = table.against(&needing(&[Need::Settings]));

@@ -1,4 +1,4 @@
-//! Each cure is followed: taken over as it is, it grants the request that it was made for.
+//! Suggested lines grant the request that they were made for.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use super::*;
 use crate::config::{Loaded, from_text};
 
-/// What a table with these items of `http` is read as.
+/// Loads a plugin with these items of `http`.
 fn read(http: &str) -> Loaded {
     let text = format!("version = 1\n[plugins.x]\nsource = 'x.wasm'\n[plugins.x.allow]\nhttp = [{http}]\n");
     let variables = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
     from_text(Path::new("/nowhere/gateway.toml"), text, &variables)
 }
 
-/// What is granted by these items of `http`, which hold no mistake.
+/// The grants of these items of `http`, which are valid.
 #[track_caller]
 fn grants(items: &[&str]) -> Grants {
     let http = items.join(", ");
@@ -25,10 +25,10 @@ fn grants(items: &[&str]) -> Grants {
 /// The one item of a line.
 fn item(line: &str) -> &str {
     let item = line.strip_prefix("http = [").and_then(|rest| rest.strip_suffix(']'));
-    item.unwrap_or_else(|| panic!("no line of one grant: {line}"))
+    item.unwrap_or_else(|| panic!("not a line with one grant: {line}"))
 }
 
-/// Whether a request goes through to an address.
+/// Is a request to this address allowed?
 fn goes(grants: &Grants, target: &Target, address: IpAddr) -> bool {
     let by = |grant: &&HttpGrant| {
         grant.covers(target)
@@ -39,7 +39,7 @@ fn goes(grants: &Grants, target: &Target, address: IpAddr) -> bool {
 
 const PUBLIC: &str = "93.184.216.34";
 
-/// What is granted, what is asked for by method and URL, where its host is, and the line.
+/// The grants, the method and URL of the request, the address of its host, and the suggestion.
 type Row = (&'static [&'static str], &'static str, &'static str, &'static str, &'static str);
 
 const ROWS: [Row; 18] = [
@@ -148,7 +148,7 @@ const ROWS: [Row; 18] = [
 ];
 
 #[test]
-fn following_the_cure_grants_the_request_in_one_step() {
+fn suggested_lines_grant_the_request_in_one_step() {
     for (items, method, url, address, expected) in ROWS {
         let target = Target::new(method, url).unwrap_or_else(|error| panic!("{url}: {error}"));
         let address = address.parse().unwrap();
@@ -161,7 +161,7 @@ fn following_the_cure_grants_the_request_in_one_step() {
 }
 
 #[test]
-fn following_the_cure_of_an_address_lets_the_request_go_there() {
+fn suggested_networks_allow_the_address() {
     for (granted, url, address, expected) in [
         (
             "'https://wiki.example'",
@@ -198,7 +198,7 @@ fn following_the_cure_of_an_address_lets_the_request_go_there() {
 }
 
 #[test]
-fn a_cure_that_would_be_long_names_fewer_networks_but_is_never_wider() {
+fn long_suggestions_name_fewer_networks_but_are_never_wider() {
     let networks: Vec<String> = (0..64).map(|at| format!("'10.{at}.0.0/16'")).collect();
     let many = |more: &str| {
         format!("{{ url = 'https://a.example/read', {more}networks = [{}] }}", networks.join(", "))
@@ -230,23 +230,23 @@ fn a_cure_that_would_be_long_names_fewer_networks_but_is_never_wider() {
     }
 }
 
-/// What `check` says of an item of `http`.
+/// The hint about an item of `http`.
 fn hint(item: &str) -> String {
     let problems = read(item).problems;
-    // The file isn't there, either.
+    // The component doesn't exist either.
     let hints = problems.iter().filter(|problem| !problem.message.contains("x.wasm"));
     hints.filter_map(|problem| problem.hint.clone()).next().unwrap_or_default()
 }
 
-/// What stands between the first pair of these marks.
+/// The text between the first pair of these marks.
 fn between(text: &str, mark: char) -> Option<&str> {
     let (_, rest) = text.split_once(mark)?;
     rest.split_once(mark).map(|(inside, _)| inside)
 }
 
 #[test]
-fn following_what_check_says_of_a_grant_ends_in_one_that_is_taken() {
-    // The host or URL that is written in place of the one that is wrong.
+fn hints_about_a_grant_lead_to_a_valid_one() {
+    // The host or URL to write instead of the wrong one.
     for (wrong, right) in [
         ("example.com", "https://example.com"),
         ("http://0x7f.1", "127.0.0.1"),
@@ -257,16 +257,16 @@ fn following_what_check_says_of_a_grant_ends_in_one_that_is_taken() {
         ("https:/example.com", "https://"),
     ] {
         let hint = hint(&format!("'{wrong}'"));
-        let told = between(&hint, '`').or_else(|| between(&hint, '"'));
-        assert_eq!(told, Some(right), "{wrong}: {hint}");
+        let suggested = between(&hint, '`').or_else(|| between(&hint, '"'));
+        assert_eq!(suggested, Some(right), "{wrong}: {hint}");
     }
     // The whole item.
     for wrong in
         ["'http://10.0.0.1'", "'http://[::1]:81'", "'http://localhost:81'", "'https://169.254.169.254/x'"]
     {
         let hint = hint(wrong);
-        let told = between(&hint, '`').unwrap_or_else(|| panic!("{wrong}: {hint}"));
-        assert!(!grants(&[told]).http[0].networks.is_empty(), "{wrong}: {hint}");
+        let suggested = between(&hint, '`').unwrap_or_else(|| panic!("{wrong}: {hint}"));
+        assert!(!grants(&[suggested]).http[0].networks.is_empty(), "{wrong}: {hint}");
     }
     for (wrong, network) in [
         ("'https://10.0.0.0/8'", "10.0.0.0/8"),
@@ -274,10 +274,11 @@ fn following_what_check_says_of_a_grant_ends_in_one_that_is_taken() {
         ("'http://192.168.1.0/24/'", "192.168.1.0/24"),
     ] {
         let hint = hint(wrong);
-        let told = between(&hint.replace("`url`", "url"), '`').map(str::to_owned).unwrap_or_default();
-        assert_eq!(told, format!("networks = [\"{network}\"]"), "{wrong}: {hint}");
+        let suggested = between(&hint.replace("`url`", "url"), '`').map(str::to_owned).unwrap_or_default();
+        assert_eq!(suggested, format!("networks = [\"{network}\"]"), "{wrong}: {hint}");
         assert!(
-            grants(&[&format!("{{ url = 'https://wiki.example', {told} }}")]).http[0].networks.len() == 1
+            grants(&[&format!("{{ url = 'https://wiki.example', {suggested} }}")]).http[0].networks.len()
+                == 1
         );
     }
 }

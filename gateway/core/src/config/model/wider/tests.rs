@@ -1,4 +1,4 @@
-//! Grants that grow, in every way in which they can.
+//! Every way in which grants can become wider.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::from_text;
 
-/// A folder with `a/sub` and `b`, and `link`, which leads to `a`.
+/// A directory with `a/sub` and `b`, and `link`, which leads to `a`.
 fn place() -> TempDir {
     let place = TempDir::new().unwrap();
     for dir in ["a/sub", "b"] {
@@ -31,7 +31,7 @@ fn grants(place: &Path, allow: &str) -> Grants {
     config.plugins[0].allow.clone()
 }
 
-/// What the second allows that the first doesn't, with the folder called `@`.
+/// What the second grants allow that the first don't, with the directory as `@`.
 #[track_caller]
 fn wider(place: &Path, before: &str, now: &str) -> Vec<String> {
     let wider = grants(place, now).wider_than(&grants(place, before));
@@ -40,7 +40,7 @@ fn wider(place: &Path, before: &str, now: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_kind_of_grant_has_its_phrase_and_taking_away_has_none() {
+fn each_kind_of_grant_has_a_phrase() {
     let place = place();
     let rows = [
         ("", "env = ['LANG']", "env LANG"),
@@ -63,7 +63,7 @@ fn each_kind_of_grant_has_its_phrase_and_taking_away_has_none() {
 }
 
 #[test]
-fn grants_of_requests_are_compared_by_what_they_cover() {
+fn compares_http_grants_by_what_they_cover() {
     let place = place();
     let http = |grants: &str| format!("http = [{grants}]");
     let rows: [(&str, &str, &[&str]); 13] = [
@@ -103,7 +103,7 @@ fn grants_of_requests_are_compared_by_what_they_cover() {
 }
 
 #[test]
-fn credentials_are_compared_by_where_they_come_from_and_go_to() {
+fn compares_credentials_by_source_and_origin() {
     let place = place();
     let added = |origin: &str, headers: &str| {
         format!(
@@ -136,7 +136,7 @@ fn credentials_are_compared_by_where_they_come_from_and_go_to() {
 }
 
 #[test]
-fn directories_are_compared_by_where_they_really_are() {
+fn compares_resolved_directories() {
     let place = place();
     let dirs = |list: &[(&str, &str, &str)]| {
         let one = |(host, guest, mode): &(&str, &str, &str)| {
@@ -161,7 +161,7 @@ fn directories_are_compared_by_where_they_really_are() {
     for (before, now, phrases) in rows {
         assert_eq!(wider(place.path(), &dirs(before), &dirs(now)), phrases, "{before:?} -> {now:?}");
     }
-    // The link leads elsewhere by the next reading: the file says the same and means something else.
+    // A changed symlink changes the grant of the same file.
     let through = dirs(&[("link", "/n", "ro")]);
     let before = grants(place.path(), &through);
     fs::remove_file(place.path().join("link")).unwrap();
@@ -170,7 +170,7 @@ fn directories_are_compared_by_where_they_really_are() {
 }
 
 #[test]
-fn a_variable_may_hold_something_else_without_more_being_granted() {
+fn values_of_variables_are_not_part_of_the_grant() {
     let before = Grants { env: vec![("A".to_owned(), "1".to_owned())], ..Grants::default() };
     let now = Grants { env: vec![("A".to_owned(), "2".to_owned())], ..Grants::default() };
     assert_eq!(now.wider_than(&before), [""; 0]);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
+use crate::config::read::secret_detection::is_secret_value;
 use crate::config::{Config, Loaded, Style, from_text, render, resolved};
 
 fn load(text: String, variables: &[(&str, &str)]) -> Loaded {
@@ -66,7 +67,7 @@ fn recognises_credentials_in_strings() {
 }
 
 #[test]
-fn masks_secrets_settings_unknown_tables_and_comments() {
+fn masks_secrets_settings_unknown_keys_and_comments() {
     for (text, shown) in [
         ("gateway.sealing_key = \"abc\"", "gateway.sealing_key = \"***\""),
         ("http.auth = 'abc' # why", "http.auth = '***' # ***"),
@@ -81,20 +82,16 @@ fn masks_secrets_settings_unknown_tables_and_comments() {
         ),
         ("[plugins.a]\napi_key = '''a\nb'''", "[plugins.a]\napi_key = '''*\n*'''"),
         ("[plugins.a]\nenv = { FOO = \"abc\" }", "[plugins.a]\nenv = { FOO = \"***\" }"),
-        ("[plugins.a]\nsource = 'https://a:b@c'", "[plugins.a]\nsource = '*****:**********'"),
+        ("[plugins.a]\nsource = 'https://a:b@c'", "[plugins.a]\nsource = '*****:***:***'"),
         (
             "[plugins.a.config]\ntoken = { value = \"abc\" }",
             "[plugins.a.config]\ntoken = { value = \"***\" }",
         ),
-        ("x = \"a # b\" # token = \"c\"", "x = \"a # b\" # ***** = \"*\""),
+        ("http.listen = \"a # b\" # token = \"c\"", "http.listen = \"a # b\" # ***** = \"*\""),
     ] {
         let parsed = DeTable::parse(text).unwrap();
         let (redacted, _) = redact(text, parsed.get_ref(), &[]);
-        assert_eq!(
-            redacted.replace("*****:**********", "*"),
-            shown.replace("*****:**********", "*"),
-            "{text}"
-        );
+        assert_eq!(redacted, shown, "{text}");
         assert_eq!(redacted.len(), text.len(), "spans move: {text}");
     }
 }
@@ -136,11 +133,12 @@ fn shows_only_keys_headers_and_punctuation_of_invalid_toml() {
 #[test]
 fn removes_masked_values_from_messages() {
     let text = "a = 1\ntoken = \"hunter2\"\nb = 2";
-    let masked = [14..23];
+    let masked = 14..23;
+    let masked = std::slice::from_ref(&masked);
     let problem = |at| Problem::error("`hunter2` is wrong").hint("not hunter2").at(at);
-    let scrubbed = scrub(problem(6..11), text, &masked);
+    let scrubbed = scrub(problem(6..11), text, masked);
     assert_eq!((scrubbed.message.as_str(), scrubbed.hint.as_deref()), ("`…` is wrong", Some("not …")));
-    assert_eq!(scrub(problem(0..1), text, &masked), problem(0..1));
+    assert_eq!(scrub(problem(0..1), text, masked), problem(0..1));
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn folder() -> PathBuf {
 
 fn environment() -> BTreeMap<String, String> {
     let variables = [
-        ("HOME", "/srv/somebody"),
+        ("HOME", "/srv/user"),
         ("LANG", "en_GB.UTF-8"),
         ("GATEWAY_TOKEN", "0123456789abcdef0123456789abcdef"),
         ("OTHER_TOKEN", "fedcba9876543210fedcba9876543210"),
