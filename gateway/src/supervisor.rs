@@ -323,7 +323,9 @@ impl Supervisor {
         };
         let StateProblem { reason, hint } = found?;
         let problem = Problem::error(format!("plugins' state can't be kept: {reason}"));
-        Some(problem.hint(format!("{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")))
+        Some(
+            problem.hint(format!("{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")),
+        )
     }
 
     /// Why compiled code can't be cached. Plugins serve nevertheless, but each start takes longer.

@@ -274,7 +274,9 @@ mod manager {
     fn notify(notification: &Notification) -> io::Result<()> {
         match notification {
             Notification::Status(status) => sd_notify::notify(&[NotifyState::Status(status)]),
-            Notification::Ready(status) => sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)]),
+            Notification::Ready(status) => {
+                sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)])
+            }
             // The time shows the manager that this isn't the answer to an earlier request.
             Notification::Reloading => {
                 let now = NotifyState::monotonic_usec_now()?;

@@ -46,7 +46,10 @@ async fn port_in_use_is_found_before_anything_starts() {
 async fn non_loopback_address_needs_tokens() {
     let folder = tempfile::tempdir().unwrap();
     let error = App::start(&config(&folder), over_http("0.0.0.0:0")).await.unwrap_err();
-    assert_eq!(error.to_string(), "refusing to listen on non-loopback address 0.0.0.0:0 without authentication");
+    assert_eq!(
+        error.to_string(),
+        "refusing to listen on non-loopback address 0.0.0.0:0 without authentication"
+    );
     assert!(error.hint().unwrap().contains("[http.auth]"));
 }
 

@@ -112,7 +112,9 @@ async fn read(reader: &Arc<dyn ConfigReader>, lane: &Lane, in_force: &ConfigInFo
     let error = match timeout(READ_TIMEOUT, lane.run(move || in_force.check(reader.read()))).await {
         Ok(Ok(loaded)) => return loaded,
         Ok(Err(error)) => format!("internal error while reading the configuration: {error}"),
-        Err(_) => format!("reading the configuration and the files it names takes longer than {READ_TIMEOUT:?}"),
+        Err(_) => {
+            format!("reading the configuration and the files it names takes longer than {READ_TIMEOUT:?}")
+        }
     };
     config::Loaded {
         source: Source { path: PathBuf::new(), text: String::new() },

@@ -63,7 +63,11 @@ pub(super) struct FakePlugin {
 }
 
 impl FakePlugin {
-    fn describe(disk: &Arc<FakeDisk>, text: &str, config: &Arc<PluginConfig>) -> Result<Manifest, LoadFailure> {
+    fn describe(
+        disk: &Arc<FakeDisk>,
+        text: &str,
+        config: &Arc<PluginConfig>,
+    ) -> Result<Manifest, LoadFailure> {
         *disk.described.lock().unwrap() += 1;
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.contains(&"picky") && config.config.contains_key("trouble") {

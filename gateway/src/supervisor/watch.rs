@@ -114,11 +114,7 @@ impl WatchThread {
     ///
     /// # Errors
     /// The system has no thread left.
-    pub(super) fn spawn(
-        server: WatchServer,
-        system: Arc<dyn System>,
-        since: SystemTime,
-    ) -> io::Result<Self> {
+    pub(super) fn spawn(server: WatchServer, system: Arc<dyn System>, since: SystemTime) -> io::Result<Self> {
         let mailbox = Arc::clone(&server.mailbox);
         let (end, ended) = oneshot::channel();
         let run = move || {

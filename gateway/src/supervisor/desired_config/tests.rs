@@ -110,7 +110,11 @@ fn only_new_grants_wait_and_only_under_wait() {
     assert_eq!(judge(Some(&before), &config, WiderGrants::Wait), ConfigVerdict::Apply);
     assert!(matches!(judge(Some(&bare()), &config, WiderGrants::Wait), ConfigVerdict::Hold(_)));
     assert!(matches!(judge(None, &config, WiderGrants::Wait), ConfigVerdict::Hold(_)));
-    assert_eq!(judge(Some(&before), &bare(), WiderGrants::Wait), ConfigVerdict::Apply, "narrower grants apply at once");
+    assert_eq!(
+        judge(Some(&before), &bare(), WiderGrants::Wait),
+        ConfigVerdict::Apply,
+        "narrower grants apply at once"
+    );
 }
 
 #[test]

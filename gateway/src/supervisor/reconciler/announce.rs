@@ -50,11 +50,7 @@ impl Reconciler {
         let id = plugin.id().clone();
         let is_active = plugin.active().is_some();
         let Some(failure) = plugin.failures().next().cloned() else {
-            if plugin.logged.failure.is_some()
-                && is_active
-                && !plugin.has_candidate()
-                && !plugin.is_busy()
-            {
+            if plugin.logged.failure.is_some() && is_active && !plugin.has_candidate() && !plugin.is_busy() {
                 plugin.logged.failure = None;
                 tracing::info!(plugin = %id, "`{id}` recovered; it serves its current file and configuration");
             }
@@ -200,11 +196,7 @@ fn plugin_state(plugin: &ManagedPlugin) -> PluginState {
 
 fn about(member: &Member) -> About {
     let info = &member.plugin().manifest().info;
-    About {
-        title: info.title.clone(),
-        description: info.description.clone(),
-        version: info.version.clone(),
-    }
+    About { title: info.title.clone(), description: info.description.clone(), version: info.version.clone() }
 }
 
 fn offers(id: &PluginId, catalog: &Catalog) -> Offers {

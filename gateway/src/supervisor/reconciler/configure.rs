@@ -179,8 +179,7 @@ impl Reconciler {
                 ManagedPlugin::new(serial, Arc::clone(config), now)
             }
             ConfigVerdict::Hold(grants) => {
-                let mut plugin =
-                    ManagedPlugin::waiting_for_approval(serial, Arc::clone(config), grants);
+                let mut plugin = ManagedPlugin::waiting_for_approval(serial, Arc::clone(config), grants);
                 plugin.logged.waiting = logged.waiting;
                 plugin
             }

@@ -164,7 +164,9 @@ impl Reconciler {
 
     /// Building the catalog panicked: the present one stays.
     fn handle_build_panic(&mut self) {
-        tracing::error!("internal error while building the catalog; the current one stays (please report this)");
+        tracing::error!(
+            "internal error while building the catalog; the current one stays (please report this)"
+        );
         let now = Instant::now();
         let mut dropped = false;
         for plugin in &mut self.plugins {

@@ -267,11 +267,8 @@ impl FileWatcher {
         now: Instant,
     ) {
         let Some(tracked) = self.files.get_mut(&file) else { return };
-        let report = if probe.passes_through(changed_entries) {
-            SystemReport::Changed
-        } else {
-            SystemReport::None
-        };
+        let report =
+            if probe.passes_through(changed_entries) { SystemReport::Changed } else { SystemReport::None };
         match tracked.apply(probe, reason, report, now) {
             ProbeOutcome::Unchanged => {}
             ProbeOutcome::PossiblyChanged => self.extend_burst(now),
@@ -344,6 +341,10 @@ impl FileWatcher {
     /// Everything that has to be reported.
     fn events(&mut self) -> Vec<WatchEvent> {
         let mut events = Vec::new();
+        // A call that was cut short looks like a stall.
+        if self.mailbox.is_stopped() {
+            return events;
+        }
         let mode = self.mode();
         if mode != self.reported_mode {
             self.log_mode(&mode);

@@ -210,9 +210,8 @@ impl Mailbox {
 
     /// Waits for the result of a job, no longer than `limit` and not after [`Self::stop`].
     pub(super) fn wait_for_result(&self, id: JobId, limit: Duration) -> Option<JobResult> {
-        let is_done = |state: &MailboxState| {
-            state.is_stopped || state.results.iter().any(|(result, _)| *result == id)
-        };
+        let is_done =
+            |state: &MailboxState| state.is_stopped || state.results.iter().any(|(result, _)| *result == id);
         let mut state = self.wait_until(Some(limit), is_done);
         let at = state.results.iter().position(|(result, _)| *result == id)?;
         Some(state.results.swap_remove(at).1)

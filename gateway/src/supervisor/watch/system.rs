@@ -108,7 +108,8 @@ fn catch_panic<T>(call: impl FnOnce() -> notify::Result<T>) -> Result<T, WatchEr
 }
 
 fn describe_panic(panic: &(dyn Any + Send)) -> String {
-    let message = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    let message =
+        panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     format!("the thread that receives file events has ended: {}", message.unwrap_or("panic"))
 }
 
@@ -166,7 +167,9 @@ fn change_kind(kind: EventKind) -> Option<ChangeKind> {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(ChangeKind::Metadata),
         EventKind::Access(_) => None,
         EventKind::Modify(ModifyKind::Metadata(_)) => Some(ChangeKind::Metadata),
-        EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => Some(ChangeKind::Removed),
+        EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
+            Some(ChangeKind::Removed)
+        }
         EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
             Some(ChangeKind::Content)
         }

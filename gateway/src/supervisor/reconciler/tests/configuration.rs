@@ -94,16 +94,21 @@ async fn revoked_grants_are_gone_even_if_the_new_code_fails() {
     assert!(gateway.failure("a").unwrap().contains("broken"));
     let sandbox = gateway.active_config("a");
     assert_eq!((sandbox.allow.instructions, sandbox.limits.timeout.as_secs()), (false, 5));
-    assert_eq!((gateway.tools(), gateway.plugin("a").digest), (vec!["a_say".into()], Some(Digest::of(b"say"))));
+    assert_eq!(
+        (gateway.tools(), gateway.plugin("a").digest),
+        (vec!["a_say".into()], Some(Digest::of(b"say")))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn revoked_grants_are_gone_for_earlier_code() {
-    let mut gateway = TestReconciler::start(&format!("{ONE}allow.instructions = true\n"), &[("/a", "old")]).await;
+    let mut gateway =
+        TestReconciler::start(&format!("{ONE}allow.instructions = true\n"), &[("/a", "old")]).await;
     let conversation = Arc::clone(&gateway.catalog.borrow());
     gateway.write("/a", "new").await;
-    let times =
-        |gateway: &TestReconciler| gateway.disk.retired.lock().unwrap().iter().filter(|text| *text == "old").count();
+    let times = |gateway: &TestReconciler| {
+        gateway.disk.retired.lock().unwrap().iter().filter(|text| *text == "old").count()
+    };
     assert_eq!(times(&gateway), 1);
     gateway.configure(ONE).await;
     assert_eq!(times(&gateway), 2, "sooner than at first");
@@ -205,7 +210,11 @@ async fn wider_grants_wait_and_other_changes_apply() {
     let wider = "[plugins.a]\nsource = '/a'\nprefix = 'x'\nallow.instructions = true\n";
     let new = "[plugins.b]\nsource = '/b'\n[plugins.c]\nsource = '/b'\nallow.instructions = true\n";
     gateway.configure(&format!("{wait}{wider}{new}")).await;
-    assert_eq!(gateway.tools(), ["a_say", "b_hear"], "an earlier configuration stays in force, a new plugin isn't loaded");
+    assert_eq!(
+        gateway.tools(),
+        ["a_say", "b_hear"],
+        "an earlier configuration stays in force, a new plugin isn't loaded"
+    );
     assert!(grants(gateway.plugin("a").waiting.as_ref()) && grants(gateway.plugin("c").waiting.as_ref()));
     assert_eq!(gateway.plugin("a").state, PluginState::Serving);
     // The policy can't be loosened in the same file, nor in the next.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use moongate_core::names::{Digest, PluginId};
 use tokio::time::{Instant, sleep};
 
-use crate::supervisor::fake::{TestReconciler, SLOW_COMPILE_TIME};
+use crate::supervisor::fake::{SLOW_COMPILE_TIME, TestReconciler};
 use crate::supervisor::status::PluginState;
 
 const ONE: &str = "[plugins.a]\nsource = '/a'\n";
@@ -82,17 +82,23 @@ async fn repeated_failure_is_reported_again_after_recovery() {
     for text in ["broken", "old", "broken"] {
         gateway.write("/a", text).await;
     }
-    let PluginState::Degraded(trouble) = gateway.plugin("a").state else { panic!("{:?}", gateway.plugin("a")) };
+    let PluginState::Degraded(trouble) = gateway.plugin("a").state else {
+        panic!("{:?}", gateway.plugin("a"))
+    };
     assert_eq!((gateway.compiled().len(), gateway.status.borrow().reloads.failed), (2, 2));
     let broken = trouble.reason;
     gateway.remove("/a");
     gateway.report("/a").await;
     gateway.settle().await;
     sleep(Duration::from_secs(2)).await;
-    let PluginState::Degraded(trouble) = gateway.plugin("a").state else { panic!("{:?}", gateway.plugin("a")) };
+    let PluginState::Degraded(trouble) = gateway.plugin("a").state else {
+        panic!("{:?}", gateway.plugin("a"))
+    };
     assert_ne!(trouble.reason, broken, "the file is missing");
     gateway.write("/a", "broken").await;
-    let PluginState::Degraded(trouble) = gateway.plugin("a").state else { panic!("{:?}", gateway.plugin("a")) };
+    let PluginState::Degraded(trouble) = gateway.plugin("a").state else {
+        panic!("{:?}", gateway.plugin("a"))
+    };
     assert_eq!((trouble.reason, gateway.compiled().len()), (broken, 2));
 }
 
@@ -109,7 +115,10 @@ async fn temporary_failure_is_retried_with_backoff() {
     assert_eq!(gateway.status.borrow().reloads.failed, 1);
     gateway.put("/ready", "");
     sleep(Duration::from_secs(300)).await;
-    assert_eq!((gateway.tools(), gateway.plugin("a").state), (vec!["a_new".to_owned()], PluginState::Serving));
+    assert_eq!(
+        (gateway.tools(), gateway.plugin("a").state),
+        (vec!["a_new".to_owned()], PluginState::Serving)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,7 +139,10 @@ async fn file_that_returns_within_a_second_is_not_missing() {
     sleep(Duration::from_millis(500)).await;
     assert_eq!(gateway.plugin("a").state, PluginState::Serving);
     gateway.write("/a", "new").await;
-    assert_eq!((gateway.tools(), gateway.plugin("a").state), (vec!["a_new".to_owned()], PluginState::Serving));
+    assert_eq!(
+        (gateway.tools(), gateway.plugin("a").state),
+        (vec!["a_new".to_owned()], PluginState::Serving)
+    );
     assert_eq!(gateway.status.borrow().reloads.failed, 0);
 }
 

@@ -67,7 +67,10 @@ async fn reload_retries_at_once() {
     sleep(Duration::from_secs(300)).await;
     gateway.put("/ready", "");
     let _ = reload(&gateway).await;
-    assert_eq!((gateway.tools(), gateway.plugin("a").state), (vec!["a_new".to_owned()], PluginState::Serving));
+    assert_eq!(
+        (gateway.tools(), gateway.plugin("a").state),
+        (vec!["a_new".to_owned()], PluginState::Serving)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,9 +93,13 @@ async fn pinned_code_waits_for_a_reload() {
 
 #[tokio::test(start_paused = true)]
 async fn pinned_code_is_not_replaced_by_changing_its_source() {
-    let mut gateway = TestReconciler::start(&format!("{ONE}reload = 'pinned'\n"), &[("/a", "old"), ("/b", "new")]).await;
+    let mut gateway =
+        TestReconciler::start(&format!("{ONE}reload = 'pinned'\n"), &[("/a", "old"), ("/b", "new")]).await;
     gateway.configure("[plugins.a]\nsource = '/b'\nreload = 'pinned'\nlimits.timeout = '5s'\n").await;
-    assert_eq!((gateway.tools(), gateway.active_config("a").limits.timeout.as_secs()), (vec!["a_old".to_owned()], 5));
+    assert_eq!(
+        (gateway.tools(), gateway.active_config("a").limits.timeout.as_secs()),
+        (vec!["a_old".to_owned()], 5)
+    );
     assert!(matches!(gateway.plugin("a").waiting, Some(Waiting::Code(_))));
     let _ = reload(&gateway).await;
     assert_eq!(gateway.tools(), ["a_new"]);
@@ -155,7 +162,11 @@ async fn settings_with_a_variable_wait_like_the_variable() {
         assert!(gateway.active_config("a").config.is_empty(), "{setting}");
     }
     gateway.configure(&text("config.k = '$${KEY}'\n")).await;
-    assert_eq!((gateway.plugin("a").waiting, gateway.active_config("a").config.len()), (None, 1), "an escaped variable is a string");
+    assert_eq!(
+        (gateway.plugin("a").waiting, gateway.active_config("a").config.len()),
+        (None, 1),
+        "an escaped variable is a string"
+    );
     gateway.configure(&text("[plugins.b]\nsource = '/b'\nconfig.k = { env = 'KEY' }\n")).await;
     assert_eq!(gateway.tools(), ["a_old"], "a new plugin that is given a variable waits");
     let _ = reload(&gateway).await;

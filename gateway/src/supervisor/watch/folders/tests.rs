@@ -26,7 +26,8 @@ fn watches_each_folder_once_and_unwatches_unwanted_ones() {
     let fake = Arc::new(FakeSystem::default());
     let mut watches = watches(&fake);
     let file = step("/a", 1, "file", StepKind::Leaf);
-    let both = wanted(&[step("/", 0, "a", StepKind::Folder), file.clone(), step("/a", 1, "other", StepKind::Leaf)]);
+    let both =
+        wanted(&[step("/", 0, "a", StepKind::Folder), file.clone(), step("/a", 1, "other", StepKind::Leaf)]);
     let outcome = watches.fit(&both, LostWatches::default(), now());
     assert_eq!(outcome, FitOutcome { grown: true, trouble: None });
     assert_eq!(fake.take_requests(), ["watch /a", "watch /"]);
@@ -40,7 +41,8 @@ fn watches_each_folder_once_and_unwatches_unwanted_ones() {
 fn watches_replaced_and_lost_folders_again() {
     let fake = Arc::new(FakeSystem::default());
     let mut watches = watches(&fake);
-    let at = |inode| wanted(&[step("/", 0, "a", StepKind::Folder), step("/a", inode, "file", StepKind::Leaf)]);
+    let at =
+        |inode| wanted(&[step("/", 0, "a", StepKind::Folder), step("/a", inode, "file", StepKind::Leaf)]);
     watches.fit(&at(1), LostWatches::default(), now());
     fake.take_requests();
     assert!(watches.fit(&at(2), LostWatches::default(), now()).grown);
@@ -70,11 +72,17 @@ fn unwatchable_folder_matters_only_if_changes_are_expected() {
     let denied = || WatchError::Folder("permission denied".to_owned());
     fake.refuse("/", denied());
     let steps = [step("/", 0, "a", StepKind::Folder), step("/a", 1, "file", StepKind::Leaf)];
-    assert_eq!(watches.fit(&wanted(&steps), LostWatches::default(), now()), FitOutcome { grown: true, trouble: None });
+    assert_eq!(
+        watches.fit(&wanted(&steps), LostWatches::default(), now()),
+        FitOutcome { grown: true, trouble: None }
+    );
     fake.refuse("/b", denied());
     let steps = [step("/a", 1, "file", StepKind::Leaf), step("/b", 2, "file", StepKind::Leaf)];
     let trouble = Some("cannot watch `/b`: permission denied".to_owned());
-    assert_eq!(watches.fit(&wanted(&steps), LostWatches::default(), now()), FitOutcome { grown: false, trouble });
+    assert_eq!(
+        watches.fit(&wanted(&steps), LostWatches::default(), now()),
+        FitOutcome { grown: false, trouble }
+    );
     // The folder is gone again, which its parent reports.
     fake.refuse("/b", WatchError::NotFound);
     assert_eq!(watches.fit(&wanted(&steps), LostWatches::default(), now()), FitOutcome::default());
@@ -90,7 +98,10 @@ fn keeps_important_watches_when_they_run_out() {
     assert_eq!(outcome, FitOutcome { grown: true, trouble: Some("no more".to_owned()) });
     assert_eq!(watches.watched.keys().collect::<Vec<_>>(), [Path::new("/a")]);
     fake.allow("/");
-    assert_eq!(watches.fit(&wanted(&steps), LostWatches::default(), now()), FitOutcome { grown: true, trouble: None });
+    assert_eq!(
+        watches.fit(&wanted(&steps), LostWatches::default(), now()),
+        FitOutcome { grown: true, trouble: None }
+    );
 }
 
 #[test]
@@ -101,12 +112,20 @@ fn retries_a_failed_watcher_after_a_minute() {
     let steps = wanted(&[step("/a", 1, "file", StepKind::Leaf)]);
     fake.set_start_error(Some(WatchError::Limit("too many".to_owned())));
     let trouble = FitOutcome { grown: false, trouble: Some("too many".to_owned()) };
-    for time in [begun, begun + RESTART_INTERVAL / 2, begun + RESTART_INTERVAL, begun + RESTART_INTERVAL + RESTART_INTERVAL / 2] {
+    for time in [
+        begun,
+        begun + RESTART_INTERVAL / 2,
+        begun + RESTART_INTERVAL,
+        begun + RESTART_INTERVAL + RESTART_INTERVAL / 2,
+    ] {
         assert_eq!(watches.fit(&steps, LostWatches::default(), time), trouble);
     }
     assert_eq!(fake.starts(), 2);
     fake.set_start_error(None);
-    assert_eq!(watches.fit(&steps, LostWatches::default(), begun + 2 * RESTART_INTERVAL), FitOutcome { grown: true, trouble: None });
+    assert_eq!(
+        watches.fit(&steps, LostWatches::default(), begun + 2 * RESTART_INTERVAL),
+        FitOutcome { grown: true, trouble: None }
+    );
     let failed = || LostWatches { failed: Some("it broke".to_owned()), ..LostWatches::default() };
     let trouble = FitOutcome { grown: false, trouble: Some("it broke".to_owned()) };
     assert_eq!(watches.fit(&steps, failed(), begun + 2 * RESTART_INTERVAL), trouble);
@@ -116,7 +135,10 @@ fn retries_a_failed_watcher_after_a_minute() {
     assert_eq!(watches.fit(&steps, LostWatches::default(), begun + 3 * RESTART_INTERVAL), trouble);
     assert_eq!(watches.fit(&steps, LostWatches::default(), begun + 3 * RESTART_INTERVAL), trouble);
     fake.allow("/a");
-    assert_eq!(watches.fit(&steps, LostWatches::default(), begun + 4 * RESTART_INTERVAL), FitOutcome { grown: true, trouble: None });
+    assert_eq!(
+        watches.fit(&steps, LostWatches::default(), begun + 4 * RESTART_INTERVAL),
+        FitOutcome { grown: true, trouble: None }
+    );
 }
 
 #[test]

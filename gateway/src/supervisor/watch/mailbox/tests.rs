@@ -6,7 +6,8 @@ fn sink() -> EventSink {
     let sink = EventSink::default();
     let names = HashSet::from([OsString::from("file"), OsString::from("sub")]);
     let folder = NamesInFolder { folder: FileId { device: 1, inode: 2 }, names };
-    let sub = NamesInFolder { folder: FileId { device: 1, inode: 3 }, names: HashSet::from([OsString::from("x")]) };
+    let sub =
+        NamesInFolder { folder: FileId { device: 1, inode: 3 }, names: HashSet::from([OsString::from("x")]) };
     sink.0.set_watched_names(WatchedNames(HashMap::from([("/a".into(), folder), ("/a/sub".into(), sub)])));
     sink
 }
@@ -31,7 +32,11 @@ fn reports_of_watched_names_are_kept_once() {
         sink.report(Path::new("/a/file"), ChangeKind::Metadata);
     }
     let entry = (FileId { device: 1, inode: 2 }, OsString::from("file"));
-    let expected = SystemReports { any_change: true, changed_entries: BTreeSet::from([entry]), ..SystemReports::default() };
+    let expected = SystemReports {
+        any_change: true,
+        changed_entries: BTreeSet::from([entry]),
+        ..SystemReports::default()
+    };
     assert_eq!(sink.0.take_reports(), expected);
     assert!(sink.0.take_reports().is_empty());
 }

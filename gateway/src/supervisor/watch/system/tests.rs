@@ -16,7 +16,10 @@ fn reads_are_not_changes() {
     ] {
         assert_eq!(change_kind(EventKind::Access(kind)), None, "{kind:?}");
     }
-    assert_eq!(change_kind(EventKind::Access(AccessKind::Close(AccessMode::Write))), Some(ChangeKind::Metadata));
+    assert_eq!(
+        change_kind(EventKind::Access(AccessKind::Close(AccessMode::Write))),
+        Some(ChangeKind::Metadata)
+    );
 }
 
 #[test]
@@ -34,7 +37,10 @@ fn distinguishes_new_content_from_removal() {
     for kind in [EventKind::Remove(RemoveKind::Folder), renamed(RenameMode::From)] {
         assert_eq!(change_kind(kind), Some(ChangeKind::Removed), "{kind:?}");
     }
-    assert_eq!(change_kind(EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any))), Some(ChangeKind::Metadata));
+    assert_eq!(
+        change_kind(EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any))),
+        Some(ChangeKind::Metadata)
+    );
 }
 
 #[test]
