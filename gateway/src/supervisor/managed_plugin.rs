@@ -4,11 +4,12 @@
 //!
 //! - `approval`: whether its configuration in the file is in force, or waits for the operator;
 //! - `active` and `candidate`: the version that serves, and the one that should replace it;
-//! - `file` and `config_failure`: the result of the last check of its file, and of the active code under its configuration;
+//! - `file` and `config_failure`: the result of the last check of its file, and of the active code under its
+//!   configuration;
 //! - `checks`: the check that runs, and the one that follows.
 //!
-//! Plain values and transitions: nothing here waits, reads or loads. `check_queue` is the order of checks, `versions` what
-//! publishing a catalog does to the versions.
+//! Plain values and transitions: nothing here waits, reads or loads. `check_queue` is the order of checks, `versions`
+//! what publishing a catalog does to the versions.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};

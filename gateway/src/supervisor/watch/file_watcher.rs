@@ -1,8 +1,8 @@
 //! Decides when to probe which files, which folders the system has to watch, and what to report.
 //!
 //! Reports of the system are hints. Each one that counts starts a burst; after a quiet period all files are probed, and
-//! those whose stamp differs from the one reported last are reported. The same happens at intervals, because network and
-//! container mounts report nothing.
+//! those whose stamp differs from the one reported last are reported. The same happens at intervals, because network
+//! and container mounts report nothing.
 //!
 //! All of it runs on one thread, with the time passed in. A call that may block for ever goes through [`Helper`].
 
