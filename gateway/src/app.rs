@@ -117,8 +117,8 @@ impl App {
     /// Binds the addresses, loads the plugins and serves. The admin listener answers meanwhile.
     ///
     /// # Errors
-    /// The trace can't be written, an address can't be listened on, the Wasm host can't be started, or a required plugin
-    /// can't be used.
+    /// The trace can't be written, an address can't be listened on, the Wasm host can't be started, or a required
+    /// plugin can't be used.
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
         let Options { http, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| open_trace(&file, config)).transpose()?;

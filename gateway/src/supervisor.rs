@@ -1,8 +1,8 @@
 //! Builds the served catalog from the configuration, and rebuilds it when files, plugins or operators cause changes.
 //!
-//! A plugin that can't be used doesn't affect the others; at the start, each failure becomes a problem with its place in
-//! the configuration. The catalog is published through a `watch` channel: a request takes a snapshot, and a newer catalog
-//! can replace it. After the start, one task, the `reconciler`, keeps the catalog in line with the files.
+//! A plugin that can't be used doesn't affect the others; at the start, each failure becomes a problem with its place
+//! in the configuration. The catalog is published through a `watch` channel: a request takes a snapshot, and a newer
+//! catalog can replace it. After the start, one task, the `reconciler`, keeps the catalog in line with the files.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -158,8 +158,8 @@ impl Options {
         Self { own_addresses: addresses.into_iter().collect(), ..self }
     }
 
-    /// Passes every configuration that is read later through `hook` before it is used. The hook may reject it by removing
-    /// it, and may block as reading does.
+    /// Passes every configuration that is read later through `hook` before it is used. The hook may reject it by
+    /// removing it, and may block as reading does.
     #[must_use]
     pub fn shown_to(self, hook: impl Fn(Loaded) -> Loaded + Send + Sync + 'static) -> Self {
         Self { config_hook: Some(Arc::new(hook)), ..self }
@@ -213,8 +213,8 @@ impl Supervisor {
     /// Starts the Wasm host, loads all plugins and publishes what they offer. From then on, changes are applied.
     ///
     /// # Errors
-    /// The host can't be started, or a plugin can't be used and the configuration requires all of them. Otherwise such a
-    /// plugin is one of the [`Self::problems`].
+    /// The host can't be started, or a plugin can't be used and the configuration requires all of them. Otherwise such
+    /// a plugin is one of the [`Self::problems`].
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
         let Options { watched, purpose, environment, system, own_addresses, config_hook } = options;
         let inbox: Arc<Inbox> = Arc::default();

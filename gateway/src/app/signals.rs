@@ -1,7 +1,7 @@
 //! Signals of the system: shutdown and reload.
 //!
-//! Once they are taken over, signals don't end the process by themselves. A signal that arrives before anything waits for
-//! it is remembered, and several of a kind count as one.
+//! Once they are taken over, signals don't end the process by themselves. A signal that arrives before anything waits
+//! for it is remembered, and several of a kind count as one.
 
 use std::io;
 

@@ -14,7 +14,8 @@ use crate::app::App;
 use crate::host::Gauges;
 use crate::transport::stdio::Served;
 
-/// Running calls get no more time than this if the stdio client has gone: clients kill a server that outlives them longer.
+/// Running calls get no more time than this if the stdio client has gone: clients kill a server that outlives them
+/// longer.
 const GRACE_WITHOUT_CLIENT: Duration = Duration::from_secs(2);
 
 /// Calls that were cancelled get this long to clean up.

@@ -1,8 +1,8 @@
 //! Checks one plugin: its file, its active code under its configuration, or both.
 //!
-//! A check changes nothing. It reports what it found, and the reconciler decides. Everything slow happens here: reading,
-//! compiling, asking the plugin for its description, compiling schemas. One plugin is compiled at a time; a plugin that
-//! waits for that keeps nothing in memory and reads the latest content when its turn comes.
+//! A check changes nothing. It reports what it found, and the reconciler decides. Everything slow happens here:
+//! reading, compiling, asking the plugin for its description, compiling schemas. One plugin is compiled at a time; a
+//! plugin that waits for that keeps nothing in memory and reads the latest content when its turn comes.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -311,8 +311,8 @@ impl Check {
         }
     }
 
-    /// Puts the active code under the configuration as it is now. If that fails, as much of the configuration as possible
-    /// applies: the new names for the old lists, or nothing, and the plugin keeps its names.
+    /// Puts the active code under the configuration as it is now. If that fails, as much of the configuration as
+    /// possible applies: the new names for the old lists, or nothing, and the plugin keeps its names.
     async fn check_config(&self, active: &LoadedPlugin) -> ConfigFinding {
         let code = active.code.with_config(Arc::clone(&self.config));
         let described = match Arc::clone(&code).describe_again().await {

@@ -36,8 +36,8 @@ pub struct Reloaded {
     pub changed: Vec<String>,
     /// Failures, one line each.
     pub failed: Vec<String>,
-    /// Configuration keys that changed since the start and need a restart, such as `http.auth.tokens`, whether or not this
-    /// reload found them.
+    /// Configuration keys that changed since the start and need a restart, such as `http.auth.tokens`, whether or not
+    /// this reload found them.
     pub needs_restart: Vec<String>,
 }
 

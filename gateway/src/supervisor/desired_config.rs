@@ -233,8 +233,8 @@ pub(super) fn judge(
     if wider.is_empty() { ConfigVerdict::Apply } else { ConfigVerdict::Hold(wider) }
 }
 
-/// The policy for wider grants after a file with `in_file` was read. Only the operator can loosen it: otherwise, someone
-/// who can write the file could loosen it first and grant in the next step.
+/// The policy for wider grants after a file with `in_file` was read. Only the operator can loosen it: otherwise,
+/// someone who can write the file could loosen it first and grant in the next step.
 pub(super) fn next_policy(now: WiderGrants, in_file: WiderGrants, is_requested: bool) -> WiderGrants {
     match now {
         WiderGrants::Wait if !is_requested => WiderGrants::Wait,

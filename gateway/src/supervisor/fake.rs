@@ -1,6 +1,7 @@
 //! A plugin host without Wasm and files without a disk, for tests with a paused clock.
 //!
-//! The content of a fake file is what its plugin does: words are names of tools, and some have a meaning, see [`FakePlugin`].
+//! The content of a fake file is what its plugin does: words are names of tools, and some have a meaning, see
+//! [`FakePlugin`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ pub(super) struct FakeDisk {
 /// - a file with nothing but `stalled` is never read to its end;
 /// - `picky` doesn't describe itself if its settings contain `trouble`;
 /// - `open` has another tool if its settings contain `more`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct FakePlugin {
     disk: Arc<FakeDisk>,
     text: String,
@@ -196,15 +197,13 @@ impl ComponentFile for FakeComponentFile {
 
 impl LoadedCode for FakePlugin {
     fn with_config(&self, config: Arc<PluginConfig>) -> Arc<dyn LoadedCode> {
-        let (disk, text) = (Arc::clone(&self.disk), self.text.clone());
-        Self { disk, text, digest: self.digest, config, manifest: self.manifest.clone() }.into_shared()
+        Self { config, ..self.clone() }.into_shared()
     }
 
     fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>> {
         Box::pin(async move {
             let manifest = Self::describe(&self.disk, &self.text, &self.config)?;
-            let (disk, text, config) = (Arc::clone(&self.disk), self.text.clone(), Arc::clone(&self.config));
-            Ok(Self { disk, text, digest: self.digest, config, manifest }.into_shared())
+            Ok(Self { manifest, ..(*self).clone() }.into_shared())
         })
     }
 

@@ -1,8 +1,8 @@
 //! Asks plugins for their lists again when they report that these have changed.
 //!
 //! A plugin is asked in a new instance of the code that it has, at most once a second and never twice at once. A report
-//! that comes meanwhile causes another round, so the last change is never lost. Lists that can't be used change nothing.
-//! Running calls aren't affected: they keep the catalog that they started with.
+//! that comes meanwhile causes another round, so the last change is never lost. Lists that can't be used change
+//! nothing. Running calls aren't affected: they keep the catalog that they started with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;

@@ -4,15 +4,17 @@
 //!
 //! - `approval`: whether its configuration in the file is in force, or waits for the operator;
 //! - `active` and `candidate`: the version that serves, and the one that should replace it;
-//! - `file` and `config_failure`: the result of the last check of its file, and of the active code under its configuration;
+//! - `file` and `config_failure`: the result of the last check of its file, and of the active code under its
+//!   configuration;
 //! - `checks`: the check that runs, and the one that follows.
 //!
-//! Plain values and transitions: nothing here waits, reads or loads.
+//! Plain values and transitions: nothing here waits, reads or loads. `check_queue` is the order of checks, `versions`
+//! what publishing a catalog does to the versions.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use moongate_core::config::{PluginConfig, Problem};
+use moongate_core::config::PluginConfig;
 use moongate_model::names::{Digest, PluginId};
 use tokio::time::Instant;
 
@@ -21,6 +23,13 @@ use super::check::{Check, CheckCause, CheckRequest, CheckResult, CheckScope, Con
 use super::control::RequestNumber;
 use super::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin, Recovery};
 use super::status::Waiting;
+
+mod check_queue;
+mod versions;
+
+use check_queue::CheckQueue;
+use versions::{Candidate, CandidateVersion};
+pub(super) use versions::{PublishEffect, VersionChoice};
 
 /// A missing file may be in the middle of being replaced, so it is looked for again after this long.
 const MISSING_FILE_GRACE: Duration = Duration::from_secs(1);
@@ -38,7 +47,7 @@ pub(super) struct ManagedPlugin {
     file: FileState,
     /// Why the active code can't be used as its configuration says.
     config_failure: Option<FailedCheck>,
-    checks: Checks,
+    checks: CheckQueue,
     /// When the file was first found missing, while it is looked for again.
     missing_since: Option<Instant>,
     /// Code that is unusable whenever it is tried, and why.
@@ -80,24 +89,6 @@ pub(super) struct ActiveVersion {
     new_lists: Option<LoadedPlugin>,
 }
 
-/// The version that should serve.
-#[derive(Debug, Clone)]
-enum Candidate {
-    /// The active one, if there is any.
-    None,
-    /// It waits to be published.
-    Ready(CandidateVersion),
-    /// It can't serve next to other plugins, for this reason.
-    Blocked(CandidateVersion, LoadFailure),
-}
-
-#[derive(Debug, Clone)]
-struct CandidateVersion {
-    loaded: LoadedPlugin,
-    /// When the change was detected.
-    detected: Instant,
-}
-
 /// The result of the last check of the file.
 #[derive(Debug, Clone)]
 enum FileState {
@@ -120,15 +111,6 @@ struct FailedCheck {
 struct Retry {
     at: Instant,
     wall_clock: SystemTime,
-}
-
-/// The check that runs, and the one that follows. At most one runs at a time.
-#[derive(Debug, Clone, Copy)]
-enum Checks {
-    Idle,
-    Queued(CheckRequest),
-    Running(CheckRequest),
-    RunningAndQueued { running: CheckRequest, queued: CheckRequest },
 }
 
 /// What was logged last.
@@ -166,118 +148,10 @@ pub(super) enum GrantChange {
     SameOrWider,
 }
 
-/// A version of a plugin that can be part of the next catalog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum VersionChoice {
-    Candidate,
-    /// The active code, with lists that changed.
-    NewLists,
-    Active,
-}
-
-/// The effect of a new catalog.
-#[derive(Debug)]
-pub(super) enum PublishEffect {
-    None,
-    /// Another version is active.
-    Activated {
-        before: Option<LoadedPlugin>,
-        detected: Instant,
-    },
-    /// The active code has other lists.
-    ListsReplaced {
-        before: LoadedPlugin,
-    },
-    /// The new lists can't be used.
-    ListsRejected(Vec<Problem>),
-}
-
-impl Checks {
-    fn running(&self) -> Option<CheckRequest> {
-        match self {
-            Self::Running(running) | Self::RunningAndQueued { running, .. } => Some(*running),
-            Self::Idle | Self::Queued(_) => None,
-        }
-    }
-
-    fn queued(&self) -> Option<CheckRequest> {
-        match self {
-            Self::Queued(queued) | Self::RunningAndQueued { queued, .. } => Some(*queued),
-            Self::Idle | Self::Running(_) => None,
-        }
-    }
-
-    fn add(&mut self, request: CheckRequest) {
-        *self = match *self {
-            Self::Idle => Self::Queued(request),
-            Self::Queued(queued) => Self::Queued(queued.and(request)),
-            Self::Running(running) => Self::RunningAndQueued { running, queued: request },
-            Self::RunningAndQueued { running, queued } => {
-                Self::RunningAndQueued { running, queued: queued.and(request) }
-            }
-        };
-    }
-
-    /// Starts the queued check if it is due and none runs.
-    fn start(&mut self, now: Instant) -> Option<CheckRequest> {
-        match *self {
-            Self::Queued(request) if request.not_before.is_none_or(|time| time <= now) => {
-                *self = Self::Running(request);
-                Some(request)
-            }
-            Self::Idle | Self::Queued(_) | Self::Running(_) | Self::RunningAndQueued { .. } => None,
-        }
-    }
-
-    /// Ends the check that runs.
-    fn finish(&mut self) -> Option<CheckRequest> {
-        let (next, finished) = match *self {
-            Self::Running(running) => (Self::Idle, running),
-            Self::RunningAndQueued { running, queued } => (Self::Queued(queued), running),
-            Self::Idle | Self::Queued(_) => return None,
-        };
-        *self = next;
-        Some(finished)
-    }
-}
-
-impl Candidate {
-    fn version(&self) -> Option<&CandidateVersion> {
-        match self {
-            Self::None => None,
-            Self::Ready(version) | Self::Blocked(version, _) => Some(version),
-        }
-    }
-
-    fn loaded_mut(&mut self) -> Option<&mut LoadedPlugin> {
-        match self {
-            Self::None => None,
-            Self::Ready(version) | Self::Blocked(version, _) => Some(&mut version.loaded),
-        }
-    }
-
-    fn take(&mut self) -> Option<CandidateVersion> {
-        match std::mem::replace(self, Self::None) {
-            Self::None => None,
-            Self::Ready(version) | Self::Blocked(version, _) => Some(version),
-        }
-    }
-
-    /// The candidate wasn't published. `conflict` is the reason.
-    fn set_conflict(&mut self, conflict: Option<LoadFailure>) {
-        if let Some(version) = self.take() {
-            *self = match conflict {
-                Some(conflict) => Self::Blocked(version, conflict),
-                None => Self::Ready(version),
-            };
-        }
-    }
-}
-
 impl ManagedPlugin {
     /// A plugin that has to be loaded.
     pub(super) fn new(serial: u64, config: Arc<PluginConfig>, now: Instant) -> Self {
-        let checks = Checks::Queued(CheckRequest::of_file(now));
+        let checks = CheckQueue::Queued(CheckRequest::of_file(now));
         Self { checks, ..Self::idle(serial, config, Approval::InForce) }
     }
 
@@ -295,7 +169,7 @@ impl ManagedPlugin {
             candidate: Candidate::None,
             file: FileState::UpToDate,
             config_failure: None,
-            checks: Checks::Idle,
+            checks: CheckQueue::Idle,
             missing_since: None,
             unusable_code: None,
             earlier_code: Vec::new(),
@@ -425,7 +299,7 @@ impl ManagedPlugin {
 
     /// True if a check runs or is queued. Retries don't count.
     pub(super) fn is_busy(&self) -> bool {
-        !matches!(self.checks, Checks::Idle)
+        !matches!(self.checks, CheckQueue::Idle)
     }
 
     /// The operator's first request that isn't done yet.
@@ -650,105 +524,5 @@ impl ManagedPlugin {
         };
         let _ = self.set_config(&Arc::new(relocated), now);
         self.approval = Approval::ChangeWaits(waiting);
-    }
-}
-
-/// Publishing.
-impl ManagedPlugin {
-    /// The versions that can be published, the best first.
-    pub(super) fn versions(&self) -> Vec<(VersionChoice, &LoadedPlugin)> {
-        let candidate = self.candidate.version().map(|version| (VersionChoice::Candidate, &version.loaded));
-        let active = self.active.as_ref();
-        let new_lists = active.and_then(|active| Some((VersionChoice::NewLists, active.new_lists.as_ref()?)));
-        let active = active.map(|active| (VersionChoice::Active, &active.loaded));
-        candidate.into_iter().chain(new_lists).chain(active).collect()
-    }
-
-    /// Follows a catalog that contains the version of `choice`. `conflict` is why a better version isn't in it.
-    pub(super) fn publish(
-        &mut self,
-        choice: Option<VersionChoice>,
-        conflict: Option<Vec<Problem>>,
-    ) -> PublishEffect {
-        let failure = conflict.clone().map(LoadFailure::new);
-        match choice {
-            Some(VersionChoice::Candidate) => self.activate_candidate(),
-            Some(VersionChoice::NewLists) => {
-                self.candidate.set_conflict(failure);
-                let active = self.active.as_mut();
-                match active.and_then(|active| Some((&mut active.loaded, active.new_lists.take()?))) {
-                    Some((loaded, new_lists)) => {
-                        PublishEffect::ListsReplaced { before: std::mem::replace(loaded, new_lists) }
-                    }
-                    None => PublishEffect::None,
-                }
-            }
-            Some(VersionChoice::Active) | None => {
-                let new_lists = self.active.as_mut().and_then(|active| active.new_lists.take());
-                if choice.is_none()
-                    && !self.has_candidate()
-                    && let Some(ActiveVersion { loaded, .. }) = self.active.take()
-                {
-                    self.candidate = Candidate::Ready(CandidateVersion { loaded, detected: Instant::now() });
-                }
-                self.candidate.set_conflict(failure);
-                match (new_lists, conflict) {
-                    (Some(_), Some(conflict)) => PublishEffect::ListsRejected(conflict),
-                    (Some(_), None) | (None, _) => PublishEffect::None,
-                }
-            }
-        }
-    }
-
-    fn activate_candidate(&mut self) -> PublishEffect {
-        let Some(CandidateVersion { loaded, detected }) = self.candidate.take() else {
-            return PublishEffect::None;
-        };
-        let since = match &self.active {
-            Some(before) if before.loaded.digest() == loaded.digest() => before.since,
-            Some(_) | None => SystemTime::now(),
-        };
-        let before = self.active.replace(ActiveVersion { loaded, since, new_lists: None });
-        PublishEffect::Activated { before: before.map(|before| before.loaded), detected }
-    }
-
-    /// Drops every version that isn't active, because building a catalog with them failed. True if there was one.
-    pub(super) fn drop_unpublished(&mut self, now: Instant) -> bool {
-        let new_lists = self.active.as_mut().and_then(|active| active.new_lists.take());
-        let candidate = self.candidate.take();
-        if candidate.is_some() {
-            let failure = LoadFailure::internal(&self.config, &"building the catalog panicked");
-            self.file = FileState::Failed(self.failed_check(failure, now));
-        }
-        new_lists.is_some() || candidate.is_some()
-    }
-
-    /// Sets new lists of the active code.
-    pub(super) fn set_new_lists(&mut self, new_lists: LoadedPlugin) {
-        if let Some(active) = &mut self.active {
-            active.new_lists = Some(new_lists);
-        }
-    }
-
-    /// Notes that the plugin reported new lists.
-    pub(super) fn note_changed_lists(&mut self) {
-        // A version in preparation may have been asked for its lists before.
-        self.lists_changed_meanwhile |= self.checks.running().is_some() || self.has_candidate();
-    }
-
-    /// True if the version that has just become active has to be asked for its lists again.
-    pub(super) fn take_lists_changed_meanwhile(&mut self) -> bool {
-        std::mem::take(&mut self.lists_changed_meanwhile)
-    }
-
-    /// Remembers code that is no longer active.
-    pub(super) fn add_earlier_code(&mut self, code: &Arc<dyn LoadedCode>) {
-        self.earlier_code.retain(|earlier| earlier.strong_count() > 0);
-        self.earlier_code.push(Arc::downgrade(code));
-    }
-
-    /// Code that was active before and is still referenced.
-    pub(super) fn earlier_code(&self) -> impl Iterator<Item = Arc<dyn LoadedCode>> {
-        self.earlier_code.iter().filter_map(Weak::upgrade)
     }
 }

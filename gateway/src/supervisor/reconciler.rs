@@ -323,7 +323,7 @@ impl Reconciler {
     }
 }
 
-/// Reports that the loop ended by a panic, because otherwise nobody would know why changes have no effect.
+/// Logs that a panic ended the loop, because changes have no effect from then on.
 struct PanicAlarm;
 
 impl Drop for PanicAlarm {
@@ -342,10 +342,11 @@ async fn sleep_until(time: Option<Instant>) {
     }
 }
 
-/// How long code that is no longer active is kept: for calls that run or wait, and for conversations that call again when
-/// a person has answered. `after` is the configuration of the version that replaced it.
+/// How long code that is no longer active is kept: for calls that run or wait, and for conversations that call again
+/// when a person has answered. `after` is the configuration of the version that replaced it.
 ///
-/// If that is granted less, or there is none, only running calls keep it: a revoked grant must not be used minutes later.
+/// If that is granted less, or there is none, only running calls keep it: a revoked grant must not be used minutes
+/// later.
 fn retire_delay(before: &PluginConfig, after: Option<&PluginConfig>) -> Duration {
     let running = before.limits.timeout + before.limits.cancel_grace;
     match after {

@@ -63,8 +63,8 @@ impl ReloadReport {
         !self.requests.is_empty()
     }
 
-    /// Answers every request before `first_open`, the first one for which there is still work to do. Later requests don't
-    /// hold up earlier ones, however many there are.
+    /// Answers every request before `first_open`, the first one for which there is still work to do. Later requests
+    /// don't hold up earlier ones, however many there are.
     pub(super) fn answer(
         &mut self,
         first_open: Option<RequestNumber>,

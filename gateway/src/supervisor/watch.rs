@@ -2,7 +2,7 @@
 //!
 //! [`WatchThread`] owns everything that may block; the reconciler holds a [`WatchClient`], names the files and receives
 //! [`WatchEvent`]s. Watching never fails: if the system doesn't report changes, files are polled more often, and
-//! [`Watching`] says why.
+//! [`Watching`] contains the reason.
 //!
 //! `file_watcher` decides what to do and when, on one thread and with the time passed in, so tests run it without
 //! threads or sleeps. `helper` runs the calls that may block for ever. `mailbox` is how everything reaches the thread.
@@ -86,16 +86,16 @@ pub(super) fn channel() -> (WatchClient, WatchServer) {
 impl WatchClient {
     /// Replaces the files to watch, and how. Returns at once.
     ///
-    /// Events that follow cover every change after this call, and those that seem to have happened after the caller last
-    /// received changes. So name files before reading them.
+    /// Events that follow cover every change after this call, and those that seem to have happened after the caller
+    /// last received changes. So name files before reading them.
     pub(super) fn set_target(&self, target: WatchTarget) {
         self.mailbox.set_target(target);
     }
 
     /// The next event; `None` when nothing watches. Cancel-safe.
     ///
-    /// A file is reported when its stamp differs from the one reported last, once nothing happened to it for a tenth of a
-    /// second, or half a second after the first change. It may be reported without a change, but not endlessly.
+    /// A file is reported when its stamp differs from the one reported last, once nothing happened to it for a tenth of
+    /// a second, or half a second after the first change. It may be reported without a change, but not endlessly.
     pub(super) async fn next_event(&mut self) -> Option<WatchEvent> {
         self.events.recv().await
     }
@@ -140,7 +140,7 @@ impl Drop for WatchThread {
     }
 }
 
-/// Watches until it is stopped or nobody receives events any more.
+/// Watches until it is stopped or the receiver of its events is dropped.
 fn run_thread(server: &WatchServer, system: Arc<dyn System>, since: SystemTime) {
     let WatchServer { mailbox, events } = server;
     let mut watcher = FileWatcher::new(Arc::clone(mailbox), system, since);

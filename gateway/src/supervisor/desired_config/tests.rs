@@ -105,7 +105,8 @@ fn granted() -> PluginConfig {
 
 #[test]
 fn only_new_grants_wait_and_only_under_wait() {
-    let (config, before) = (granted(), granted());
+    let config = granted();
+    let before = granted();
     assert_eq!(judge(None, &config, WiderGrants::Live), ConfigVerdict::Apply);
     assert_eq!(judge(Some(&before), &config, WiderGrants::Wait), ConfigVerdict::Apply);
     assert!(matches!(judge(Some(&bare()), &config, WiderGrants::Wait), ConfigVerdict::Hold(_)));

@@ -62,7 +62,8 @@ impl Fixture {
         let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
         let loaded = from_text(&dir.path().join("gateway.toml"), text.to_owned(), &variables);
         let supervisor = Supervisor::start(loaded.config.unwrap(), Options::once()).await.unwrap();
-        let (mut catalog, updates) = (supervisor.catalog(), Arc::clone(supervisor.updates()));
+        let mut catalog = supervisor.catalog();
+        let updates = Arc::clone(supervisor.updates());
         catalog.mark_unchanged();
         Self { supervisor, catalog, updates, _dir: dir }
     }
@@ -83,10 +84,11 @@ impl Fixture {
 #[tokio::test(start_paused = true)]
 async fn changed_lists_are_published() {
     let mut fixture = Fixture::new().await;
-    let (before, running) = (Arc::clone(&fixture.catalog.borrow()), fixture.names());
+    let before = Arc::clone(&fixture.catalog.borrow());
+    let names_before = fixture.names();
     fixture.store("short").await;
     fixture.catalog.changed().await.unwrap();
-    assert_eq!((running, fixture.names()), (vec!["guest_run".to_owned()], vec!["guest_ru".to_owned()]));
+    assert_eq!((names_before, fixture.names()), (vec!["guest_run".to_owned()], vec!["guest_ru".to_owned()]));
     assert_eq!(fixture.catalog.borrow().generation(), 2);
     assert!(before.tool("guest_run").is_some(), "requests keep the catalog that they started with");
     // Reports without a change publish nothing.
@@ -110,7 +112,7 @@ async fn unusable_lists_change_nothing_and_are_logged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreign_resources_notify_nobody() {
+async fn foreign_resources_notify_no_client() {
     let fixture = Fixture::new().await;
     let listener = Listener::new(fixture.catalog.clone(), &fixture.updates, []);
     listener.subscribe(&ResourceUri::new("file:///etc/passwd").unwrap()).unwrap();
@@ -129,7 +131,8 @@ async fn panic_is_an_error_of_one_plugin() {
 async fn dropped_resources_are_logged_once() {
     let lines = Arc::new(AtomicUsize::new(0));
     let _guard = tracing::subscriber::set_default(CountingSubscriber(Arc::clone(&lines)));
-    let (catalog, updates) = (Catalog::empty(), Updates::default());
+    let catalog = Catalog::empty();
+    let updates = Updates::default();
     let mut refreshes = ListRefreshes::default();
     let plugin = PluginId::new("guest").unwrap();
     for round in 0..5 {

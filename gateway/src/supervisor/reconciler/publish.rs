@@ -1,8 +1,8 @@
 //! Publishing what is ready as one new catalog, and retiring what it replaces.
 //!
-//! Each plugin has up to three versions: the candidate, the active code with new lists, and the active version. The best
-//! one that fits next to the other plugins is published. Active versions fit next to each other, so nothing that a plugin
-//! brings can remove another.
+//! Each plugin has up to three versions: the candidate, the active code with new lists, and the active version. The
+//! best one that fits next to the other plugins is published. Active versions fit next to each other, so nothing that a
+//! plugin brings can remove another.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,8 +1,8 @@
 //! Decides when to probe which files, which folders the system has to watch, and what to report.
 //!
 //! Reports of the system are hints. Each one that counts starts a burst; after a quiet period all files are probed, and
-//! those whose stamp differs from the one reported last are reported. The same happens at intervals, because network and
-//! container mounts report nothing.
+//! those whose stamp differs from the one reported last are reported. The same happens at intervals, because network
+//! and container mounts report nothing.
 //!
 //! All of it runs on one thread, with the time passed in. A call that may block for ever goes through [`Helper`].
 
@@ -341,6 +341,10 @@ impl FileWatcher {
     /// Everything that has to be reported.
     fn events(&mut self) -> Vec<WatchEvent> {
         let mut events = Vec::new();
+        // A call that was cut short looks like a stall.
+        if self.mailbox.is_stopped() {
+            return events;
+        }
         let mode = self.mode();
         if mode != self.reported_mode {
             self.log_mode(&mode);

@@ -1,7 +1,7 @@
 //! The folders whose changes the system reports.
 //!
-//! Folders, never files: a file that is replaced takes its watch with it. For each name on the path to a file, the folder
-//! that contains the name is watched, even if the name doesn't exist yet.
+//! Folders, never files: a file that is replaced takes its watch with it. For each name on the path to a file, the
+//! folder that contains the name is watched, even if the name doesn't exist yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;

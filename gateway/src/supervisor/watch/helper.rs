@@ -1,7 +1,8 @@
 //! Calls that may block for ever, run on a helper thread and waited for only so long.
 //!
 //! On a network mount whose server is gone, even `stat` waits in the kernel. So such a call runs on a helper thread. If
-//! it takes too long, that thread is left to it and the next call gets another one; the late result comes to the mailbox.
+//! it takes too long, that thread is left to it and the next call gets another one; the late result comes to the
+//! mailbox.
 
 use std::io;
 use std::path::PathBuf;

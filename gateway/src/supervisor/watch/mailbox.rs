@@ -1,8 +1,8 @@
 //! Everything that reaches the watch thread: the system's reports, the files to watch, results of helpers, and the end.
 //!
-//! Most reports are about files that aren't watched: a compiler writes thousands next to the one that counts. So a report
-//! is compared with the watched names and dropped at once, without touching any file. The rest is kept as sets, which
-//! can't grow larger than those names.
+//! Most reports are about files that aren't watched: a compiler writes thousands next to the one that counts. So a
+//! report is compared with the watched names and dropped at once, without touching any file. The rest is kept as sets,
+//! which can't grow larger than those names.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,5 @@
-//! The system calls that watching needs, as a trait, so that tests can make them fail. The only place that knows `notify`.
+//! The system calls that watching needs, as a trait, so that tests can make them fail. The only place that knows
+//! `notify`.
 
 use std::any::Any;
 use std::fmt;

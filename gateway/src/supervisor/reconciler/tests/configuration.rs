@@ -24,9 +24,12 @@ async fn plugins_are_added_removed_and_renamed() {
     assert_eq!(gateway.tools(), ["b_hear", "a_say"], "in the order of the file");
     gateway.configure("[plugins.b]\nsource = '/b'\n[plugins.c]\nsource = '/a'\n").await;
     assert_eq!(gateway.tools(), ["b_hear", "c_say"]);
-    let told =
+    let changes =
         gateway.status.borrow().history.iter().filter_map(|it| it.outcome.clone().ok()).collect::<String>();
-    assert!(told.contains("`a` removed (removed tool: `a_say`)"), "the removed tool isn't named: {told}");
+    assert!(
+        changes.contains("`a` removed (removed tool: `a_say`)"),
+        "the removed tool isn't named: {changes}"
+    );
     gateway.configure("[plugins.c]\nsource = '/a'\n").await;
     assert_eq!(gateway.tools(), ["c_say"]);
     assert_eq!(gateway.compiled(), ["say", "hear"]);

@@ -1,4 +1,4 @@
-//! A system that does what a test says and records what it was asked.
+//! A system that a test controls, and that records its requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
