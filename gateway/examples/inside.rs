@@ -13,11 +13,12 @@ use moongate::metrics::Metrics;
 use moongate_core::call::{CallContext, Outcome};
 use moongate_core::catalog::{Catalog, Member};
 use moongate_core::config::{Instances, PluginConfig};
-use moongate_core::dispatch::{Arguments, CallKind, Called, Dispatcher, Ended, Observer as _};
+use moongate_core::dispatch::{
+    Arguments, CallEnd, CallKind, CallOutcome, Dispatcher, NetworkTransport, Observer as _, RequestEnd,
+};
 use moongate_core::gate::Gate;
 use moongate_core::mcp::{Method, Revision};
 use moongate_core::names::{PluginId, Principal};
-use moongate_core::server::{Answered, Carrier, Observer as _};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -141,14 +142,27 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
     let metrics = Metrics::new(dispatcher.watch());
     let catalog = dispatcher.catalog();
     let tool = catalog.tool("echo").context("the zoo has no `echo`")?;
-    let (name, took) = (Some(tool.public()), Duration::from_micros(25));
-    let (member, kind, ended) = (&**tool.member(), CallKind::Tool, Ended::Done);
-    let (method, revision, carrier) =
-        (Some(Method::CallTool), Some(Revision::LATEST_HANDSHAKE), Carrier::Tcp);
+    let name = Some(tool.public());
+    let took = Duration::from_micros(25);
+    let call = CallEnd {
+        member: tool.member(),
+        kind: CallKind::Tool,
+        name,
+        outcome: CallOutcome::Done,
+        took: Some(took),
+    };
+    let request = RequestEnd {
+        method: Some(Method::CallTool.as_str()),
+        tool: name,
+        revision: Some(Revision::LATEST_HANDSHAKE.as_str()),
+        transport: NetworkTransport::Tcp,
+        error: None,
+        took,
+    };
     let start = Instant::now();
     for _ in 0..COUNTED {
-        metrics.called(&Called { member, kind, name, ended, took: Some(took) });
-        metrics.answered(&Answered { method, tool: name, revision, carrier, error: None, took });
+        metrics.call_ended(&call);
+        metrics.request_ended(&request);
     }
     Ok((start.elapsed().as_secs_f64() * 1e9 / f64::from(COUNTED)).round())
 }

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::admin::Route;
 use crate::cli::failure::Failure;
 use crate::cli::{Common, Exit, configuration, serve};
-use crate::transport::http::refusal::Refusal;
+use crate::transport::http::rejection::Rejection;
 
 /// How long connecting may take: the listener is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -100,7 +100,7 @@ impl Answer {
         let document: Value = serde_json::from_str(&self.body).unwrap_or_default();
         match document["error"].as_str() {
             Some(error) => anyhow::anyhow!("the gateway says: {error}"),
-            None if document["error"]["message"] == Refusal::Path.message() => anyhow::anyhow!(
+            None if document["error"]["message"] == Rejection::Path.message() => anyhow::anyhow!(
                 "what listens there is the endpoint of MCP clients: `--admin` names the admin listener, which `moongate serve` \
                  tells of beside it"
             ),

@@ -17,7 +17,7 @@ use moongate_core::gate::Gate;
 use moongate_core::manifest::Manifest;
 use moongate_core::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
 use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_core::server::{LineReply, Said, Server, ServerOptions, StdioConnection};
+use moongate_core::server::{LineReply, OutgoingMessage, Server, ServerOptions, StdioConnection};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -145,7 +145,6 @@ impl Served {
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
-            observer: None,
         };
         let server = Server::new(Dispatcher::new(catalog, Arc::new(Gate::new(1))), options);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -189,7 +188,7 @@ impl Served {
                 LineReply::None => Vec::new(),
                 LineReply::Ready(message) => vec![message],
                 LineReply::Pending(pending) => pending.await.into_iter().collect(),
-                LineReply::Several(messages) => messages.map(Said::into_message).collect().await,
+                LineReply::Stream(messages) => messages.map(OutgoingMessage::into_message).collect().await,
             }
         });
         assert!(!messages.is_empty(), "no answer to {message}");
