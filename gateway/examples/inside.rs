@@ -14,10 +14,11 @@ use moongate_core::config::{Instances, PluginConfig};
 use moongate_model::call::{CallContext, Outcome};
 use moongate_model::names::{PluginId, Principal};
 use moongate_protocol::catalog::{Catalog, Member};
-use moongate_protocol::dispatch::{Arguments, CallKind, Called, Dispatcher, Ended, Observer as _};
+use moongate_protocol::dispatch::{
+    Arguments, CallEnd, CallKind, CallOutcome, Dispatcher, NetworkTransport, Observer as _, RequestEnd,
+};
 use moongate_protocol::gate::Gate;
 use moongate_protocol::mcp::{Method, Revision};
-use moongate_protocol::server::{Answered, Carrier, Observer as _};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -144,17 +145,26 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
     let catalog = dispatcher.catalog();
     let tool = catalog.tool("echo").context("the zoo has no `echo`")?;
     let name = Some(tool.public());
-    let member = &**tool.member();
     let took = Duration::from_micros(25);
-    let kind = CallKind::Tool;
-    let ended = Ended::Done;
-    let method = Some(Method::CallTool);
-    let revision = Some(Revision::LATEST_HANDSHAKE);
-    let carrier = Carrier::Tcp;
+    let call = CallEnd {
+        member: tool.member(),
+        kind: CallKind::Tool,
+        name,
+        outcome: CallOutcome::Done,
+        took: Some(took),
+    };
+    let request = RequestEnd {
+        method: Some(Method::CallTool.as_str()),
+        tool: name,
+        revision: Some(Revision::LATEST_HANDSHAKE.as_str()),
+        transport: NetworkTransport::Tcp,
+        error: None,
+        took,
+    };
     let start = Instant::now();
     for _ in 0..COUNTED_CALLS {
-        metrics.called(&Called { member, kind, name, ended, took: Some(took) });
-        metrics.answered(&Answered { method, tool: name, revision, carrier, error: None, took });
+        metrics.call_ended(&call);
+        metrics.request_ended(&request);
     }
     Ok((start.elapsed().as_secs_f64() * 1e9 / f64::from(COUNTED_CALLS)).round())
 }

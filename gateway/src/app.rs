@@ -234,8 +234,6 @@ fn server(
     supervisor: &Supervisor,
     metrics: &Arc<Metrics>,
 ) -> Result<Arc<Server>, NoRandomness> {
-    let calls = Arc::<Metrics>::clone(metrics);
-    let requests = Arc::<Metrics>::clone(metrics);
     let http = &config.http;
     let options = ServerOptions {
         protocol: ProtocolOptions {
@@ -251,9 +249,8 @@ fn server(
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        observer: Some(requests),
     };
-    Ok(Server::new(supervisor.dispatcher().observed_by(calls), options))
+    Ok(Server::new(supervisor.dispatcher().observed_by(Arc::<Metrics>::clone(metrics)), options))
 }
 
 impl Drop for App {

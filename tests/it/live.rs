@@ -61,7 +61,7 @@ fn a_granted_directory_that_is_misspelt_or_gone_is_told_once_and_that_calls_fail
     let told = "plugin `files`: the granted directory `/notes` can't be opened";
     assert_eq!(answer["content"][0]["text"], told);
     let ready = admin.get("/readyz?verbose").body;
-    assert!(ready.contains("plugin files: degraded, its calls fail: the granted"), "{ready}");
+    assert!(ready.contains("plugin files: degraded, calls fail: the granted"), "{ready}");
 
     let retried = || admin.plugin("files")["trouble"]["retry_at"].clone();
     let first = retried();
@@ -91,7 +91,7 @@ fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_no
     until("the file is refused", || !admin.status()["config"]["rejected"].is_null());
     let text = said(&health().stdout);
     assert!(
-        text.starts_with("[!] configuration: the file isn't in use: ") && text.contains("suorce"),
+        text.starts_with("[!] configuration: the current file is not in use: ") && text.contains("suorce"),
         "{text}"
     );
     assert_eq!(health().status.code(), Some(0), "what was there goes on");
@@ -113,7 +113,7 @@ fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_no
     until("the plugin is degraded", || admin.plugin("files")["state"] == "degraded");
     let text = said(&health().stdout);
     assert!(
-        text.starts_with("[!] plugin files: degraded, its calls fail: ") && text.ends_with("\nready\n"),
+        text.starts_with("[!] plugin files: degraded, calls fail: ") && text.ends_with("\nready\n"),
         "{text}"
     );
     assert_eq!(text.lines().count(), 2, "{text}");

@@ -18,7 +18,7 @@ fn each_call_has_one_line_that_holds_no_arguments() {
         let _ = stdio.call(tool, arguments);
     }
     let (_, _, log) = stdio.finish();
-    let lines: Vec<_> = log.lines().filter(|line| line.contains("a call ended")).collect();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("plugin call ended")).collect();
     let expected = [("zoo_echo", "ok"), ("zoo_error_result", "tool_error"), ("zoo_unreachable_trap", "trap")];
     assert_eq!(lines.len(), expected.len(), "{lines:?}");
     for (line, (tool, outcome)) in lines.iter().zip(expected) {

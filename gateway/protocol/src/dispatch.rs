@@ -28,9 +28,10 @@ mod output;
 pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use nearest::Unknown;
-pub use observer::{CallKind, Called, Ended, Observer};
+pub use observer::{CallEnd, CallKind, CallOutcome, NetworkTransport, Observer, RequestEnd};
+pub(crate) use observer::{Observed, RequestSpan};
 
-use observer::CallSpan;
+use observer::PluginCall;
 
 /// Calls plugins by their public names.
 #[derive(Debug, Clone)]
@@ -65,13 +66,19 @@ impl Dispatcher {
         Self { catalog, gate, observer: None }
     }
 
-    /// The same dispatcher, reporting each call to `observer`.
+    /// The same dispatcher, reporting each call to `observer`. The server reports its requests there too.
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self }
     }
 
-    /// A snapshot of the latest catalog.
+    /// The receiver of calls and requests, if there is one.
+    #[must_use]
+    pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.observer.as_ref()
+    }
+
+    /// The latest catalog, which stays as it is.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog.borrow())
@@ -104,13 +111,13 @@ impl Dispatcher {
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
         arguments.check(entry.input()).await?;
         let member = entry.member();
-        let mut watched = self.watched(member, CallKind::Tool, Some(entry.public()));
+        let mut span = self.span(member, CallKind::Tool, Some(entry.public()));
         let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
-        let answer = match self.invoke(&mut watched, context, call).await {
+        let answer = match self.invoke(&mut span, context, call).await {
             Ok(outcome) => output::tool(entry, context, outcome).await,
             Err(error) => Err(error),
         };
-        let outcome = watched.over(answer)?;
+        let outcome = span.finish(answer)?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -128,11 +135,11 @@ impl Dispatcher {
         let unknown = || DispatchError::resource_not_found(uri, view);
         let member = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
-        let mut watched = self.watched(member, CallKind::Resource, None);
+        let mut span = self.span(member, CallKind::Resource, None);
         let call = || member.plugin().read_resource(Arc::clone(context), &uri);
-        let answer = self.invoke(&mut watched, context, call).await;
+        let answer = self.invoke(&mut span, context, call).await;
         let outcome =
-            watched.over(answer.and_then(|outcome| output::read(view, member, context, &uri, outcome)))?;
+            span.finish(answer.and_then(|outcome| output::read(view, member, context, &uri, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -151,10 +158,10 @@ impl Dispatcher {
         let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
         arguments::check_prompt(entry.prompt(), name, arguments)?;
         let member = entry.member();
-        let mut watched = self.watched(member, CallKind::Prompt, Some(entry.public()));
+        let mut span = self.span(member, CallKind::Prompt, Some(entry.public()));
         let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
-        let answer = self.invoke(&mut watched, context, call).await;
-        let outcome = watched.over(answer.and_then(|outcome| output::prompt(member, context, outcome)))?;
+        let answer = self.invoke(&mut span, context, call).await;
+        let outcome = span.finish(answer.and_then(|outcome| output::prompt(member, context, outcome)))?;
         Ok(Answered { member: Arc::clone(member), outcome })
     }
 
@@ -191,34 +198,34 @@ impl Dispatcher {
         if !member.plugin().manifest().completes {
             return Ok(Completion::default());
         }
-        let mut watched = self.watched(member, CallKind::Completion, None);
+        let mut span = self.span(member, CallKind::Completion, None);
         let call = || member.plugin().complete(Arc::clone(context), &target, name, value, others);
-        let answer = self.invoke(&mut watched, context, call).await;
-        watched.over(answer).map(output::completion)
+        let answer = self.invoke(&mut span, context, call).await;
+        span.finish(answer).map(output::completion)
     }
 
-    fn watched<'a>(
+    fn span<'a>(
         &'a self,
         member: &'a Member,
         kind: CallKind,
         name: Option<&'a PublicName>,
-    ) -> CallSpan<'a> {
-        CallSpan::new(self.observer.as_ref(), member, kind, name)
+    ) -> RequestSpan<PluginCall<'a>> {
+        RequestSpan::of_call(self.observer.as_ref(), member, kind, name)
     }
 
     /// Waits for a permit, calls the plugin and waits for its answer. A cancelled call may keep running for the
     /// plugin's grace period, and keeps its permit.
     async fn invoke<'a, T>(
         &self,
-        watched: &mut CallSpan<'_>,
+        span: &mut RequestSpan<PluginCall<'_>>,
         context: &CallContext,
         call: impl FnOnce() -> Answer<'a, T>,
     ) -> Result<T, CallError> {
-        let member = watched.member();
+        let member = span.member();
         let limits = member.policy();
         let permit = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
-        watched.admitted();
-        // A plugin's future shares no state that a panic could leave inconsistent: it is dropped as a whole.
+        span.admitted();
+        // A plugin's future shares nothing with others that a panic could leave half done: it is dropped whole.
         let answer = std::panic::AssertUnwindSafe(async move { call().await }).catch_unwind();
         let answer = tokio::select! {
             biased;

@@ -1,85 +1,84 @@
-//! The endpoint: which era a message belongs to, in which order it is checked, and who answers it.
+//! The endpoint: determines the era of each message, checks it in the specified order and answers it.
 //!
-//! Both eras are served side by side and decided for every message anew. Transports give bytes and what they know of
-//! the peer, and get bytes back; nothing of sockets or HTTP libraries is known here.
+//! Both eras are served side by side, and the era is determined anew for every message. Transports pass bytes and what
+//! they know about the peer, and get bytes back. Nothing here depends on sockets or HTTP libraries.
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::Updates;
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{Dispatcher, Observer};
 use crate::jsonrpc::{self, Id, Malformed, Message, ParseLimits, UnknownId};
 use crate::mcp::envelope;
 use crate::mcp::{
     Answer, Begun, Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, Revision,
 };
-use crate::session::{Room, Running, Sessions};
+use crate::session::{AnswerBudget, RunningRequest, Sessions};
 
-mod burden;
+mod detach;
 mod headers;
 mod http;
-mod lingering;
-mod listen;
+mod listen_streams;
+mod memory_budget;
 mod observer;
+mod request;
+mod response_stream;
 mod stdio;
-mod talk;
 
 pub use crate::session::Event;
+#[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use headers::fuzz_headers;
 pub use headers::{Header, Headers};
-pub use http::{Events, Get, HttpAnswer, HttpReply, Lasts, Post, Visitor};
-pub use observer::{Answered, Carrier, Observer};
+pub use http::{Events, Get, HttpAnswer, HttpReply, LegacySseConnection, Post, StreamLifetime};
+pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
 pub use stdio::{LineReply, StdioConnection};
-pub use talk::{Hear, Messages, Said};
 
-use burden::Burden;
-use http::Visits;
-use listen::Listens;
-use talk::finish;
+use http::LegacySseClients;
+use listen_streams::ListenStreams;
+use memory_budget::RequestMemoryBudget;
+use response_stream::finish;
 
-/// How many messages a batch may hold (2025-03-26 only).
-const LIMITS: ParseLimits = ParseLimits { max_batch: 100 };
+/// At most 100 messages in a batch (2025-03-26 only).
+const PARSE_LIMITS: ParseLimits = ParseLimits { max_batch: 100 };
 
-/// What an endpoint is made with.
+/// The options of an endpoint.
 #[derive(Debug)]
 pub struct ServerOptions {
-    /// How the protocol is served.
+    /// The options of the protocol.
     pub protocol: ProtocolOptions,
-    /// How many handshake sessions may be open over HTTP, and how many connections of clients of 2024-11-05.
+    /// The maximum number of handshake sessions over HTTP, and of clients of 2024-11-05.
     pub max_sessions: usize,
-    /// When an idle one ends.
+    /// The time after which an idle session ends.
     pub session_idle: std::time::Duration,
-    /// Where updates of resources are reported.
+    /// The source of resource updates.
     pub updates: Arc<Updates>,
-    /// When a stream of events is closed early, for its client to come back to it; none: never.
+    /// The time after which an event stream is closed early, so that its client reconnects. `None` means never.
     pub close_streams_after: Option<std::time::Duration>,
-    /// Who is told of each request; none: nobody.
-    pub observer: Option<Arc<dyn Observer>>,
 }
 
-/// Who uses an endpoint at one moment.
+/// Current usage of an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Gauges {
+pub struct ServerGauges {
     /// Handshake sessions over HTTP.
     pub sessions: usize,
-    /// Open streams of changes of stateless revisions (2026-07-28, `subscriptions/listen`), on all transports.
-    pub listening: usize,
+    /// Open notification streams of stateless revisions (2026-07-28, `subscriptions/listen`), on all transports.
+    pub listen_streams: usize,
     /// Connected clients of 2024-11-05.
-    pub visitors: usize,
+    pub legacy_sse_clients: usize,
 }
 
-/// One endpoint over one catalog, for every transport.
+/// An endpoint over one catalog, shared by all transports.
 #[derive(Debug)]
 pub struct Server {
     protocol: Arc<Protocol>,
     sessions: Sessions,
     updates: Arc<Updates>,
-    listens: Listens,
-    visits: Visits,
-    burden: Burden,
-    answers: Room,
+    listen_streams: ListenStreams,
+    legacy_clients: LegacySseClients,
+    request_memory: RequestMemoryBudget,
+    answer_budget: AnswerBudget,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
     /// Set when the gateway stops.
@@ -87,51 +86,51 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves what `dispatcher` reaches.
+    /// Serves the plugins of `dispatcher`. Requests are reported to its observer.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after, observer } =
-            options;
+        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after } = options;
         let stop = CancellationToken::new();
+        let observer = dispatcher.observer().cloned();
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
             sessions: Sessions::new(max_sessions, session_idle, stop.clone()),
             updates,
-            listens: Listens::default(),
-            visits: Visits::new(max_sessions),
-            burden: Burden::default(),
-            answers: Room::default(),
+            listen_streams: ListenStreams::default(),
+            legacy_clients: LegacySseClients::new(max_sessions),
+            request_memory: RequestMemoryBudget::default(),
+            answer_budget: AnswerBudget::default(),
             close_streams_after,
             observer,
             stop,
         })
     }
 
-    /// The gateway stops: streams that don't end by themselves end now, so that nobody waits for them. Requests are
-    /// still answered.
+    /// Ends the streams without an end of their own when the gateway stops, so that nothing waits for them. Requests
+    /// are still answered.
     pub fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Time is up: tells what still runs in sessions, and for clients of 2024-11-05, that nobody waits any more. It has
-    /// its plugin's grace from now on, or as long as the process lives.
+    /// Cancels everything that still runs in sessions and for clients of 2024-11-05. Running calls get their plugin's
+    /// cancellation grace, or as long as the process lives.
     pub fn give_up(&self) {
         self.sessions.cancel_all();
-        self.visits.close_all();
+        self.legacy_clients.cancel_all();
     }
 
-    /// Who is there.
+    /// Current usage.
     #[must_use]
-    pub fn gauges(&self) -> Gauges {
-        Gauges {
+    pub fn gauges(&self) -> ServerGauges {
+        ServerGauges {
             sessions: self.sessions.count(),
-            listening: self.listens.count(),
-            visitors: self.visits.count(),
+            listen_streams: self.listen_streams.count(),
+            legacy_sse_clients: self.legacy_clients.count(),
         }
     }
 }
 
-/// The response message.
+/// Renders a response.
 fn response(id: &Id, answer: &Answer) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     match answer {
@@ -142,21 +141,21 @@ fn response(id: &Id, answer: &Answer) -> Vec<u8> {
     out
 }
 
-/// The response to what is no message.
+/// Renders the response to a malformed message.
 fn malformed(malformed: &Malformed, unknown: UnknownId) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     jsonrpc::write_error(&mut out, malformed.id.as_ref(), unknown, &malformed.error);
     out
 }
 
-/// An error without a request.
+/// Renders an error without a request.
 fn stray_error(error: &ProtocolError, unknown: UnknownId) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     jsonrpc::write_error(&mut out, None, unknown, &error.error);
     out
 }
 
-/// What stands for an id that couldn't be read: newer revisions leave it out, JSON-RPC itself says `null`.
+/// The placeholder for an unreadable id: newer revisions omit it, plain JSON-RPC has `null`.
 fn unknown_id(revision: Option<Revision>) -> UnknownId {
     match revision {
         Some(revision) if revision.has(Feature::OptionalErrorId) => UnknownId::Omit,
@@ -164,11 +163,11 @@ fn unknown_id(revision: Option<Revision>) -> UnknownId {
     }
 }
 
-/// Why a batch is refused where its revision has none.
-const NO_BATCHES: &str = "this revision has no batches";
+/// The error for a batch in a revision without batches.
+const NO_BATCHES: &str = "batches aren't supported in this revision";
 
-/// Why a batch is refused as a whole, though its revision has batches: it would change what is spoken.
-fn unfit(entries: &[Result<Message<'_>, Malformed>]) -> Option<&'static str> {
+/// The reason to refuse a whole batch in a revision with batches: one of its messages would change the revision.
+fn batch_error(entries: &[Result<Message<'_>, Malformed>]) -> Option<&'static str> {
     entries.iter().flatten().find_map(|message| {
         let params = match message {
             Message::Request(request) if request.method == Method::Initialize.as_str() => {
@@ -182,7 +181,7 @@ fn unfit(entries: &[Result<Message<'_>, Malformed>]) -> Option<&'static str> {
     })
 }
 
-/// Several responses in one array.
+/// Joins responses into an array.
 fn join_batch(responses: &[Vec<u8>]) -> Vec<u8> {
     let mut out = vec![b'['];
     out.extend_from_slice(&responses.join(&b','));
@@ -190,13 +189,13 @@ fn join_batch(responses: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// The answer to a second request of an id that runs already.
-fn duplicate() -> Answer {
-    Answer::Error(ProtocolError::invalid_request("a request of this id runs already"))
+/// The answer to a request whose id is already in use.
+fn duplicate_id() -> Answer {
+    Answer::Error(ProtocolError::invalid_request("a request with this id is already running"))
 }
 
-/// Finishes a request that is registered as running; none where it was cancelled meanwhile.
-async fn finish_running(begun: Begun, id: Id, running: Running) -> Option<Vec<u8>> {
+/// Finishes a request that is registered as running. `None` means that it was cancelled.
+async fn finish_running(begun: Begun, id: Id, running: RunningRequest) -> Option<Vec<u8>> {
     let answer = finish(begun).await;
     let cancelled = running.is_cancelled();
     drop(running);

@@ -1,7 +1,7 @@
-//! Sessions of the handshake revisions, and the requests that run in them.
+//! Sessions of the handshake revisions, and their running requests.
 //!
-//! A session belongs to the principal who opened it: to anybody else it doesn't exist. Idle ones end by themselves,
-//! and their number is capped, because most clients never say goodbye.
+//! A session belongs to the principal that opened it; for other principals it doesn't exist. Idle sessions end by
+//! themselves, and their number is limited, because most clients never end theirs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,19 +16,20 @@ use crate::jsonrpc::Response;
 use crate::mcp::{Exchange, Greeting, Peer, session_news};
 use crate::names::Principal;
 
-mod asking;
-mod in_flight;
+mod client_requests;
+mod running;
 mod streams;
 
-pub use asking::{Asks, Room, Voice};
-pub use in_flight::{Duplicate, InFlight, Running};
+pub use client_requests::{AnswerBudget, ClientRequester, PendingRequests};
+pub use running::{DuplicateRequestId, InFlightRequests, RunningRequest};
+#[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use streams::fuzz_event_id;
-pub use streams::{Event, NoMore, Reader, Writer};
+pub use streams::{Event, EventReader, EventWriter, ResumeError};
 
-use streams::{Pool, Streams};
+use streams::{SessionStreams, StreamMemory};
 
-/// What one client and the gateway agreed on, and what it has running.
+/// The agreement between a client and the gateway, and the client's running requests.
 #[derive(Debug)]
 pub struct Session {
     id: String,
@@ -36,27 +37,27 @@ pub struct Session {
     greeting: Greeting,
     level: Mutex<Option<LogLevel>>,
     listener: Listener,
-    /// Set once the client is ready for messages that it didn't ask for.
+    /// Set once the client accepts notifications.
     ready: SetOnce<()>,
-    /// The requests that run.
-    pub in_flight: Arc<InFlight>,
-    streams: Streams,
-    /// The questions that wait for an answer, where the client answers any.
-    asks: Option<Arc<Asks>>,
+    /// The running requests.
+    pub in_flight: Arc<InFlightRequests>,
+    streams: SessionStreams,
+    /// The open questions to the client. `None` if the client doesn't answer questions.
+    pending_requests: Option<Arc<PendingRequests>>,
 }
 
 impl Session {
-    /// A session that no store knows: the one of a stdio process. `over` is set when the client says no more.
+    /// The session of a stdio process, which isn't in a store. `closing` is set when the client sends nothing more.
     #[must_use]
-    pub fn unlisted(
+    pub fn for_stdio(
         principal: Principal,
         greeting: Greeting,
         listener: Listener,
-        in_flight: Arc<InFlight>,
-        over: CancellationToken,
+        in_flight: Arc<InFlightRequests>,
+        closing: CancellationToken,
     ) -> Self {
-        let streams = Streams::new(0, Arc::default(), CancellationToken::new());
-        Self::new(String::new(), principal, greeting, listener, in_flight, streams, over)
+        let streams = SessionStreams::new(0, Arc::default(), CancellationToken::new());
+        Self::new(String::new(), principal, greeting, listener, in_flight, streams, closing)
     }
 
     fn new(
@@ -64,11 +65,12 @@ impl Session {
         principal: Principal,
         greeting: Greeting,
         listener: Listener,
-        in_flight: Arc<InFlight>,
-        streams: Streams,
-        over: CancellationToken,
+        in_flight: Arc<InFlightRequests>,
+        streams: SessionStreams,
+        closing: CancellationToken,
     ) -> Self {
-        let answers = ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
+        let answers_questions =
+            ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
         Self {
             id,
             principal,
@@ -78,77 +80,77 @@ impl Session {
             ready: SetOnce::new(),
             in_flight,
             streams,
-            asks: answers.then(|| Arc::new(Asks::new(over))),
+            pending_requests: answers_questions.then(|| Arc::new(PendingRequests::new(closing))),
         }
     }
 
-    /// The client is ready for messages that it didn't ask for: it said so, or asked for something itself.
+    /// The client accepts notifications: it sent `notifications/initialized`, or a request of its own.
     pub fn set_ready(&self) {
-        let _ = self.ready.set(()); // once is enough
+        let _ = self.ready.set(()); // repeated calls change nothing
     }
 
-    /// What the client was told of changes, and which resources it subscribed to.
+    /// The changes that the client knows, and its resource subscriptions.
     #[must_use]
     pub fn listener(&self) -> &Listener {
         &self.listener
     }
 
-    /// The next message about something that changed, once the client is ready for it; from then on it counts as
-    /// told. While nobody asks, nothing piles up. Cancel-safe.
-    pub async fn next_news(&self) -> Vec<u8> {
+    /// The next notification about a change, once the client accepts them. From then on it counts as sent. Changes that
+    /// aren't fetched are merged, not queued. Cancel-safe.
+    pub async fn next_notification(&self) -> Vec<u8> {
         self.ready.wait().await;
         session_news(&self.listener.next().await)
     }
 
-    /// Whom it belongs to.
+    /// The owner.
     #[must_use]
     pub fn principal(&self) -> &Principal {
         &self.principal
     }
 
-    /// Ends what runs in it, and its streams.
+    /// Cancels the running requests and ends the streams.
     fn end(&self) {
         self.in_flight.cancel_all();
         self.streams.end();
     }
 
-    /// From which level on the client wants log messages; none until it said so.
+    /// The minimum level of log messages. `None` until the client has set it.
     #[must_use]
     pub fn level(&self) -> Option<LogLevel> {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The client wants log messages from `level` on.
+    /// Sets the minimum level of log messages.
     pub fn set_level(&self, level: LogLevel) {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
-    /// Its unguessable name: 32 hexadecimal digits, empty for an unlisted one.
+    /// The unguessable id: 32 hexadecimal digits, or empty for stdio.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What was agreed on.
+    /// The client's `initialize` parameters.
     #[must_use]
     pub fn greeting(&self) -> &Greeting {
         &self.greeting
     }
 
-    /// How the client is asked; none where it answers no questions.
+    /// The open questions. `None` if the client doesn't answer questions.
     #[must_use]
-    pub fn asks(&self) -> Option<&Arc<Asks>> {
-        self.asks.as_ref()
+    pub fn pending_requests(&self) -> Option<&Arc<PendingRequests>> {
+        self.pending_requests.as_ref()
     }
 
-    /// The client answered something. What wasn't asked in this session changes nothing.
-    pub fn answered(&self, answer: &Response<'_>) {
-        if let Some(asks) = &self.asks {
-            asks.answered(answer);
+    /// Handles a response of the client. It is ignored if this session didn't send the request.
+    pub fn receive_response(&self, answer: &Response<'_>) {
+        if let Some(pending_requests) = &self.pending_requests {
+            pending_requests.receive_response(answer);
         }
     }
 
-    /// What is known of a request in this session.
+    /// The context of a request in this session.
     #[must_use]
     pub fn exchange(
         &self,
@@ -169,24 +171,24 @@ impl Session {
     }
 }
 
-/// Why no session was opened.
+/// An error when a session is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
-    /// As many as allowed are open, and all of them have something running.
+pub enum SessionError {
+    /// The maximum number of sessions is open, and all of them are busy.
     #[error("too many sessions are open; end one or try again later")]
-    Full,
-    /// The system gave no random bytes.
-    #[error("the system gave no random bytes for a session id")]
+    TooMany,
+    /// The system provided no random bytes.
+    #[error("no random bytes available for a session id")]
     NoRandomness,
 }
 
-/// A name that nobody can guess: 32 hexadecimal digits.
+/// An unguessable id: 32 hexadecimal digits.
 ///
 /// # Errors
-/// The system has no random bytes.
-pub fn unguessable() -> Result<String, OpenError> {
+/// The system provides no random bytes.
+pub fn random_id() -> Result<String, SessionError> {
     let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|_| OpenError::NoRandomness)?;
+    getrandom::fill(&mut bytes).map_err(|_| SessionError::NoRandomness)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -194,69 +196,69 @@ pub fn unguessable() -> Result<String, OpenError> {
 #[derive(Debug)]
 pub struct Sessions {
     open: Mutex<HashMap<String, Arc<Session>>>,
-    most: usize,
+    max: usize,
     idle: Duration,
     stop: CancellationToken,
-    pool: Arc<Pool>,
+    stream_memory: Arc<StreamMemory>,
 }
 
 impl Sessions {
-    /// At most `most` sessions, each ended after `idle` without a request and without anybody who reads its streams.
-    /// Once `stop` is set, streams that don't end by themselves end.
+    /// At most `max` sessions. Each one ends after `idle` without a request and without a reader of its streams. Once
+    /// `stop` is set, streams without an end of their own end.
     #[must_use]
-    pub fn new(most: usize, idle: Duration, stop: CancellationToken) -> Self {
-        Self { open: Mutex::default(), most, idle, stop, pool: Arc::default() }
+    pub fn new(max: usize, idle: Duration, stop: CancellationToken) -> Self {
+        Self { open: Mutex::default(), max, idle, stop, stream_memory: Arc::default() }
     }
 
-    /// Opens a session. Where there are too many, the one that was silent longest makes room, the caller's own first,
-    /// and those last whose client still listens.
+    /// Opens a session. At the limit, the session that has been idle longest is ended: the caller's own first, and
+    /// those last whose client still reads a stream.
     ///
     /// # Errors
-    /// All open sessions are busy, or the system has no random bytes.
+    /// All open sessions are busy, or the system provides no random bytes.
     pub fn open(
         &self,
         principal: Principal,
         greeting: Greeting,
         listener: Listener,
-    ) -> Result<Arc<Session>, OpenError> {
-        let id = unguessable()?;
+    ) -> Result<Arc<Session>, SessionError> {
+        let id = random_id()?;
         let mut tag = [0_u8; 4];
-        getrandom::fill(&mut tag).map_err(|_| OpenError::NoRandomness)?;
+        getrandom::fill(&mut tag).map_err(|_| SessionError::NoRandomness)?;
         let mut open = self.lock();
         self.drop_idle(&mut open);
-        if open.len() >= self.most {
-            let silent =
-                open.values().filter_map(|session| Some((session, session.in_flight.silent_since()?)));
-            let oldest = silent
+        if open.len() >= self.max {
+            let idle = open.values().filter_map(|session| Some((session, session.in_flight.idle_since()?)));
+            let oldest = idle
                 .min_by_key(|(session, since)| {
                     (session.principal != principal, session.streams.are_read(), *since)
                 })
                 .map(|(session, _)| session.id.clone())
-                .ok_or(OpenError::Full)?;
+                .ok_or(SessionError::TooMany)?;
             if let Some(oldest) = open.remove(&oldest) {
                 oldest.end();
             }
         }
-        let streams = Streams::new(u32::from_be_bytes(tag), Arc::clone(&self.pool), self.stop.clone());
-        let (in_flight, over) = (Arc::default(), self.stop.clone());
-        let session = Session::new(id.clone(), principal, greeting, listener, in_flight, streams, over);
+        let streams =
+            SessionStreams::new(u32::from_be_bytes(tag), Arc::clone(&self.stream_memory), self.stop.clone());
+        let (in_flight, closing) = (Arc::default(), self.stop.clone());
+        let session = Session::new(id.clone(), principal, greeting, listener, in_flight, streams, closing);
         let session = Arc::new(session);
         open.insert(id, Arc::clone(&session));
         Ok(session)
     }
 
-    /// The session of that name, if it is the caller's; it counts as used.
+    /// Finds the caller's session with this id and marks it as used.
     #[must_use]
     pub fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        // Other idle sessions are left to whoever opens one: every request comes through here.
+        // Expired sessions are removed when one is opened, not here: every request takes this way.
         let open = self.lock();
         let session =
-            open.get(id).filter(|session| session.principal == *principal && !self.is_over(session))?;
+            open.get(id).filter(|session| session.principal == *principal && !self.is_expired(session))?;
         session.in_flight.touch();
         Some(Arc::clone(session))
     }
 
-    /// Ends the session of that name, if it is the caller's, and what runs in it.
+    /// Ends the caller's session with this id, and its requests.
     #[must_use]
     pub fn end(&self, id: &str, principal: &Principal) -> bool {
         let mut open = self.lock();
@@ -271,12 +273,12 @@ impl Sessions {
         true
     }
 
-    /// Tells everything that runs in any of them that nobody waits any more.
+    /// Cancels the requests of all sessions.
     pub fn cancel_all(&self) {
         self.lock().values().for_each(|session| session.in_flight.cancel_all());
     }
 
-    /// How many are open.
+    /// The number of open sessions.
     #[must_use]
     pub fn count(&self) -> usize {
         let mut open = self.lock();
@@ -286,19 +288,19 @@ impl Sessions {
 
     fn drop_idle(&self, open: &mut HashMap<String, Arc<Session>>) {
         open.retain(|_, session| {
-            let stays = !self.is_over(session);
-            if stays {
-                session.streams.tidy();
+            let is_kept = !self.is_expired(session);
+            if is_kept {
+                session.streams.evict();
             } else {
                 session.end();
             }
-            stays
+            is_kept
         });
     }
 
-    fn is_over(&self, session: &Session) -> bool {
-        let silent = session.in_flight.silent_since().is_some_and(|since| since.elapsed() >= self.idle);
-        silent && !session.streams.are_read()
+    fn is_expired(&self, session: &Session) -> bool {
+        let idle = session.in_flight.idle_since().is_some_and(|since| since.elapsed() >= self.idle);
+        idle && !session.streams.are_read()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {

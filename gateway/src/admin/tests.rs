@@ -1,4 +1,4 @@
-//! The operator's listener over real sockets, told of by hand.
+//! The admin listener over real sockets, with a fixed status.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ fn status() -> Status {
     }
 }
 
-struct Desk {
+struct AdminRouter {
     address: SocketAddr,
     opener: Opener,
     draining: CancellationToken,
@@ -81,17 +81,17 @@ struct Desk {
     served: JoinHandle<()>,
 }
 
-/// A listener of a gateway that is starting.
-async fn start() -> Desk {
+/// The listener of a gateway that is starting.
+async fn start() -> AdminRouter {
     let bound = Admin::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let (address, opener) = (bound.address(), bound.opener());
     let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
     let served = tokio::spawn(bound.serve(stop.clone()));
-    Desk { address, opener, draining, stop, served }
+    AdminRouter { address, opener, draining, stop, served }
 }
 
-impl Desk {
-    /// The gateway has started.
+impl AdminRouter {
+    /// Finishes the start.
     fn open(&self, status: Status) -> mpsc::Receiver<Request> {
         let (requests, asked) = mpsc::channel(1);
         let (_, status) = watch::channel(Arc::new(status));
@@ -143,52 +143,49 @@ impl Answer {
 }
 
 #[tokio::test]
-async fn it_lives_before_it_is_ready_and_after_it_stops_being_so() {
-    let desk = start().await;
+async fn liveness_is_independent_of_readiness() {
+    let router = start().await;
     for path in ["/livez", "/healthz"] {
-        let answer = desk.get(path).await;
+        let answer = router.get(path).await;
         assert_eq!((answer.status, &*answer.body), (200, "alive\n"), "{path}");
     }
-    let loading = desk.get("/readyz").await;
-    assert_eq!(
-        (loading.status, &*loading.body),
-        (503, "[-] load: the plugins are being loaded\nnot ready\n")
-    );
+    let loading = router.get("/readyz").await;
+    assert_eq!((loading.status, &*loading.body), (503, "[-] load: in progress\nnot ready\n"));
     for (verb, path, headers, body) in
         [("GET", "/status.json", "", ""), ("GET", "/metrics", "", ""), ("POST", "/reload", JSON, "{}")]
     {
-        let answer = desk.send(verb, path, headers, body).await;
+        let answer = router.send(verb, path, headers, body).await;
         assert_eq!(
             (answer.status, answer.json()),
             (503, json!({ "error": "the gateway is starting" })),
             "{path}"
         );
     }
-    let _asked = desk.open(status());
-    let ready = desk.get("/readyz").await;
+    let _asked = router.open(status());
+    let ready = router.get("/readyz").await;
     let waits = "[!] configuration: needs a restart: `http.listen`\n";
     assert_eq!((ready.status, ready.body), (200, format!("{waits}ready\n")));
-    desk.draining.cancel();
-    let draining = desk.get("/readyz").await;
+    router.draining.cancel();
+    let draining = router.get("/readyz").await;
     assert_eq!(draining.status, 503);
-    let stops = "[-] requests: not taken any more, the gateway is stopping\n";
+    let stops = "[-] requests: rejected, the gateway is stopping\n";
     assert_eq!(draining.body, format!("{stops}{waits}not ready\n"));
-    assert_eq!(desk.get("/livez").await.status, 200);
-    desk.stop.cancel();
-    desk.served.await.unwrap();
-    assert!(TcpStream::connect(desk.address).await.is_err());
+    assert_eq!(router.get("/livez").await.status, 200);
+    router.stop.cancel();
+    router.served.await.unwrap();
+    assert!(TcpStream::connect(router.address).await.is_err());
 }
 
 #[tokio::test]
-async fn a_plugin_in_trouble_is_told_of_and_makes_nothing_unready() {
-    let desk = start().await;
-    let _asked = desk.open(status());
-    let answer = desk.get("/readyz?verbose").await;
+async fn degraded_plugins_do_not_affect_readiness() {
+    let router = start().await;
+    let _asked = router.open(status());
+    let answer = router.get("/readyz?verbose").await;
     assert_eq!(answer.status, 200);
     assert_eq!(
         answer.body,
         "[+] load: done\n\
-         [+] requests: taken\n\
+         [+] requests: accepted\n\
          [!] configuration: needs a restart: `http.listen`\n\
          [+] plugin time: serving\n\
          [!] plugin notes: degraded, an earlier version serves: it is truncated\n\
@@ -197,7 +194,7 @@ async fn a_plugin_in_trouble_is_told_of_and_makes_nothing_unready() {
     );
 }
 
-/// [`status`] as the document has it.
+/// The document for [`status`].
 fn told() -> Value {
     json!({
         "ready": true,
@@ -223,7 +220,7 @@ fn told() -> Value {
     })
 }
 
-/// The same of the plugins.
+/// The plugins of the document.
 fn told_of_plugins() -> Value {
     let offers = |tools| json!({ "tools": tools, "resources": 0, "templates": 0, "prompts": 0 });
     let trouble =
@@ -272,10 +269,10 @@ fn told_of_plugins() -> Value {
 }
 
 #[tokio::test]
-async fn status_is_a_document_with_every_field() {
-    let desk = start().await;
-    let _asked = desk.open(status());
-    let answer = desk.get("/status.json").await;
+async fn status_document_has_every_field() {
+    let router = start().await;
+    let _asked = router.open(status());
+    let answer = router.get("/status.json").await;
     assert!(answer.head.contains("\r\ncontent-type: application/json"), "{answer:?}");
     let mut document = answer.json();
     assert_eq!(document["pid"], std::process::id());
@@ -291,9 +288,9 @@ async fn status_is_a_document_with_every_field() {
 }
 
 #[tokio::test]
-async fn a_reload_is_answered_when_it_is_done_and_says_what_came_of_it() {
-    let desk = start().await;
-    let mut asked = desk.open(status());
+async fn a_reload_is_answered_with_its_result() {
+    let router = start().await;
+    let mut asked = router.open(status());
     let supervisor = tokio::spawn(async move {
         let Request { cause, done } = asked.recv().await.unwrap();
         assert_eq!(cause, Cause::Admin);
@@ -301,7 +298,7 @@ async fn a_reload_is_answered_when_it_is_done_and_says_what_came_of_it() {
         let failed = vec!["plugin `bad` can't be loaded".to_owned()];
         done.send(Reloaded { changed, failed, needs_restart: vec!["http.auth.tokens".to_owned()] }).unwrap();
     });
-    let answer = desk.send("POST", "/reload", JSON, "{}").await;
+    let answer = router.send("POST", "/reload", JSON, "{}").await;
     let expected = json!({
         "changed": ["plugin `time` was replaced"],
         "failed": ["plugin `bad` can't be loaded"],
@@ -309,15 +306,15 @@ async fn a_reload_is_answered_when_it_is_done_and_says_what_came_of_it() {
     });
     assert_eq!((answer.status, answer.json()), (200, expected));
     supervisor.await.unwrap();
-    let stopped = desk.send("POST", "/reload", JSON, "{}").await;
+    let stopped = router.send("POST", "/reload", JSON, "{}").await;
     assert_eq!((stopped.status, stopped.json()), (503, json!({ "error": "the gateway is stopping" })));
 }
 
 #[tokio::test]
-async fn what_a_web_page_could_send_is_refused_and_asks_for_nothing() {
-    let desk = start().await;
-    let mut asked = desk.open(status());
-    let port = desk.address.port();
+async fn rejects_requests_of_web_pages() {
+    let router = start().await;
+    let mut asked = router.open(status());
+    let port = router.address.port();
     let long = format!("{{\"x\":\"{}\"}}", "x".repeat(70_000));
     for (headers, body, status) in [
         ("Host: evil.example.com\r\n".to_owned() + JSON, "{}", 403),
@@ -334,14 +331,14 @@ async fn what_a_web_page_could_send_is_refused_and_asks_for_nothing() {
         (JSON.to_owned(), "{\"plugin\":\"time\"}", 400),
         (JSON.to_owned(), &long, 413),
     ] {
-        let answer = desk.send("POST", "/reload", &headers, body).await;
+        let answer = router.send("POST", "/reload", &headers, body).await;
         assert_eq!(answer.status, status, "{headers:?}: {answer:?}");
         assert!(answer.json()["error"].is_string(), "{answer:?}");
         assert!(!answer.head.contains("access-control"), "{answer:?}");
     }
-    assert!(asked.try_recv().is_err(), "a reload was asked for");
+    assert!(asked.try_recv().is_err(), "a reload was requested");
     for headers in ["Host: evil.example.com\r\n", "Origin: http://localhost:3000\r\n"] {
-        assert_eq!(desk.send("GET", "/status.json", headers, "").await.status, 403, "{headers}");
+        assert_eq!(router.send("GET", "/status.json", headers, "").await.status, 403, "{headers}");
     }
     for headers in [
         format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"),
@@ -349,15 +346,15 @@ async fn what_a_web_page_could_send_is_refused_and_asks_for_nothing() {
         "Host: localhost\r\n".to_owned(),
         format!("Host: [::1]:{port}\r\n"),
     ] {
-        assert_eq!(desk.send("GET", "/status.json", &headers, "").await.status, 200, "{headers}");
+        assert_eq!(router.send("GET", "/status.json", &headers, "").await.status, 200, "{headers}");
     }
 }
 
 #[tokio::test]
-async fn paths_and_verbs_that_there_are_not_are_answered_with_those_that_there_are() {
-    let desk = start().await;
-    let _asked = desk.open(status());
-    let nowhere = desk.get("/").await;
+async fn unknown_paths_and_methods_list_the_supported_ones() {
+    let router = start().await;
+    let _asked = router.open(status());
+    let nowhere = router.get("/").await;
     assert_eq!(nowhere.status, 404);
     for path in ["/livez", "/readyz", "/metrics", "/status.json", "POST /reload"] {
         assert!(nowhere.json()["error"].as_str().unwrap().contains(path), "{nowhere:?}");
@@ -368,12 +365,12 @@ async fn paths_and_verbs_that_there_are_not_are_answered_with_those_that_there_a
         ("POST", "/status.json", "get, head"),
         ("DELETE", "/livez", "get, head"),
     ] {
-        let answer = desk.send(verb, path, "", "").await;
+        let answer = router.send(verb, path, "", "").await;
         assert_eq!(answer.status, 405, "{verb} {path}");
         assert!(answer.head.contains(&format!("\r\nallow: {allow}")), "{answer:?}");
     }
     for path in ["/livez", "/readyz", "/metrics", "/status.json"] {
-        let (get, head) = (desk.get(path).await, desk.send("HEAD", path, "", "").await);
+        let (get, head) = (router.get(path).await, router.send("HEAD", path, "", "").await);
         assert_eq!((get.status, head.status, &*head.body), (200, 200, ""), "{path}");
         assert!(get.head.contains("\r\ncache-control: no-store"), "{get:?}");
         assert!(get.head.contains("\r\nx-content-type-options: nosniff"), "{get:?}");
@@ -383,51 +380,51 @@ async fn paths_and_verbs_that_there_are_not_are_answered_with_those_that_there_a
 }
 
 #[tokio::test]
-async fn it_listens_where_only_this_machine_reaches_it() {
+async fn listens_on_loopback_only() {
     for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
         let error = Admin::bind(address.parse().unwrap()).await.unwrap_err();
         assert!(matches!(error, AdminError::Open(_)), "{error}");
         assert!(error.hint().contains("127.0.0.1"));
     }
-    let desk = start().await;
-    let error = Admin::bind(desk.address).await.unwrap_err();
+    let router = start().await;
+    let error = Admin::bind(router.address).await.unwrap_err();
     assert!(error.hint().contains("`[admin]`"), "{}", error.hint());
 }
 
 #[test]
-fn no_moment_is_too_early_or_too_late_to_be_written() {
+fn times_are_clamped_to_rfc_3339() {
     assert_eq!(time(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
     assert_eq!(time(UNIX_EPOCH + Duration::from_secs(1 << 40)), "9999-12-31T23:59:59.000Z");
 }
 
 #[tokio::test]
-async fn many_who_wait_for_a_reload_leave_room_for_whoever_asks_whether_it_lives() {
-    let desk = Arc::new(start().await);
-    let mut asked = desk.open(status());
+async fn waiting_reloads_do_not_block_liveness() {
+    let router = Arc::new(start().await);
+    let mut asked = router.open(status());
     let mut waiting = Vec::new();
     let mut wait = tokio::task::JoinSet::new();
-    for _ in 0..desk::RELOADING {
-        let desk = Arc::clone(&desk);
-        wait.spawn(async move { desk.send("POST", "/reload", JSON, "{}").await.status });
+    for _ in 0..router::MAX_WAITING_RELOADS {
+        let router = Arc::clone(&router);
+        wait.spawn(async move { router.send("POST", "/reload", JSON, "{}").await.status });
         waiting.push(asked.recv().await.unwrap());
     }
-    let answer = desk.send("POST", "/reload", JSON, "{}").await;
+    let answer = router.send("POST", "/reload", JSON, "{}").await;
     assert_eq!(answer.status, 503, "{answer:?}");
-    assert_eq!(desk.get("/livez").await.status, 200);
+    assert_eq!(router.get("/livez").await.status, 200);
     waiting.into_iter().for_each(|request| request.done.send(Reloaded::default()).unwrap());
     assert!(wait.join_all().await.iter().all(|status| *status == 200));
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_reload_hears_that_the_gateway_stops() {
-    let desk = Arc::new(start().await);
-    let mut asked = desk.open(status());
+async fn shutdown_answers_waiting_reloads() {
+    let router = Arc::new(start().await);
+    let mut asked = router.open(status());
     let answer = tokio::spawn({
-        let desk = Arc::clone(&desk);
-        async move { desk.send("POST", "/reload", JSON, "{}").await }
+        let router = Arc::clone(&router);
+        async move { router.send("POST", "/reload", JSON, "{}").await }
     });
     let _never_answered = asked.recv().await.unwrap();
-    desk.draining.cancel();
+    router.draining.cancel();
     let answer = answer.await.unwrap();
     assert_eq!((answer.status, answer.json()), (503, json!({ "error": "the gateway is stopping" })));
 }

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::admin::Route;
 use crate::cli::error::CommandError;
 use crate::cli::{CommonOptions, ExitKind, configuration, serve};
-use crate::transport::http::refusal::Refusal;
+use crate::transport::http::rejection::Rejection;
 
 /// The time limit for connecting; the listener is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -99,7 +99,7 @@ impl AdminResponse {
         let document: Value = serde_json::from_str(&self.body).unwrap_or_default();
         match document["error"].as_str() {
             Some(error) => anyhow::anyhow!("the gateway reported an error: {error}"),
-            None if document["error"]["message"] == Refusal::Path.message() => anyhow::anyhow!(
+            None if document["error"]["message"] == Rejection::Path.message() => anyhow::anyhow!(
                 "this address is the endpoint of MCP clients; give the address of the admin listener, which `moongate \
                  serve` prints, with `--admin`"
             ),

@@ -11,7 +11,7 @@ use moongate_protocol::catalog::{Catalog, Member, Plugin as _};
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::gate::Gate;
 use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
-use moongate_protocol::server::{LineReply, Said, Server, ServerOptions, StdioConnection};
+use moongate_protocol::server::{LineReply, OutgoingMessage, Server, ServerOptions, StdioConnection};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -57,7 +57,6 @@ impl FuzzServer {
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
-            observer: None,
         };
         let server = Server::new(Dispatcher::new(catalog, Arc::new(Gate::new(1))), options);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -101,7 +100,7 @@ impl FuzzServer {
                 LineReply::None => Vec::new(),
                 LineReply::Ready(message) => vec![message],
                 LineReply::Pending(pending) => pending.await.into_iter().collect(),
-                LineReply::Several(messages) => messages.map(Said::into_message).collect().await,
+                LineReply::Stream(messages) => messages.map(OutgoingMessage::into_message).collect().await,
             }
         });
         assert!(!messages.is_empty(), "no answer to {message}");

@@ -1,4 +1,7 @@
-//! Observation of calls: what was called, how it ended and how long it took.
+//! Observation of plugin calls and MCP requests: what was called, how it ended and how long it took.
+//!
+//! [`Observer`] is the only such interface: the dispatcher reports calls to it, and the server reports requests.
+//! [`RequestSpan`] makes sure that each of them is reported exactly once, also if its future is dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,39 +15,79 @@ use crate::names::PublicName;
 
 use super::DispatchError;
 
-/// Observes calls. Each call is reported once, when it has ended.
+/// Receives each call and each request once, when it has ended.
 ///
-/// Every call goes through it, so it must return immediately.
+/// The methods run on the path of every call and every response, so they must return at once.
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// Reports a call that has ended.
-    fn called(&self, call: &Called<'_>);
+    /// A plugin call ended.
+    fn call_ended(&self, call: &CallEnd<'_>);
+
+    /// An MCP request was answered or cancelled.
+    fn request_ended(&self, request: &RequestEnd<'_>);
 }
 
-/// One call of a plugin, with a known name and valid arguments.
+/// An ended plugin call: its name exists and its arguments match the schema.
 #[derive(Debug, Clone, Copy)]
-pub struct Called<'a> {
+pub struct CallEnd<'a> {
     /// The plugin.
     pub member: &'a Member,
     /// The kind of call.
     pub kind: CallKind,
-    /// The public name of the tool or prompt. Resources have URIs, whose number is unbounded.
+    /// The public name of the tool or prompt. Resources have none here, because the number of URIs is unbounded.
     pub name: Option<&'a PublicName>,
-    /// How the call ended.
-    pub ended: Ended<'a>,
-    /// The time since the call got its permit. `None` if it never got one.
+    /// The outcome.
+    pub outcome: CallOutcome<'a>,
+    /// The time since the call was admitted. `None` means that it never was.
     pub took: Option<Duration>,
 }
 
-/// The kind of a call.
+/// An ended MCP request.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestEnd<'a> {
+    /// The method. `None` if no revision has it.
+    pub method: Option<&'static str>,
+    /// The tool to call. `None` if the catalog doesn't have it.
+    pub tool: Option<&'a PublicName>,
+    /// The revision of the request. `None` if the request failed before it was known.
+    pub revision: Option<&'static str>,
+    /// The transport of the request.
+    pub transport: NetworkTransport,
+    /// The error as a stable word for metrics. `None` means success.
+    pub error: Option<&'static str>,
+    /// The time since the request was read, including the waits for a permit and for answers of the user.
+    pub took: Duration,
+}
+
+/// OpenTelemetry's `network.transport`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NetworkTransport {
+    /// A pair of pipes.
+    Pipe,
+    /// A TCP connection.
+    Tcp,
+}
+
+impl NetworkTransport {
+    /// The value of `network.transport`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pipe => "pipe",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+/// The kind of a plugin call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CallKind {
-    /// Call a tool.
+    /// Calls a tool.
     Tool,
-    /// Read a resource.
+    /// Reads a resource.
     Resource,
-    /// Fill in a prompt.
+    /// Fills in a prompt.
     Prompt,
-    /// Complete an argument.
+    /// Completes an argument.
     Completion,
 }
 
@@ -61,20 +104,20 @@ impl CallKind {
     }
 }
 
-/// The end of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Ended<'a> {
+pub enum CallOutcome<'a> {
     /// A result.
     Done,
-    /// A result that reports a failure of the tool.
+    /// A tool result with `isError`.
     ToolError,
-    /// Questions to the client.
+    /// A request for input from the client.
     NeedInput,
-    /// An error.
+    /// No result.
     Failed(&'a CallError),
 }
 
-impl Ended<'_> {
+impl CallOutcome<'_> {
     /// A stable word for metrics and logs.
     #[must_use]
     pub fn kind(self) -> &'static str {
@@ -87,95 +130,141 @@ impl Ended<'_> {
     }
 }
 
-/// How a call with this answer ended.
-pub(super) trait HasCallEnd {
-    /// Never [`Ended::Failed`].
-    fn says(&self) -> Ended<'static>;
+/// An answer of a plugin with an outcome other than [`CallOutcome::Failed`].
+pub(super) trait HasOutcome {
+    fn outcome(&self) -> CallOutcome<'static>;
 }
 
-impl<T: HasCallEnd> HasCallEnd for Outcome<T> {
-    fn says(&self) -> Ended<'static> {
+impl<T: HasOutcome> HasOutcome for Outcome<T> {
+    fn outcome(&self) -> CallOutcome<'static> {
         match self {
-            Self::Done(result) => result.says(),
-            Self::NeedInput(_) => Ended::NeedInput,
+            Self::Done(result) => result.outcome(),
+            Self::NeedInput(_) => CallOutcome::NeedInput,
         }
     }
 }
 
-impl HasCallEnd for ToolResult {
-    fn says(&self) -> Ended<'static> {
-        if self.is_error { Ended::ToolError } else { Ended::Done }
+impl HasOutcome for ToolResult {
+    fn outcome(&self) -> CallOutcome<'static> {
+        if self.is_error { CallOutcome::ToolError } else { CallOutcome::Done }
     }
 }
 
-impl HasCallEnd for ReadResult {
-    fn says(&self) -> Ended<'static> {
-        Ended::Done
+impl HasOutcome for ReadResult {
+    fn outcome(&self) -> CallOutcome<'static> {
+        CallOutcome::Done
     }
 }
 
-impl HasCallEnd for PromptResult {
-    fn says(&self) -> Ended<'static> {
-        Ended::Done
+impl HasOutcome for PromptResult {
+    fn outcome(&self) -> CallOutcome<'static> {
+        CallOutcome::Done
     }
 }
 
-impl HasCallEnd for Completion {
-    fn says(&self) -> Ended<'static> {
-        Ended::Done
+impl HasOutcome for Completion {
+    fn outcome(&self) -> CallOutcome<'static> {
+        CallOutcome::Done
     }
 }
 
-/// One call, from before it waits for its permit. If it is dropped before its end, it was cancelled.
+/// A call or a request that a [`RequestSpan`] observes.
+pub(crate) trait Observed {
+    /// How it can end.
+    type End<'e>;
+
+    /// Reports the end.
+    fn report(&self, observer: Option<&dyn Observer>, end: Self::End<'_>);
+
+    /// The end of a span that was dropped.
+    fn dropped(&self) -> Self::End<'static>;
+}
+
+/// Reports the end of a call or a request exactly once. Dropping the span reports [`Observed::dropped`].
 #[derive(Debug)]
-pub(super) struct CallSpan<'a> {
-    observer: Option<&'a dyn Observer>,
+pub(crate) struct RequestSpan<T: Observed> {
+    observer: Option<Arc<dyn Observer>>,
+    observed: T,
+    /// False once the end was reported, or if nothing receives it.
+    is_open: bool,
+}
+
+impl<T: Observed> RequestSpan<T> {
+    /// Opens a span. Without an observer, only `is_logged` keeps it open.
+    pub(crate) fn new(observer: Option<&Arc<dyn Observer>>, is_logged: bool, observed: T) -> Self {
+        Self { observer: observer.cloned(), observed, is_open: observer.is_some() || is_logged }
+    }
+
+    /// The call or request, unless nothing receives its end.
+    pub(crate) fn observed(&mut self) -> Option<&mut T> {
+        self.is_open.then_some(&mut self.observed)
+    }
+
+    /// Reports the end, if it wasn't reported yet.
+    pub(crate) fn end(&mut self, end: T::End<'_>) {
+        if std::mem::take(&mut self.is_open) {
+            self.observed.report(self.observer.as_deref(), end);
+        }
+    }
+}
+
+impl<T: Observed> Drop for RequestSpan<T> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.end(self.observed.dropped());
+        }
+    }
+}
+
+/// A plugin call, observed from before it waits for its permit.
+#[derive(Debug)]
+pub(super) struct PluginCall<'a> {
     member: &'a Member,
     kind: CallKind,
     name: Option<&'a PublicName>,
-    /// Whether the call still has to be reported.
-    open: bool,
     admitted: Option<Instant>,
 }
 
-impl<'a> CallSpan<'a> {
-    pub(super) fn new(
-        observer: Option<&'a Arc<dyn Observer>>,
+impl<'a> RequestSpan<PluginCall<'a>> {
+    pub(super) fn of_call(
+        observer: Option<&Arc<dyn Observer>>,
         member: &'a Member,
         kind: CallKind,
         name: Option<&'a PublicName>,
     ) -> Self {
-        let observer = observer.map(|observer| &**observer);
-        let open = observer.is_some() || tracing::enabled!(Level::DEBUG);
-        Self { observer, member, kind, name, open, admitted: None }
+        let is_logged = tracing::enabled!(Level::DEBUG);
+        Self::new(observer, is_logged, PluginCall { member, kind, name, admitted: None })
     }
 
     pub(super) fn member(&self) -> &'a Member {
-        self.member
+        self.observed.member
     }
 
-    /// Notes that the call has its permit.
+    /// The call has its permit.
     pub(super) fn admitted(&mut self) {
-        self.admitted = self.open.then(Instant::now);
-    }
-
-    /// Reports the end of the call.
-    pub(super) fn over<T: HasCallEnd>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
-        self.tell(match &answer {
-            Ok(answer) => answer.says(),
-            Err(error) => Ended::Failed(error),
-        });
-        answer.map_err(|error| DispatchError::call(self.member, error))
-    }
-
-    fn tell(&mut self, ended: Ended<'_>) {
-        if !std::mem::take(&mut self.open) {
-            return;
+        if let Some(call) = self.observed() {
+            call.admitted = Some(Instant::now());
         }
-        let &mut Self { observer, member, kind, name, admitted, open: _ } = self;
+    }
+
+    /// Reports the answer.
+    pub(super) fn finish<T: HasOutcome>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
+        self.end(match &answer {
+            Ok(answer) => answer.outcome(),
+            Err(error) => CallOutcome::Failed(error),
+        });
+        answer.map_err(|error| DispatchError::call(self.observed.member, error))
+    }
+}
+
+impl Observed for PluginCall<'_> {
+    type End<'e> = CallOutcome<'e>;
+
+    fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
+        let &Self { member, kind, name, admitted } = self;
         let took = admitted.map(|admitted| admitted.elapsed());
         if let Some(observer) = observer {
-            observer.called(&Called { member, kind, name, ended, took });
+            observer.call_ended(&CallEnd { member, kind, name, outcome, took });
         }
         let name = name.map(PublicName::as_str);
         let (tool, prompt) = match kind {
@@ -184,13 +273,11 @@ impl<'a> CallSpan<'a> {
             CallKind::Resource | CallKind::Completion => (None, None),
         };
         let duration_ms = took.map(|took| took.as_secs_f64() * 1e3);
-        let (plugin, kind, outcome) = (member.id(), kind.as_str(), ended.kind());
-        tracing::debug!(%plugin, kind, tool, prompt, outcome, duration_ms, "a call ended");
+        let (plugin, kind, outcome) = (member.id(), kind.as_str(), outcome.kind());
+        tracing::debug!(%plugin, kind, tool, prompt, outcome, duration_ms, "plugin call ended");
     }
-}
 
-impl Drop for CallSpan<'_> {
-    fn drop(&mut self) {
-        self.tell(Ended::Failed(&CallError::Cancelled));
+    fn dropped(&self) -> CallOutcome<'static> {
+        CallOutcome::Failed(&CallError::Cancelled)
     }
 }

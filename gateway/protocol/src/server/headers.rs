@@ -1,4 +1,4 @@
-//! HTTP headers as the protocol sees them, and those that repeat what the body says (2026-07-28).
+//! HTTP headers as the protocol sees them, and the headers that repeat parts of the body (2026-07-28).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,59 +7,61 @@ use serde_json::{Number, Value};
 
 use crate::mcp::{Method, Params, ProtocolError};
 
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_headers;
 
-/// The header that names the revision.
-pub(super) const VERSION: &str = "mcp-protocol-version";
-/// The header that names a handshake session.
-pub(super) const SESSION: &str = "mcp-session-id";
-/// The header that names the last event that a client saw of a stream.
-pub(super) const LAST_EVENT: &str = "last-event-id";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
+/// The header with the revision.
+pub(super) const PROTOCOL_VERSION_HEADER: &str = "mcp-protocol-version";
+/// The header with the id of a handshake session.
+pub(super) const SESSION_ID_HEADER: &str = "mcp-session-id";
+/// The header with the last event of a stream that the client received.
+pub(super) const LAST_EVENT_ID_HEADER: &str = "last-event-id";
+const METHOD_HEADER: &str = "mcp-method";
+const NAME_HEADER: &str = "mcp-name";
 
-/// A header's value.
+/// The value of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Header<'a> {
-    /// It isn't there.
+    /// No such header.
     Absent,
-    /// Visible ASCII and blanks, without the blanks around it.
+    /// Visible ASCII and spaces, trimmed.
     Text(&'a str),
-    /// It holds other characters, or is there more than once.
+    /// The header contains other characters or is repeated.
     Invalid,
 }
 
 /// The headers of a request.
 pub trait Headers: Sync {
-    /// The value of one header; `name` is in lower case.
+    /// The value of one header. `name` is in lower case.
     fn get(&self, name: &str) -> Header<'_>;
 }
 
-/// The revision header must say what the body says.
+/// Checks that the version header matches the body.
 pub(super) fn check_version(headers: &dyn Headers, claimed: &str) -> Result<(), ProtocolError> {
-    check(headers, VERSION, "MCP-Protocol-Version", claimed, Encoding::Literal)
+    check(headers, PROTOCOL_VERSION_HEADER, "MCP-Protocol-Version", claimed, Encoding::Literal)
 }
 
-/// `Mcp-Method` and `Mcp-Name` must say what the body says. `name_of` is the method's member, if the method is known.
+/// Checks that `Mcp-Method` and `Mcp-Name` match the body.
 pub(super) fn check_standard(
     headers: &dyn Headers,
     method: &str,
     params: &Params,
 ) -> Result<(), ProtocolError> {
-    check(headers, METHOD, "Mcp-Method", method, Encoding::Literal)?;
+    check(headers, METHOD_HEADER, "Mcp-Method", method, Encoding::Literal)?;
     let known = Method::ALL.into_iter().find(|known| known.as_str() == method);
     let name = known.and_then(Method::name_member).and_then(|member| params.name(member));
     match name {
-        Some(name) => check(headers, NAME, "Mcp-Name", name, Encoding::MaybeBase64),
+        Some(name) => check(headers, NAME_HEADER, "Mcp-Name", name, Encoding::MaybeBase64),
         None => Ok(()),
     }
 }
 
-/// `Mcp-Param-…` headers must say what the arguments say; `repeated` are those that the tool wants repeated.
+/// Checks that `Mcp-Param-…` headers match the arguments. `repeated` are the arguments that the tool wants repeated.
 ///
-/// An argument that is absent or `null` has no header. A value that no header can repeat is left to the schema.
+/// An argument that is absent or `null` has no header. A value that no header can express is left to the schema.
 pub(super) fn check_arguments(
     headers: &dyn Headers,
     repeated: &[(String, Option<Value>)],
@@ -67,16 +69,16 @@ pub(super) fn check_arguments(
     for (name, value) in repeated {
         let shown = format!("Mcp-Param-{name}");
         let lower = shown.to_ascii_lowercase();
-        let Some(said) = said(headers, &lower, &shown)? else {
+        let Some(text) = decoded(headers, &lower, &shown)? else {
             match value {
                 Some(Value::String(_) | Value::Number(_) | Value::Bool(_)) => return Err(missing(&shown)),
                 Some(Value::Array(_) | Value::Object(_) | Value::Null) | None => continue,
             }
         };
         let same = match value {
-            Some(Value::String(text)) => said == *text,
-            Some(Value::Number(number)) => is_number(&said, number),
-            Some(Value::Bool(answer)) => said == if *answer { "true" } else { "false" },
+            Some(Value::String(expected)) => text == *expected,
+            Some(Value::Number(number)) => is_number(&text, number),
+            Some(Value::Bool(answer)) => text == if *answer { "true" } else { "false" },
             Some(Value::Array(_) | Value::Object(_) | Value::Null) | None => false,
         };
         if !same {
@@ -86,28 +88,29 @@ pub(super) fn check_arguments(
     Ok(())
 }
 
-/// Does `text` say this number, in whichever way JSON can write it?
+/// Whether `text` is this number, in any JSON notation.
 fn is_number(text: &str, number: &Number) -> bool {
     let is_bare = text.bytes().all(|byte| byte.is_ascii_graphic());
-    let Some(said) = serde_json::from_str::<Number>(text).ok().filter(|_| is_bare) else { return false };
-    match (whole(&said), whole(number)) {
-        (Some(said), Some(number)) => said == number,
-        (None, None) => said.as_f64() == number.as_f64(),
+    let Some(parsed) = serde_json::from_str::<Number>(text).ok().filter(|_| is_bare) else { return false };
+    match (whole(&parsed), whole(number)) {
+        (Some(parsed), Some(number)) => parsed == number,
+        (None, None) => parsed.as_f64() == number.as_f64(),
         (Some(_), None) | (None, Some(_)) => false,
     }
 }
 
-/// The whole number that this is, if it is one and says so exactly.
+/// The number as an integer, if it is an exact one.
 fn whole(number: &Number) -> Option<i128> {
-    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: beyond it, neighbours are one
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0; // 2^53; above it, consecutive integers can't be told apart
     let exactly = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     exactly.or_else(|| {
-        let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT)?;
+        let float =
+            number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER)?;
         format!("{float:.0}").parse().ok()
     })
 }
 
-/// Whether a value may be written in base64.
+/// The encoding of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Encoding {
     Literal,
@@ -121,31 +124,31 @@ fn check(
     expected: &str,
     encoding: Encoding,
 ) -> Result<(), ProtocolError> {
-    let said = match encoding {
+    let value = match encoding {
         Encoding::Literal => literal(headers, name, shown)?.map(str::to_owned),
-        Encoding::MaybeBase64 => said(headers, name, shown)?,
+        Encoding::MaybeBase64 => decoded(headers, name, shown)?,
     };
-    match said {
+    match value {
         None => Err(missing(shown)),
-        Some(said) if said == expected => Ok(()),
+        Some(value) if value == expected => Ok(()),
         Some(_) => Err(differs(shown)),
     }
 }
 
-/// A header's value as it stands there.
+/// The literal value of a header.
 fn literal<'h>(headers: &'h dyn Headers, name: &str, shown: &str) -> Result<Option<&'h str>, ProtocolError> {
     match headers.get(name) {
         Header::Absent => Ok(None),
         Header::Text(text) => Ok(Some(text)),
         Header::Invalid => Err(ProtocolError::header(
             shown,
-            format!("the `{shown}` header holds characters that headers can't hold, or is there twice"),
+            format!("the `{shown}` header contains invalid characters or is repeated"),
         )),
     }
 }
 
-/// A header's value as it was meant.
-fn said(headers: &dyn Headers, name: &str, shown: &str) -> Result<Option<String>, ProtocolError> {
+/// The decoded value of a header.
+fn decoded(headers: &dyn Headers, name: &str, shown: &str) -> Result<Option<String>, ProtocolError> {
     let not_text =
         || ProtocolError::header(shown, format!("the `{shown}` header isn't valid base64 of UTF-8 text"));
     literal(headers, name, shown)?.map(|text| decode(text).ok_or_else(not_text)).transpose()
@@ -156,10 +159,10 @@ fn missing(shown: &str) -> ProtocolError {
 }
 
 fn differs(shown: &str) -> ProtocolError {
-    ProtocolError::header(shown, format!("the `{shown}` header differs from what the body says"))
+    ProtocolError::header(shown, format!("the `{shown}` header doesn't match the body"))
 }
 
-/// A value as it was meant: `=?base64?…?=` is decoded strictly, everything else is itself.
+/// Decodes `=?base64?…?=` strictly. Any other value is literal.
 fn decode(text: &str) -> Option<String> {
     let Some(encoded) = text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Some(text.to_owned());

@@ -1,6 +1,6 @@
-//! Messages over Streamable HTTP, once the transport has checked Host, Origin, token, verb, type and size.
+//! Messages over Streamable HTTP, once the transport has checked host, origin, token, method, content type and size.
 //!
-//! What comes in and what goes out; each verb is answered in a file of its own.
+//! This file has the types of requests and answers; each HTTP method has a file of its own.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,42 +13,42 @@ use crate::jsonrpc::{ErrorObject, Malformed, Shape, UnknownId};
 use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
 use crate::names::Principal;
-use crate::session::{Event, Reader, Session};
+use crate::session::{Event, EventReader, Session};
 
-use super::headers::{Header, Headers, SESSION, VERSION};
-use super::talk::Hear;
+use super::headers::{Header, Headers, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER};
+use super::response_stream::StreamSupport;
 use super::{Server, malformed, stray_error};
 
 mod get;
-mod legacy;
-mod lift;
+mod legacy_sse;
 mod post;
+mod upgrade;
 
-pub use legacy::Visitor;
-pub(super) use legacy::Visits;
+pub(super) use legacy_sse::LegacySseClients;
+pub use legacy_sse::LegacySseConnection;
 
 /// A POST to the endpoint.
 #[derive(Clone, Copy)]
 pub struct Post<'a> {
-    /// Who calls.
+    /// The caller.
     pub principal: &'a Principal,
     /// The request's headers.
     pub headers: &'a dyn Headers,
     /// The request's body.
     pub body: &'a [u8],
-    /// Whether the client takes a stream of events for an answer.
-    pub hear: Hear,
+    /// The client's support for event streams.
+    pub streaming: StreamSupport,
 }
 
 /// A GET of the endpoint.
 #[derive(Clone, Copy)]
 pub struct Get<'a> {
-    /// Who calls.
+    /// The caller.
     pub principal: &'a Principal,
     /// The request's headers.
     pub headers: &'a dyn Headers,
-    /// Whether the client takes a stream of events for an answer.
-    pub hear: Hear,
+    /// The client's support for event streams.
+    pub streaming: StreamSupport,
 }
 
 impl std::fmt::Debug for Get<'_> {
@@ -63,57 +63,57 @@ impl std::fmt::Debug for Post<'_> {
     }
 }
 
-/// What is answered.
+/// An answer in one piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpReply {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// Headers beside type and length.
+    /// Headers in addition to content type and length.
     pub headers: Vec<(&'static str, String)>,
-    /// One JSON text, or nothing.
+    /// One JSON text, or empty.
     pub body: Vec<u8>,
 }
 
-/// What a request comes to.
+/// The answer to a request.
 #[derive(Debug)]
 pub enum HttpAnswer {
-    /// One message, or none.
+    /// At most one message.
     Whole(HttpReply),
-    /// Messages as a stream of events, with status 200.
+    /// An event stream, with status 200.
     Events(Events),
 }
 
-/// Does a stream of events end by itself?
+/// The lifetime of an event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lasts {
-    /// It ends with the response to a request.
-    UntilAnswered,
-    /// It ends when one of both ends it.
-    UntilEnded,
+pub enum StreamLifetime {
+    /// The stream ends with the response to a request.
+    UntilResponse,
+    /// The stream stays open until either side closes it.
+    UntilClosed,
 }
 
-/// Messages, one after the other.
+/// An event stream.
 pub struct Events {
     stream: Pin<Box<dyn Stream<Item = Event> + Send>>,
-    lasts: Lasts,
+    lifetime: StreamLifetime,
 }
 
 impl Events {
-    pub(super) fn new(stream: impl Stream<Item = Event> + Send + 'static, lasts: Lasts) -> Self {
-        Self { stream: Box::pin(stream), lasts }
+    pub(super) fn new(stream: impl Stream<Item = Event> + Send + 'static, lifetime: StreamLifetime) -> Self {
+        Self { stream: Box::pin(stream), lifetime }
     }
 
-    /// The same; each event is shown to `look` as it passes.
+    /// The same stream; `inspect` sees each event as it passes.
     #[must_use]
-    pub fn shown_to(self, mut look: impl FnMut(&Event) + Send + 'static) -> Self {
-        let Self { stream, lasts } = self;
-        Self::new(stream.inspect(move |event| look(event)), lasts)
+    pub fn inspect(self, mut inspect: impl FnMut(&Event) + Send + 'static) -> Self {
+        let Self { stream, lifetime } = self;
+        Self::new(stream.inspect(move |event| inspect(event)), lifetime)
     }
 
-    /// Whether it ends by itself.
+    /// The lifetime of the stream.
     #[must_use]
-    pub fn lasts(&self) -> Lasts {
-        self.lasts
+    pub fn lifetime(&self) -> StreamLifetime {
+        self.lifetime
     }
 }
 
@@ -127,7 +127,7 @@ impl Stream for Events {
 
 impl std::fmt::Debug for Events {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Events").field("lasts", &self.lasts).finish_non_exhaustive()
+        f.debug_struct("Events").field("lifetime", &self.lifetime).finish_non_exhaustive()
     }
 }
 
@@ -137,15 +137,19 @@ impl From<HttpReply> for HttpAnswer {
     }
 }
 
-impl From<Reader> for Events {
-    fn from(reader: Reader) -> Self {
-        let lasts = if reader.awaits_answer() { Lasts::UntilAnswered } else { Lasts::UntilEnded };
+impl From<EventReader> for Events {
+    fn from(reader: EventReader) -> Self {
+        let lifetime = if reader.awaits_response() {
+            StreamLifetime::UntilResponse
+        } else {
+            StreamLifetime::UntilClosed
+        };
         let events =
             stream::unfold(
                 reader,
                 |mut reader| async move { reader.next().await.map(|event| (event, reader)) },
             );
-        Self::new(events, lasts)
+        Self::new(events, lifetime)
     }
 }
 
@@ -154,16 +158,16 @@ impl HttpReply {
         Self { status, headers: Vec::new(), body }
     }
 
-    /// An error about what isn't a single request: nothing, a notification, a response, a batch.
+    /// An error that doesn't answer a single request: the message is empty, a notification, a response or a batch.
     ///
-    /// `null` would say that a request's id couldn't be read, so there is no id at all (2025-11-25,
+    /// `null` would mean that a request's id couldn't be read, so the error has no id at all (2025-11-25,
     /// basic/transports: "a JSON-RPC error response that has no `id`").
     fn stray(error: &ProtocolError) -> Self {
         Self::new(error.status, stray_error(error, UnknownId::Omit))
     }
 
-    /// What is no message. A broken notification is taken and ignored; a broken response is refused without its id,
-    /// which is one of ours and would look like the client's own.
+    /// The answer to a malformed message. A malformed notification is accepted and ignored. A malformed response is
+    /// rejected without its id, which is one of the gateway's and would look like the client's own.
     fn malformed(error: &Malformed, unknown: UnknownId) -> Self {
         match error.shape {
             Shape::Unknown | Shape::Request => Self::new(400, malformed(error, unknown)),
@@ -175,14 +179,14 @@ impl HttpReply {
         }
     }
 
-    /// The message was taken, and there is nothing to say.
+    /// The message was accepted and has no answer.
     fn accepted() -> Self {
         Self::new(202, Vec::new())
     }
 
-    /// This verb doesn't exist here.
-    fn not_allowed(allow: &str) -> Self {
-        let error = ProtocolError::invalid_request("this method isn't allowed here");
+    /// The method isn't allowed.
+    fn method_not_allowed(allow: &str) -> Self {
+        let error = ProtocolError::invalid_request("HTTP method not allowed");
         Self {
             status: 405,
             headers: vec![("allow", allow.to_owned())],
@@ -191,20 +195,20 @@ impl HttpReply {
     }
 }
 
-/// The era that a request's headers speak of.
+/// The revision in the `MCP-Protocol-Version` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spoken {
-    /// Nothing was said.
+enum ClaimedRevision {
+    /// No header.
     Nothing,
-    /// A revision that is known.
+    /// A known revision.
     Known(Revision),
-    /// Something else.
+    /// An unknown or invalid value.
     Unknown,
 }
 
-impl Spoken {
+impl ClaimedRevision {
     fn of(headers: &dyn Headers) -> Self {
-        match headers.get(VERSION) {
+        match headers.get(PROTOCOL_VERSION_HEADER) {
             Header::Absent => Self::Nothing,
             Header::Invalid => Self::Unknown,
             Header::Text(text) => Revision::from_name(text).map_or(Self::Unknown, Self::Known),
@@ -224,26 +228,26 @@ impl Spoken {
 }
 
 impl Server {
-    /// The session that a request names, if it may be used.
+    /// The session of a request, if the caller owns it.
     fn session(
         &self,
         principal: &Principal,
         headers: &dyn Headers,
-        spoken: Spoken,
+        claimed_revision: ClaimedRevision,
     ) -> Result<Arc<Session>, ProtocolError> {
-        if spoken == Spoken::Unknown {
+        if claimed_revision == ClaimedRevision::Unknown {
             return Err(unknown_revision());
         }
-        match headers.get(SESSION) {
-            Header::Text(id) => self.sessions.find(id, principal).ok_or_else(no_session),
-            Header::Invalid => Err(no_session()),
-            Header::Absent => Err(session_needed()),
+        match headers.get(SESSION_ID_HEADER) {
+            Header::Text(id) => self.sessions.find(id, principal).ok_or_else(session_not_found),
+            Header::Invalid => Err(session_not_found()),
+            Header::Absent => Err(session_required()),
         }
     }
 
-    /// When a stream that is opened now is closed early, for its client to come back to it. Only newer ones know how
-    /// (2025-11-25, basic/transports).
-    fn closes(&self, session: &Session) -> Option<Instant> {
+    /// The time at which a stream opened now is closed early, so that its client reconnects. Only newer clients support
+    /// that (2025-11-25, basic/transports).
+    fn closes_at(&self, session: &Session) -> Option<Instant> {
         let known = session.greeting().revision.has(Feature::Priming);
         self.close_streams_after.filter(|_| known).map(|after| Instant::now() + after)
     }
@@ -252,18 +256,18 @@ impl Server {
 fn unknown_revision() -> ProtocolError {
     let known: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
     ProtocolError::invalid_request(format!(
-        "the `MCP-Protocol-Version` header names no known revision; known are {}",
+        "unknown revision in the `MCP-Protocol-Version` header; supported: {}",
         known.join(", ")
     ))
 }
 
-fn no_session() -> ProtocolError {
-    let message = "no such session; `initialize` again".to_owned();
+fn session_not_found() -> ProtocolError {
+    let message = "session not found; send `initialize` again".to_owned();
     ProtocolError { error: ErrorObject { code: SESSION_NOT_FOUND, message, data: None }, status: 404 }
 }
 
-fn session_needed() -> ProtocolError {
+fn session_required() -> ProtocolError {
     ProtocolError::invalid_request(
-        "this needs a session that `initialize` opened (the `Mcp-Session-Id` header), or the headers and the `_meta` of a stateless revision",
+        "a session is required (open one with `initialize` and send its `Mcp-Session-Id` header), or the headers and the `_meta` of a stateless revision",
     )
 }

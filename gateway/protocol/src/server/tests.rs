@@ -1,5 +1,4 @@
-//! Messages in, messages out, over a fake plugin: the order of checks on each transport, and what a bug or a lost
-//! connection does.
+//! Messages over a fake plugin: the order of checks on each transport, panics and lost connections.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -49,10 +48,10 @@ fn none() -> Pairs {
 }
 
 fn server() -> Arc<Server> {
-    serving(misbehaving())
+    serving(misbehaving_catalog())
 }
 
-fn misbehaving() -> Arc<crate::catalog::Catalog> {
+fn misbehaving_catalog() -> Arc<crate::catalog::Catalog> {
     let object = json!({ "type": "object" });
     let mut fake = ["fine", "panics", "hangs", "says"]
         .iter()
@@ -118,6 +117,10 @@ fn serving_observed(
     observer: Option<Arc<dyn Observer>>,
 ) -> Arc<Server> {
     let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
+    let dispatcher = match observer {
+        Some(observer) => dispatcher.observed_by(observer),
+        None => dispatcher,
+    };
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
@@ -129,7 +132,6 @@ fn serving_observed(
         session_idle: Duration::from_secs(60),
         updates,
         close_streams_after: None,
-        observer,
     };
     Server::new(dispatcher, options)
 }
@@ -142,28 +144,31 @@ fn call(id: u64, tool: &str) -> Vec<u8> {
     request(id, "tools/call", &json!({ "name": tool }))
 }
 
-fn hello() -> Vec<u8> {
+fn initialize_request() -> Vec<u8> {
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     request(0, "initialize", &params)
 }
 
-/// Every message that goes out is held against the schema of its revision.
+/// Checks every outgoing message against the schema of its revision.
 async fn line(server: &Arc<Server>, connection: &Arc<StdioConnection>, line: &[u8]) -> Option<Value> {
     judged::sent(connection, line);
     let messages = match server.stdio_line(connection, line) {
         LineReply::None => Vec::new(),
         LineReply::Ready(text) => vec![text],
         LineReply::Pending(pending) => pending.await.into_iter().collect(),
-        LineReply::Several(messages) => messages.map(Said::into_message).collect().await,
+        LineReply::Stream(messages) => messages.map(OutgoingMessage::into_message).collect().await,
     };
     let messages: Vec<Value> = messages.iter().map(|text| serde_json::from_slice(text).unwrap()).collect();
     messages.iter().for_each(|message| judged::received(connection, message));
     messages.into_iter().next_back()
 }
 
-/// Every message that goes out is held against the schema of its revision.
+/// Checks every outgoing message against the schema of its revision.
 async fn post(server: &Arc<Server>, headers: &Pairs, body: &[u8]) -> HttpReply {
-    match server.post(Post { principal: &Principal::Anonymous, headers, body, hear: Hear::Response }).await {
+    match server
+        .post(Post { principal: &Principal::Anonymous, headers, body, streaming: StreamSupport::Unsupported })
+        .await
+    {
         HttpAnswer::Whole(reply) => {
             judged::posted(headers, body, &reply);
             reply
@@ -177,16 +182,16 @@ fn body(reply: &HttpReply) -> Value {
 }
 
 async fn session(server: &Arc<Server>) -> Pairs {
-    let reply = post(server, &none(), &hello()).await;
+    let reply = post(server, &none(), &initialize_request()).await;
     let (_, id) = reply.headers.into_iter().find(|(name, _)| *name == "mcp-session-id").unwrap();
     Pairs(vec![("mcp-session-id", id)])
 }
 
 #[tokio::test]
-async fn a_panic_is_an_answer_with_the_requests_id_and_the_next_call_works() {
+async fn a_panic_is_answered_with_the_request_id() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     let answer = line(&server, &connection, &call(1, "a_panics")).await.unwrap();
     assert_eq!(answer["id"], 1);
     assert!(answer["result"]["isError"] == true || answer["error"]["code"] == -32603, "{answer}");
@@ -195,10 +200,10 @@ async fn a_panic_is_an_answer_with_the_requests_id_and_the_next_call_works() {
 }
 
 #[tokio::test]
-async fn a_cancelled_line_has_no_answer_and_its_id_is_free_again() {
+async fn a_cancelled_request_has_no_answer_and_frees_its_id() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     let LineReply::Pending(pending) = server.stdio_line(&connection, &call(1, "a_hangs")) else {
         panic!("ready")
     };
@@ -211,19 +216,19 @@ async fn a_cancelled_line_has_no_answer_and_its_id_is_free_again() {
 }
 
 #[tokio::test]
-async fn closing_a_connection_cancels_what_runs() {
+async fn closing_a_connection_cancels_running_requests() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     let LineReply::Pending(pending) = server.stdio_line(&connection, &call(1, "a_hangs")) else {
         panic!("ready")
     };
-    connection.close();
+    connection.cancel_all();
     assert_eq!(pending.await, None);
 }
 
 #[tokio::test]
-async fn a_cancelled_post_is_answered_because_http_has_to_answer() {
+async fn a_cancelled_post_is_still_answered() {
     let server = server();
     let headers = session(&server).await;
     let hanging = {
@@ -254,7 +259,7 @@ async fn a_call_in_a_session_outlives_its_connection() {
 }
 
 #[tokio::test]
-async fn an_unreadable_id_is_null_or_absent_as_the_revision_has_it() {
+async fn an_unreadable_id_is_null_or_omitted_by_revision() {
     let server = server();
     let reply = post(&server, &none(), b"{").await;
     assert_eq!((reply.status, body(&reply).get("id")), (400, Some(&Value::Null)));
@@ -266,10 +271,10 @@ async fn an_unreadable_id_is_null_or_absent_as_the_revision_has_it() {
 }
 
 #[tokio::test]
-async fn duplicate_keys_are_refused_before_the_plugin_is_asked() {
+async fn rejects_duplicate_keys_before_calling_the_plugin() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     let twice = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_fine","arguments":{"x":{"a":1,"a":2}}}}"#;
     let answer = line(&server, &connection, twice).await.unwrap();
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
@@ -277,10 +282,10 @@ async fn duplicate_keys_are_refused_before_the_plugin_is_asked() {
 }
 
 #[tokio::test]
-async fn arguments_reach_the_plugin_as_they_were_written() {
+async fn arguments_reach_the_plugin_verbatim() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     let exact = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_fine","arguments":{"z":1.50,"a":123456789012345678901}}}"#;
     let answer = line(&server, &connection, exact).await.unwrap();
     assert_eq!(answer["result"]["content"][0]["text"], r#"{"z":1.50,"a":123456789012345678901}"#);
@@ -294,10 +299,10 @@ async fn arguments_reach_the_plugin_as_they_were_written() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_nobody_gave_out_is_refused() {
+async fn rejects_forged_cursors() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
         let answer =
             line(&server, &connection, &request(1, method, &json!({ "cursor": "x" }))).await.unwrap();
@@ -308,17 +313,17 @@ async fn a_cursor_that_nobody_gave_out_is_refused() {
 }
 
 #[tokio::test]
-async fn a_cancelled_requests_id_can_be_used_at_once_and_stays_that_of_the_new_one() {
+async fn a_cancelled_id_can_be_reused_at_once() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     let LineReply::Pending(first) = server.stdio_line(&connection, &call(1, "a_hangs")) else {
         panic!("ready")
     };
     assert!(line(&server, &connection, cancel).await.is_none());
     let LineReply::Pending(second) = server.stdio_line(&connection, &call(1, "a_hangs")) else {
-        panic!("the id of a request that nobody waits for is taken")
+        panic!("the id of a cancelled request is still in use")
     };
     assert_eq!(first.await, None);
     let third = line(&server, &connection, &call(1, "a_fine")).await.unwrap();
@@ -328,13 +333,13 @@ async fn a_cancelled_requests_id_can_be_used_at_once_and_stays_that_of_the_new_o
 }
 
 #[tokio::test]
-async fn broken_responses_and_notifications_are_never_answered() {
+async fn malformed_responses_and_notifications_get_no_answer() {
     let server = server();
-    let hello = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    let hello = request(0, "initialize", &hello);
+    let initialize = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let initialize = request(0, "initialize", &initialize);
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello).await;
-    let reply = post(&server, &none(), &hello).await;
+    line(&server, &connection, &initialize).await;
+    let reply = post(&server, &none(), &initialize).await;
     let session = Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())]);
     for (broken, status) in [
         (r#"{"jsonrpc":"2.0","id":3,"error":5}"#, 400),
@@ -360,13 +365,13 @@ async fn broken_responses_and_notifications_are_never_answered() {
 }
 
 #[tokio::test]
-async fn a_batch_holds_no_request_of_a_revision_without_batches() {
+async fn a_batch_rejects_requests_of_revisions_without_batches() {
     let server = server();
-    let hello = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    let hello = request(0, "initialize", &hello);
+    let initialize = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let initialize = request(0, "initialize", &initialize);
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello).await;
-    let reply = post(&server, &none(), &hello).await;
+    line(&server, &connection, &initialize).await;
+    let reply = post(&server, &none(), &initialize).await;
     let session = Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())]);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -374,7 +379,7 @@ async fn a_batch_holds_no_request_of_a_revision_without_batches() {
     });
     let stateless =
         json!([{ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta } }]);
-    let greeting = json!([serde_json::from_slice::<Value>(&hello).unwrap()]);
+    let greeting = json!([serde_json::from_slice::<Value>(&initialize).unwrap()]);
     for batch in [stateless, greeting] {
         let batch = batch.to_string().into_bytes();
         let answer = line(&server, &connection, &batch).await.unwrap();
@@ -385,7 +390,7 @@ async fn a_batch_holds_no_request_of_a_revision_without_batches() {
 }
 
 #[tokio::test]
-async fn ending_a_session_in_an_unknown_revision_ends_nothing() {
+async fn delete_with_an_unknown_revision_ends_no_session() {
     let server = server();
     let mut headers = session(&server).await;
     headers.0.push(("mcp-protocol-version", "1999-01-01".to_owned()));
@@ -394,17 +399,17 @@ async fn ending_a_session_in_an_unknown_revision_ends_nothing() {
     assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 200);
 }
 
-/// All that is said for one call, as JSON, over a stream of either kind.
-async fn all(messages: impl futures_util::Stream<Item = Said>) -> Vec<Value> {
-    messages.map(|said| serde_json::from_slice(&said.into_message()).unwrap()).collect().await
+/// All messages of a call, as JSON, from either kind of stream.
+async fn all(messages: impl futures_util::Stream<Item = OutgoingMessage>) -> Vec<Value> {
+    messages.map(|message| serde_json::from_slice(&message.into_message()).unwrap()).collect().await
 }
 
-/// All messages of a stream of events, as JSON.
-async fn told(events: Events) -> Vec<Value> {
+/// All messages of an event stream, as JSON.
+async fn collect_events(events: Events) -> Vec<Value> {
     let message = |event| async move {
         match event {
             Event::Message { message, .. } => Some(serde_json::from_slice(&message).unwrap()),
-            Event::Place { .. } => None,
+            Event::Priming { .. } => None,
         }
     };
     events.filter_map(message).collect().await
@@ -415,28 +420,28 @@ fn noisy_call(meta: &Value) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn progress_and_log_messages_come_before_the_response_as_they_were_asked_for() {
+async fn requested_notifications_precede_the_response() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     let quiet = server.stdio_line(&connection, &noisy_call(&json!({})));
-    assert!(matches!(quiet, LineReply::Pending(_)), "nobody asked for anything");
+    assert!(matches!(quiet, LineReply::Pending(_)), "nothing was requested");
     drop(quiet);
     let set =
         line(&server, &connection, &request(2, "logging/setLevel", &json!({ "level": "warning" }))).await;
     assert_eq!(set.unwrap()["result"], json!({}));
     let noisy = server.stdio_line(&connection, &noisy_call(&json!({ "progressToken": "t" })));
-    let LineReply::Several(messages) = noisy else { panic!("{noisy:?}") };
-    let said = all(messages).await;
-    let params: Vec<&Value> = said.iter().map(|message| &message["params"]).collect();
+    let LineReply::Stream(messages) = noisy else { panic!("{noisy:?}") };
+    let received = all(messages).await;
+    let params: Vec<&Value> = received.iter().map(|message| &message["params"]).collect();
     assert_eq!(params[0], &json!({ "progressToken": "t", "progress": 1, "total": 2, "message": "half" }));
     assert_eq!(params[1], &json!({ "level": "error", "logger": "me", "data": "careful" }));
     assert_eq!(params[2], &json!({ "progressToken": "t", "progress": 2, "total": 2 }));
-    assert_eq!((said.len(), &said[3]["id"]), (4, &json!(1)), "the response comes last: {said:?}");
+    assert_eq!((received.len(), &received[3]["id"]), (4, &json!(1)), "the response comes last: {received:?}");
 }
 
 #[tokio::test]
-async fn an_answer_is_lifted_to_events_only_when_something_is_said_to_a_client_that_takes_them() {
+async fn upgrades_to_sse_only_for_side_messages() {
     let server = server();
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -451,35 +456,35 @@ async fn an_answer_is_lifted_to_events_only_when_something_is_said_to_a_client_t
             ("mcp-name", tool.to_owned()),
         ])
     };
-    let (loud, silent) = (headers("a_says"), headers("a_fine"));
+    let (noisy, quiet) = (headers("a_says"), headers("a_fine"));
     let body_of = |tool: &str| request(1, "tools/call", &json!({ "name": tool, "_meta": meta }));
-    let post = |headers, body, hear| {
+    let post = |headers, body, streaming| {
         let server = Arc::clone(&server);
-        async move { server.post(Post { principal: &Principal::Anonymous, headers, body, hear }).await }
+        async move { server.post(Post { principal: &Principal::Anonymous, headers, body, streaming }).await }
     };
-    let (loud_body, silent_body) = (body_of("a_says"), body_of("a_fine"));
-    let HttpAnswer::Events(events) = post(&loud, &loud_body, Hear::Notifications).await else {
+    let (noisy_body, quiet_body) = (body_of("a_says"), body_of("a_fine"));
+    let HttpAnswer::Events(events) = post(&noisy, &noisy_body, StreamSupport::Supported).await else {
         panic!("no events")
     };
-    let said = told(events).await;
-    assert_eq!(said[0]["params"]["progressToken"], 7, "the token keeps its type: {said:?}");
-    assert_eq!(said.last().unwrap()["id"], 1);
-    for (headers, body, hear) in [
-        (&silent, &silent_body, Hear::Notifications),
-        (&loud, &loud_body, Hear::Response),
-        (&loud, &loud_body, Hear::Anything),
+    let received = collect_events(events).await;
+    assert_eq!(received[0]["params"]["progressToken"], 7, "the token keeps its type: {received:?}");
+    assert_eq!(received.last().unwrap()["id"], 1);
+    for (headers, body, streaming) in [
+        (&quiet, &quiet_body, StreamSupport::Supported),
+        (&noisy, &noisy_body, StreamSupport::Unsupported),
+        (&noisy, &noisy_body, StreamSupport::Unknown),
     ] {
-        let HttpAnswer::Whole(reply) = post(headers, body, hear).await else { panic!("events") };
+        let HttpAnswer::Whole(reply) = post(headers, body, streaming).await else { panic!("events") };
         assert_eq!(reply.status, 200);
     }
 }
 
 #[tokio::test]
-async fn a_level_that_does_not_exist_is_refused() {
+async fn rejects_unknown_log_levels() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
-    for params in [json!({}), json!({ "level": "loud" }), json!({ "level": 3 })] {
+    line(&server, &connection, &initialize_request()).await;
+    for params in [json!({}), json!({ "level": "noisy" }), json!({ "level": 3 })] {
         let answer = line(&server, &connection, &request(2, "logging/setLevel", &params)).await.unwrap();
         assert_eq!(
             (&answer["error"]["code"], &answer["error"]["data"]["at"]),
@@ -489,7 +494,7 @@ async fn a_level_that_does_not_exist_is_refused() {
 }
 
 #[tokio::test]
-async fn clients_of_2024_11_05_never_hold_all_the_connections_there_are() {
+async fn legacy_sse_clients_are_limited() {
     let (_keep, seen) = watch::channel(catalog(Vec::new()));
     let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
     let options = ServerOptions {
@@ -503,11 +508,11 @@ async fn clients_of_2024_11_05_never_hold_all_the_connections_there_are() {
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
-        observer: None,
     };
     let server = Server::new(dispatcher, options);
-    let mut visitors: Vec<_> = (0..256).map(|_| server.visit(&Principal::Anonymous).unwrap()).collect();
-    assert_eq!(server.visit(&Principal::Anonymous).unwrap_err().status, 503);
-    visitors.pop();
-    assert!(server.visit(&Principal::Anonymous).is_ok(), "one has left");
+    let mut legacy_sse_clients: Vec<_> =
+        (0..256).map(|_| server.connect_legacy_sse(&Principal::Anonymous).unwrap()).collect();
+    assert_eq!(server.connect_legacy_sse(&Principal::Anonymous).unwrap_err().status, 503);
+    legacy_sse_clients.pop();
+    assert!(server.connect_legacy_sse(&Principal::Anonymous).is_ok(), "one has ended");
 }

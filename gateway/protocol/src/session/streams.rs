@@ -1,10 +1,9 @@
-//! Streams of a session over HTTP, for clients whose connections break (2025-11-25, basic/transports, "Resumability
-//! and Redelivery").
+//! Resumable event streams of a session over HTTP (2025-11-25, basic/transports, "Resumability and Redelivery").
 //!
-//! Each request whose answer is lifted to events is a stream, and so is each plain GET. Events have ids, what was said
-//! is kept within bounds, and a client that names the last event it saw gets what followed, then what comes. Streams
-//! of requests go on without anybody who reads them. What is new, and belongs to no request, goes to the stream that
-//! was opened last; while there is none it stays with the session, which knows what the client was told.
+//! Each request whose answer is upgraded to an event stream has one, and so has each plain GET. Events have ids and are
+//! kept within limits; a client that sends the last id that it received gets the following events. Streams of requests
+//! continue without a reader. Notifications that belong to no request are sent on the newest stream of a GET; without
+//! one they stay pending in the session, which knows what the client was sent.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,214 +17,226 @@ use crate::mcp::Feature;
 
 use super::Session;
 
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod id;
 mod store;
 
 use id::EventId;
-pub(super) use store::Pool;
-use store::{Keep, Kind, Place, Store, Taken};
+pub(super) use store::StreamMemory;
+use store::{NextEvent, ResumePoint, Retention, StreamKind, StreamStore};
 
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_event_id;
 
-/// How long a client waits before it comes back, if it does as it is told.
-const RETRY: Duration = Duration::from_secs(1);
+/// The time after which a client should reconnect.
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
-/// One event of a stream.
+/// An event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Says where the stream stands, so that a client can come back to it (from 2025-11-25 on).
-    Place {
-        /// The place, to be named when coming back.
+    /// An id without a message, so that a client can resume from there (from 2025-11-25 on).
+    Priming {
+        /// The event id.
         id: String,
-        /// How long to wait before that.
+        /// The time to wait before reconnecting.
         retry: Duration,
     },
     /// A message.
     Message {
-        /// The event's name in its session; none where nobody can come back.
+        /// The event id within the session. `None` if the stream can't be resumed.
         id: Option<String>,
-        /// The message.
+        /// The JSON-RPC message.
         message: Arc<[u8]>,
     },
 }
 
-/// Why a stream can't be gone on with.
+/// The reason that a stream can't be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoMore {
-    /// All of it was said before.
-    Over,
-    /// The event isn't known in this session, or not any more.
+pub enum ResumeError {
+    /// The stream has ended, and the client received all of it.
+    Ended,
+    /// The event is unknown in this session, or no longer kept.
     Unknown,
 }
 
 /// The streams of one session.
-pub(super) struct Streams {
-    /// Tells this session's event ids from those of others.
+pub(super) struct SessionStreams {
+    /// Distinguishes this session's event ids from those of other sessions.
     tag: u32,
-    store: Mutex<Store>,
+    store: Mutex<StreamStore>,
     /// Set when the session ends, and with it all its streams.
     ended: CancellationToken,
-    /// Set when the gateway stops, and with it the streams that don't end by themselves.
+    /// Set when the gateway stops, and with it the notification streams.
     stop: CancellationToken,
 }
 
-impl fmt::Debug for Streams {
+impl fmt::Debug for SessionStreams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Streams").field("tag", &self.tag).finish_non_exhaustive()
+        f.debug_struct("SessionStreams").field("tag", &self.tag).finish_non_exhaustive()
     }
 }
 
-impl Streams {
-    /// `pool` counts what the streams of all sessions hold.
-    pub(super) fn new(tag: u32, pool: Arc<Pool>, stop: CancellationToken) -> Self {
-        Self { tag, store: Mutex::new(Store::new(pool)), ended: CancellationToken::new(), stop }
+impl SessionStreams {
+    /// `memory` counts the kept events of all sessions.
+    pub(super) fn new(tag: u32, memory: Arc<StreamMemory>, stop: CancellationToken) -> Self {
+        Self { tag, store: Mutex::new(StreamStore::new(memory)), ended: CancellationToken::new(), stop }
     }
 
-    /// Ends all of them.
+    /// Ends all streams.
     pub(super) fn end(&self) {
         self.ended.cancel();
     }
 
-    /// Does anybody read one? Then the client is there, though it may ask for nothing.
+    /// Whether a stream has a reader. If so, the client is connected, although it may send no requests.
     pub(super) fn are_read(&self) -> bool {
         self.store().is_read()
     }
 
-    /// Forgets what was kept for long enough.
-    pub(super) fn tidy(&self) {
-        self.store().tidy();
+    /// Removes expired streams.
+    pub(super) fn evict(&self) {
+        self.store().evict();
     }
 
-    fn store(&self) -> MutexGuard<'_, Store> {
+    fn store(&self) -> MutexGuard<'_, StreamStore> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Session {
-    /// Makes a stream of the answer to a request. A reader that is still there at `closes` goes, and is to come back.
+    /// Opens a stream for the answer to a request. At `closes_at` the reader is disconnected and has to resume.
     #[must_use]
-    pub fn lift(self: &Arc<Self>, closes: Option<Instant>) -> (Writer, Reader) {
-        let stream = self.streams.store().open(Kind::Answer);
-        let writer = Writer { session: Arc::clone(self), stream };
-        (writer, self.reader(stream, 0, Kind::Answer, closes))
+    pub fn open_stream(self: &Arc<Self>, closes_at: Option<Instant>) -> (EventWriter, EventReader) {
+        let stream = self.streams.store().open(StreamKind::Response);
+        let writer = EventWriter { session: Arc::clone(self), stream };
+        (writer, self.reader(stream, 0, StreamKind::Response, closes_at))
     }
 
-    /// Opens a stream of news.
+    /// Opens a notification stream.
     #[must_use]
-    pub fn listen(self: &Arc<Self>, closes: Option<Instant>) -> Reader {
-        let stream = self.streams.store().open(Kind::News);
-        self.reader(stream, 0, Kind::News, closes)
+    pub fn open_notification_stream(self: &Arc<Self>, closes_at: Option<Instant>) -> EventReader {
+        let stream = self.streams.store().open(StreamKind::Notifications);
+        self.reader(stream, 0, StreamKind::Notifications, closes_at)
     }
 
-    /// Goes on with a stream after the event of that name. A stream of news that was forgotten is begun anew: the
-    /// session knows what the client wasn't told.
+    /// Resumes a stream after an event. A notification stream that is no longer kept starts again, because the session
+    /// knows which changes the client wasn't sent.
     ///
     /// # Errors
-    /// The stream is over and was read to its end, or it isn't known.
-    pub fn resume(self: &Arc<Self>, last: &str, closes: Option<Instant>) -> Result<Reader, NoMore> {
-        let id = EventId::parse(last).ok_or(NoMore::Unknown)?;
+    /// The stream has ended and was read to its end, or it is unknown.
+    pub fn resume(
+        self: &Arc<Self>,
+        last: &str,
+        closes_at: Option<Instant>,
+    ) -> Result<EventReader, ResumeError> {
+        let id = EventId::parse(last).ok_or(ResumeError::Unknown)?;
         let place = if id.tag == self.streams.tag {
-            self.streams.store().place(id.stream, id.event)
+            self.streams.store().resume_point(id.stream, id.event)
         } else {
-            Place::Unknown
+            ResumePoint::Unknown
         };
         match (place, id.kind) {
-            (Place::Open(kind), _) => Ok(self.reader(id.stream, id.event, kind, closes)),
-            (Place::Over, _) => Err(NoMore::Over),
-            (Place::Unknown, Kind::News) => Ok(self.listen(closes)),
-            (Place::Unknown, Kind::Answer) => Err(NoMore::Unknown),
+            (ResumePoint::Open(kind), _) => Ok(self.reader(id.stream, id.event, kind, closes_at)),
+            (ResumePoint::Ended, _) => Err(ResumeError::Ended),
+            (ResumePoint::Unknown, StreamKind::Notifications) => Ok(self.open_notification_stream(closes_at)),
+            (ResumePoint::Unknown, StreamKind::Response) => Err(ResumeError::Unknown),
         }
     }
 
-    fn reader(self: &Arc<Self>, stream: u64, after: u64, kind: Kind, closes: Option<Instant>) -> Reader {
+    fn reader(
+        self: &Arc<Self>,
+        stream: u64,
+        after: u64,
+        kind: StreamKind,
+        closes_at: Option<Instant>,
+    ) -> EventReader {
         let (reader, wake) = self.streams.store().attach(stream);
-        let priming = self.greeting.revision.has(Feature::Priming);
-        Reader { session: Arc::clone(self), stream, reader, after, kind, wake, priming, closes }
+        let send_priming = self.greeting.revision.has(Feature::Priming);
+        EventReader { session: Arc::clone(self), stream, reader, after, kind, wake, send_priming, closes_at }
     }
 }
 
-/// Says what belongs to one request. The stream is over when this is dropped.
+/// Writes the messages of one request. Dropping it ends the stream.
 #[derive(Debug)]
-pub struct Writer {
+pub struct EventWriter {
     session: Arc<Session>,
     stream: u64,
 }
 
-impl Writer {
-    /// A report that is left out where the client reads too slowly.
-    pub fn note(&self, message: Vec<u8>) {
-        self.push(message, Keep::IfRoom);
+impl EventWriter {
+    /// Sends a message that is dropped if the client reads too slowly.
+    pub fn send_droppable(&self, message: Vec<u8>) {
+        self.push(message, Retention::Droppable);
     }
 
-    /// A message that somebody waits for.
-    pub fn say(&self, message: Vec<u8>) {
-        self.push(message, Keep::Always);
+    /// Sends a message that is never dropped.
+    pub fn send(&self, message: Vec<u8>) {
+        self.push(message, Retention::Required);
     }
 
-    fn push(&self, message: Vec<u8>, keep: Keep) {
+    fn push(&self, message: Vec<u8>, keep: Retention) {
         self.session.streams.store().push(self.stream, message, keep);
     }
 }
 
-impl Drop for Writer {
+impl Drop for EventWriter {
     fn drop(&mut self) {
         self.session.streams.store().finish(self.stream);
     }
 }
 
-/// A connection that reads a stream. A newer one of the same stream takes over.
-pub struct Reader {
+/// A connection that reads a stream. A newer reader of the same stream replaces it.
+pub struct EventReader {
     session: Arc<Session>,
     stream: u64,
     reader: u64,
     /// The last event that was read.
     after: u64,
-    kind: Kind,
+    kind: StreamKind,
     wake: Arc<Notify>,
-    /// Whether the place is still to be said.
-    priming: bool,
-    closes: Option<Instant>,
+    /// Whether the priming event is still to be sent.
+    send_priming: bool,
+    closes_at: Option<Instant>,
 }
 
-impl fmt::Debug for Reader {
+impl fmt::Debug for EventReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader")
+        f.debug_struct("EventReader")
             .field("stream", &self.stream)
             .field("after", &self.after)
             .finish_non_exhaustive()
     }
 }
 
-impl Reader {
-    /// Does the connection wait for something that comes for certain?
+impl EventReader {
+    /// Whether the stream ends with a response.
     #[must_use]
-    pub fn awaits_answer(&self) -> bool {
+    pub fn awaits_response(&self) -> bool {
         match self.kind {
-            Kind::Answer => true,
-            Kind::News => false,
+            StreamKind::Response => true,
+            StreamKind::Notifications => false,
         }
     }
 
-    /// The next event; none where the connection is to be closed. Cancel-safe.
+    /// The next event. `None` if the connection must be closed. Cancel-safe.
     pub async fn next(&mut self) -> Option<Event> {
-        if std::mem::take(&mut self.priming) {
-            return Some(Event::Place { id: self.id(self.after), retry: RETRY });
+        if std::mem::take(&mut self.send_priming) {
+            return Some(Event::Priming { id: self.id(self.after), retry: RECONNECT_DELAY });
         }
         let wake = Arc::clone(&self.wake);
         loop {
             let woken = wake.notified();
-            let newest = match self.take() {
-                Taken::Event(number, message) => {
+            let is_newest = match self.take() {
+                NextEvent::Event(number, message) => {
                     self.after = number;
                     return Some(Event::Message { id: Some(self.id(number)), message });
                 }
-                Taken::End => return None,
-                Taken::Nothing { newest } => newest,
+                NextEvent::End => return None,
+                NextEvent::Nothing { is_newest } => is_newest,
             };
             let streams = &self.session.streams;
-            let closes = async {
-                match self.closes {
+            let closes_at = async {
+                match self.closes_at {
                     Some(at) => sleep_until(at).await,
                     None => std::future::pending().await,
                 }
@@ -233,22 +244,22 @@ impl Reader {
             tokio::select! {
                 biased;
                 () = streams.ended.cancelled() => return None,
-                () = streams.stop.cancelled(), if self.kind == Kind::News => return None,
-                () = closes => return None,
+                () = streams.stop.cancelled(), if self.kind == StreamKind::Notifications => return None,
+                () = closes_at => return None,
                 () = woken => {}
-                // From here on the client counts as told, so it goes into the log before anything else.
-                news = self.session.next_news(), if newest => {
-                    streams.store().push(self.stream, news, Keep::Always);
+                // From here on the notification counts as sent, so it is stored before anything else happens.
+                notification = self.session.next_notification(), if is_newest => {
+                    streams.store().push(self.stream, notification, Retention::Required);
                 }
             }
         }
     }
 
-    fn take(&self) -> Taken {
+    fn take(&self) -> NextEvent {
         let mut store = self.session.streams.store();
-        let late = self.closes.is_some_and(|at| at <= Instant::now());
-        if late && !store.is_over(self.stream) {
-            return Taken::End;
+        let is_due = self.closes_at.is_some_and(|at| at <= Instant::now());
+        if is_due && !store.is_finished(self.stream) {
+            return NextEvent::End;
         }
         store.take(self.stream, self.reader, self.after)
     }
@@ -258,7 +269,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for EventReader {
     fn drop(&mut self) {
         self.session.in_flight.touch();
         self.session.streams.store().detach(self.stream, self.reader);

@@ -1,4 +1,4 @@
-//! Whose session it is, and when it ends.
+//! Ownership and end of sessions.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::jsonrpc::Id;
 use crate::mcp::Params;
 
 fn greeting() -> Greeting {
-    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
-    let raw = serde_json::value::to_raw_value(&hello).unwrap();
+    let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let raw = serde_json::value::to_raw_value(&initialize).unwrap();
     Greeting::read(&Params::read(Some(&raw)).unwrap()).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn named(name: &str) -> Principal {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_found_only_by_its_owner_and_only_while_it_is_used() {
+async fn sessions_belong_to_their_owner_and_expire() {
     let sessions = Sessions::new(10, Duration::from_secs(60), CancellationToken::new());
     let id = sessions.open(named("ann"), greeting(), listener()).unwrap().id().to_owned();
     assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_graphic()));
@@ -41,7 +41,7 @@ async fn a_session_is_found_only_by_its_owner_and_only_while_it_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_running_request_keeps_its_session_and_ending_the_session_cancels_it() {
+async fn a_running_request_keeps_its_session() {
     let sessions = Sessions::new(10, Duration::from_secs(1), CancellationToken::new());
     let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
@@ -53,7 +53,7 @@ async fn a_running_request_keeps_its_session_and_ending_the_session_cancels_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_one_that_was_silent_longest_makes_room_its_owners_own_first() {
+async fn evicts_the_idlest_session_of_the_same_owner_first() {
     let sessions = Sessions::new(2, Duration::from_secs(3600), CancellationToken::new());
     let bob = sessions.open(named("bob"), greeting(), listener()).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -64,14 +64,14 @@ async fn the_one_that_was_silent_longest_makes_room_its_owners_own_first() {
     assert!(sessions.find(bob.id(), &named("bob")).is_some());
     let _bob_runs = bob.in_flight.begin(&Id::from(1)).unwrap();
     let _ann_runs = again.in_flight.begin(&Id::from(1)).unwrap();
-    assert_eq!(sessions.open(named("eve"), greeting(), listener()).unwrap_err(), OpenError::Full);
+    assert_eq!(sessions.open(named("eve"), greeting(), listener()).unwrap_err(), SessionError::TooMany);
 }
 
 #[test]
-fn an_id_runs_once_at_a_time() {
-    let all: Arc<InFlight> = Arc::default();
+fn rejects_duplicate_running_ids() {
+    let all: Arc<InFlightRequests> = Arc::default();
     let one = all.begin(&Id::from(1)).unwrap();
-    assert_eq!(all.begin(&Id::from(1)).unwrap_err(), Duplicate);
+    assert_eq!(all.begin(&Id::from(1)).unwrap_err(), DuplicateRequestId);
     let text = all.begin(&Id::string("1")).unwrap();
     all.cancel(&Id::from(1));
     assert!(one.is_cancelled() && !text.is_cancelled());
@@ -80,7 +80,7 @@ fn an_id_runs_once_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_idle_from_the_end_of_its_last_request_on() {
+async fn a_session_is_idle_from_the_end_of_its_last_request() {
     let sessions = Sessions::new(10, Duration::from_secs(60), CancellationToken::new());
     let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
@@ -91,20 +91,17 @@ async fn a_session_is_idle_from_the_end_of_its_last_request_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_listens_is_the_last_to_make_room_and_its_stream_ends_with_its_session() {
+async fn evicts_sessions_with_readers_last() {
     let sessions = Sessions::new(2, Duration::from_secs(3600), CancellationToken::new());
     let open = |name| sessions.open(named(name), greeting(), listener()).unwrap();
     let bob = open("bob");
-    let mut listening = bob.listen(None);
-    assert!(matches!(listening.next().await, Some(Event::Place { .. })));
+    let mut listening = bob.open_notification_stream(None);
+    assert!(matches!(listening.next().await, Some(Event::Priming { .. })));
     tokio::time::advance(Duration::from_secs(1)).await;
     let eve = open("eve");
     let ann = open("ann");
-    assert!(
-        sessions.find(eve.id(), &named("eve")).is_none(),
-        "nobody listens there, though it was heard of later"
-    );
-    let also = ann.listen(None);
+    assert!(sessions.find(eve.id(), &named("eve")).is_none(), "it has no reader, although it was used later");
+    let also = ann.open_notification_stream(None);
     let cyd = open("cyd");
     assert!(sessions.find(bob.id(), &named("bob")).is_none());
     assert_eq!(listening.next().await, None);

@@ -1,4 +1,4 @@
-//! Plugins that are only there, for what is counted of them.
+//! Plugins that only exist, for their metrics.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ struct There {
     manifest: Manifest,
 }
 
-/// A plugin with these tools.
+/// A catalog entry of a plugin with these tools.
 pub(super) fn member(id: &str, tools: &[&str]) -> Member {
     let tool = |name: &&str| Tool {
         name: ToolName::new(name).unwrap(),
@@ -38,7 +38,7 @@ pub(super) fn member(id: &str, tools: &[&str]) -> Member {
     Member::new(Arc::new(plugin), Arc::new(PluginConfig::bare(id, PathBuf::from("a.wasm")).policy())).unwrap()
 }
 
-/// A catalog of them.
+/// A catalog of these plugins.
 pub(super) fn catalog(generation: u64, members: Vec<Member>) -> Arc<Catalog> {
     let Build { catalog, refused, .. } = Catalog::build(generation, members, None);
     assert_eq!(refused, []);

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::call::{Busy, Failure, Fault};
-use crate::dispatch::{CallKind, Called, Observer};
+use crate::dispatch::{CallEnd, CallKind, Observer, RequestEnd};
 
 /// The reported calls: plugin, kind, name and outcome, and whether the call ran.
 type Told = (String, &'static str, String, &'static str, bool);
@@ -13,11 +13,15 @@ type Told = (String, &'static str, String, &'static str, bool);
 struct Notes(Mutex<Vec<Told>>);
 
 impl Observer for Notes {
-    fn called(&self, call: &Called<'_>) {
-        let &Called { member, kind, name, ended, took } = call;
+    fn call_ended(&self, call: &CallEnd<'_>) {
+        let &CallEnd { member, kind, name, outcome, took } = call;
         let name = name.map(ToString::to_string).unwrap_or_default();
-        let told = (member.id().to_string(), kind.as_str(), name, ended.kind(), took.is_some());
+        let told = (member.id().to_string(), kind.as_str(), name, outcome.kind(), took.is_some());
         self.0.lock().unwrap().push(told);
+    }
+
+    fn request_ended(&self, _: &RequestEnd<'_>) {
+        unreachable!("the dispatcher sees only calls")
     }
 }
 

@@ -1,49 +1,51 @@
-//! GET and DELETE: the streams of a session, and its end (2025-11-25, basic/transports).
+//! GET and DELETE: the event streams of a session, and its end (2025-11-25, basic/transports).
 
 use std::sync::Arc;
 
 use crate::mcp::ProtocolError;
 use crate::names::Principal;
-use crate::session::NoMore;
+use crate::session::ResumeError;
 
-use super::{Get, HttpAnswer, HttpReply, Spoken, no_session, session_needed, unknown_revision};
+use super::{
+    ClaimedRevision, Get, HttpAnswer, HttpReply, session_not_found, session_required, unknown_revision,
+};
 use crate::server::Server;
-use crate::server::headers::{Header, Headers, LAST_EVENT, SESSION};
-use crate::server::talk::Hear;
+use crate::server::headers::{Header, Headers, LAST_EVENT_ID_HEADER, SESSION_ID_HEADER};
+use crate::server::response_stream::StreamSupport;
 
 impl Server {
-    /// Serves a GET: opens a stream of news of a session, or goes on with a stream where `Last-Event-ID` stands.
+    /// Serves a GET: opens a notification stream of a session, or resumes a stream after `Last-Event-ID`.
     ///
-    /// Where a stream is over and was read to its end, the answer is 204, with which streams of events end for good
-    /// (HTML, server-sent events). To an empty stream, clients that miss a response come back for ever: that of a
-    /// cancelled request never comes.
+    /// If the stream has ended and was read to its end, the answer is 204, which tells clients not to reconnect (HTML,
+    /// server-sent events). With an empty stream, clients that miss the response of a cancelled request would reconnect
+    /// forever.
     #[must_use]
     pub fn get(self: &Arc<Self>, get: Get<'_>) -> HttpAnswer {
-        let spoken = Spoken::of(get.headers);
-        if spoken.is_stateless() {
-            return HttpReply::not_allowed("POST, OPTIONS").into();
+        let claimed_revision = ClaimedRevision::of(get.headers);
+        if claimed_revision.is_stateless() {
+            return HttpReply::method_not_allowed("POST, OPTIONS").into();
         }
         let refuse = |error: ProtocolError| HttpReply::stray(&error).into();
-        let session = match self.session(get.principal, get.headers, spoken) {
+        let session = match self.session(get.principal, get.headers, claimed_revision) {
             Ok(session) => session,
             Err(error) => return refuse(error),
         };
-        if get.hear == Hear::Response {
+        if get.streaming == StreamSupport::Unsupported {
             return refuse(ProtocolError::not_acceptable(
-                "this is a stream of events: accept `text/event-stream`",
+                "this is an event stream; send `Accept: text/event-stream`",
             ));
         }
-        let closes = self.closes(&session);
-        let resumed = match get.headers.get(LAST_EVENT) {
-            Header::Absent | Header::Text("") => Ok(session.listen(closes)),
-            Header::Text(last) => session.resume(last, closes),
-            Header::Invalid => Err(NoMore::Unknown),
+        let closes_at = self.closes_at(&session);
+        let resumed = match get.headers.get(LAST_EVENT_ID_HEADER) {
+            Header::Absent | Header::Text("") => Ok(session.open_notification_stream(closes_at)),
+            Header::Text(last) => session.resume(last, closes_at),
+            Header::Invalid => Err(ResumeError::Unknown),
         };
         match resumed {
             Ok(reader) => HttpAnswer::Events(reader.into()),
-            Err(NoMore::Over) => HttpReply::new(204, Vec::new()).into(),
-            Err(NoMore::Unknown) => refuse(ProtocolError::invalid_request(
-                "`Last-Event-ID` names no event of this session, or one that isn't kept any more",
+            Err(ResumeError::Ended) => HttpReply::new(204, Vec::new()).into(),
+            Err(ResumeError::Unknown) => refuse(ProtocolError::invalid_request(
+                "the event in `Last-Event-ID` is unknown or no longer kept in this session",
             )),
         }
     }
@@ -51,17 +53,17 @@ impl Server {
     /// Serves a DELETE: ends a session.
     #[must_use]
     pub fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {
-        let spoken = Spoken::of(headers);
-        if spoken.is_stateless() {
-            return HttpReply::not_allowed("POST, OPTIONS");
+        let claimed_revision = ClaimedRevision::of(headers);
+        if claimed_revision.is_stateless() {
+            return HttpReply::method_not_allowed("POST, OPTIONS");
         }
-        if spoken == Spoken::Unknown {
+        if claimed_revision == ClaimedRevision::Unknown {
             return HttpReply::stray(&unknown_revision());
         }
-        match headers.get(SESSION) {
+        match headers.get(SESSION_ID_HEADER) {
             Header::Text(id) if self.sessions.end(id, principal) => HttpReply::new(200, Vec::new()),
-            Header::Text(_) => HttpReply::stray(&no_session()),
-            Header::Absent | Header::Invalid => HttpReply::stray(&session_needed()),
+            Header::Text(_) => HttpReply::stray(&session_not_found()),
+            Header::Absent | Header::Invalid => HttpReply::stray(&session_required()),
         }
     }
 }

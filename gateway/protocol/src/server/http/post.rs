@@ -1,8 +1,8 @@
 //! POST: messages to the gateway.
 //!
-//! The order of the checks is the one that clients can tell apart: the message's shape, its era, then for stateless
-//! revisions the header that names the revision, the envelope, whether that revision is served, the other headers, the
-//! method (2026-07-28, basic/transports/streamable-http).
+//! The order of the checks is visible to clients: the shape of the message, its era, then for stateless revisions the
+//! version header, the envelope, whether the gateway serves the revision, the other headers, and the method
+//! (2026-07-28, basic/transports/streamable-http).
 
 use std::sync::Arc;
 
@@ -10,69 +10,70 @@ use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{self, Incoming, Malformed, Message, Notification, Request};
 use crate::mcp::envelope::{self, Envelope};
 use crate::mcp::{Answer, Aside, Begun, Feature, Greeting, Method, Params, ProtocolError};
 use crate::session::Session;
 
-use super::lift::{self, Lifted};
-use super::{HttpAnswer, HttpReply, Lasts, Post, Spoken};
-use crate::server::headers::{self, Header, SESSION};
-use crate::server::listen::Ends;
-use crate::server::observer::{Carrier, Watched};
-use crate::server::stdio::notified;
-use crate::server::talk::{Hear, Work, talk};
+use super::upgrade::{self, Upgraded};
+use super::{ClaimedRevision, HttpAnswer, HttpReply, Post, StreamLifetime};
+use crate::server::headers::{self, Header, SESSION_ID_HEADER};
+use crate::server::listen_streams::StreamEnds;
+use crate::server::observer::ServerSpan;
+use crate::server::request::receive_notification;
+use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream};
 use crate::server::{
-    LIMITS, NO_BATCHES, Server, duplicate, finish, finish_running, join_batch, malformed, response,
-    stray_error, unfit, unknown_id,
+    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_running, join_batch,
+    malformed, response, stray_error, unknown_id,
 };
 
 impl Server {
     /// Serves a POST.
     ///
-    /// Dropping the future, or the stream that it gives, cancels a call of a stateless revision; a call in a session
-    /// goes on (2025-11-25, basic/transports: a lost connection is no cancellation).
+    /// Dropping the future, or the stream that it returns, cancels a call of a stateless revision. A call in a session
+    /// continues (2025-11-25, basic/transports: a lost connection doesn't cancel).
     pub async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpAnswer {
-        let spoken = Spoken::of(post.headers);
-        let unknown = unknown_id(spoken.revision());
-        match jsonrpc::parse(post.body, LIMITS) {
+        let claimed_revision = ClaimedRevision::of(post.headers);
+        let unknown = unknown_id(claimed_revision.revision());
+        match jsonrpc::parse(post.body, PARSE_LIMITS) {
             Err(error) => HttpReply::malformed(&error, unknown).into(),
             Ok(Incoming::Single(Message::Request(request))) => {
-                self.post_request(post, spoken, &request).await
+                self.post_request(post, claimed_revision, &request).await
             }
             Ok(Incoming::Single(Message::Notification(notification))) => {
-                self.post_notification(post, spoken, &notification).into()
+                self.post_notification(post, claimed_revision, &notification).into()
             }
-            Ok(Incoming::Single(Message::Response(_))) if spoken.is_stateless() => {
-                let error = ProtocolError::invalid_request("a response can't be posted in this revision");
+            Ok(Incoming::Single(Message::Response(_))) if claimed_revision.is_stateless() => {
+                let error = ProtocolError::invalid_request("responses can't be posted in this revision");
                 HttpReply::stray(&error).into()
             }
             Ok(Incoming::Single(Message::Response(answer))) => {
-                match self.session(post.principal, post.headers, spoken) {
+                match self.session(post.principal, post.headers, claimed_revision) {
                     Ok(session) => {
-                        session.answered(&answer);
+                        session.receive_response(&answer);
                         HttpReply::accepted().into()
                     }
                     Err(error) => HttpReply::stray(&error).into(),
                 }
             }
-            Ok(Incoming::Batch(entries)) => self.post_batch(post, spoken, entries).await.into(),
+            Ok(Incoming::Batch(entries)) => self.post_batch(post, claimed_revision, entries).await.into(),
         }
     }
 
     fn post_notification(
         &self,
         post: Post<'_>,
-        spoken: Spoken,
+        claimed_revision: ClaimedRevision,
         notification: &Notification<'_>,
     ) -> HttpReply {
         let claimed = Params::read(notification.params).is_ok_and(|params| envelope::claims(&params));
-        if claimed || spoken.is_stateless() {
+        if claimed || claimed_revision.is_stateless() {
             return HttpReply::accepted();
         }
-        match self.session(post.principal, post.headers, spoken) {
+        match self.session(post.principal, post.headers, claimed_revision) {
             Ok(session) => {
-                notified(Some(&session), &session.in_flight, notification);
+                receive_notification(Some(&session), &session.in_flight, notification);
                 HttpReply::accepted()
             }
             Err(error) => HttpReply::stray(&error),
@@ -82,40 +83,44 @@ impl Server {
     async fn post_request(
         self: &Arc<Self>,
         post: Post<'_>,
-        spoken: Spoken,
+        claimed_revision: ClaimedRevision,
         request: &Request<'_>,
     ) -> HttpAnswer {
-        let mut watched = self.watch(request, Carrier::Tcp);
-        let refuse = |watched: Watched, status: u16, error: ProtocolError| {
-            HttpAnswer::Whole(HttpReply::new(status, watched.response(&request.id, &Answer::Error(error))))
+        let mut span = self.span(request, NetworkTransport::Tcp);
+        let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
+            HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &Answer::Error(error))))
         };
-        let params = match self.burden.read(request) {
+        let params = match self.read_params(request) {
             Ok(params) => params,
             Err(error) => {
-                let early = if spoken.is_stateless() { 400 } else { 200 };
+                let early = if claimed_revision.is_stateless() { 400 } else { 200 };
                 let status = if error.status == 503 { 503 } else { early };
-                return refuse(watched, status, error);
+                return refuse(span, status, error);
             }
         };
-        self.look(&mut watched, post.principal, &params);
-        let greets = request.method == Method::Initialize.as_str();
-        if greets && envelope::claimed_version(&params).is_none() {
-            if spoken.is_stateless() {
-                let message = "`initialize` doesn't exist in the revision that the header names";
-                return refuse(watched, 400, ProtocolError::header("MCP-Protocol-Version", message));
+        self.record_tool(&mut span, post.principal, &params);
+        let is_initialize = request.method == Method::Initialize.as_str();
+        if is_initialize && envelope::claimed_version(&params).is_none() {
+            if claimed_revision.is_stateless() {
+                let message = "the revision in the header has no `initialize`";
+                return refuse(span, 400, ProtocolError::header("MCP-Protocol-Version", message));
             }
-            return self.initialize(post, request, &params, watched).into();
+            return self.initialize(post, request, &params, span).into();
         }
-        if envelope::claims(&params) || spoken.is_stateless() {
-            let begun = self.post_stateless(post, request, params, &mut watched);
-            return match watched.until(begun) {
-                Ok(Work { begun: Begun::Later(later), asides: Some(asides) }) => {
-                    let messages = talk(later, asides, request.id.clone(), None);
+        if envelope::claims(&params) || claimed_revision.is_stateless() {
+            let started = self.post_stateless(post, request, params, &mut span);
+            return match span.instrument(started) {
+                Ok(RequestInProgress { begun: Begun::Later(later), side_messages: Some(side_messages) }) => {
+                    let messages = response_stream(later, side_messages, request.id.clone(), None);
                     let is_listening = request.method == Method::Listen.as_str();
-                    let lasts = if is_listening { Lasts::UntilEnded } else { Lasts::UntilAnswered };
-                    lift::at_once(messages, &request.id, lasts).await
+                    let lifetime = if is_listening {
+                        StreamLifetime::UntilClosed
+                    } else {
+                        StreamLifetime::UntilResponse
+                    };
+                    upgrade::stateless(messages, &request.id, lifetime).await
                 }
-                Ok(Work { begun, .. }) => {
+                Ok(RequestInProgress { begun, .. }) => {
                     let answer = finish(begun).await;
                     HttpReply::new(answer.status(), response(&request.id, &answer)).into()
                 }
@@ -124,42 +129,42 @@ impl Server {
                 }
             };
         }
-        match self.session(post.principal, post.headers, spoken) {
-            Ok(session) => self.post_in_session(&session, request, params, post.hear, watched).await,
-            Err(error) => refuse(watched, error.status, error),
+        match self.session(post.principal, post.headers, claimed_revision) {
+            Ok(session) => self.post_in_session(&session, request, params, post.streaming, span).await,
+            Err(error) => refuse(span, error.status, error),
         }
     }
 
-    /// A request of a stateless revision: its header for the revision, the envelope, then the other headers.
+    /// Starts a request of a stateless revision, after checking its version header, the envelope and the other headers.
     fn post_stateless(
         &self,
         post: Post<'_>,
         request: &Request<'_>,
         params: Params,
-        watched: &mut Watched,
-    ) -> Result<Work, ProtocolError> {
+        span: &mut ServerSpan,
+    ) -> Result<RequestInProgress, ProtocolError> {
         if let Some(claimed) = envelope::claimed_version(&params) {
             headers::check_version(post.headers, claimed)?;
         }
         let envelope = Envelope::read(&params)?;
-        watched.speaks(envelope.revision);
+        span.set_revision(envelope.revision);
         headers::check_standard(post.headers, &request.method, &params)?;
         if request.method == Method::CallTool.as_str() {
             headers::check_arguments(post.headers, &self.protocol.in_headers(post.principal, &params))?;
         }
         if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
-            if post.hear == Hear::Response {
+            if post.streaming == StreamSupport::Unsupported {
                 return Err(ProtocolError::not_acceptable(
-                    "changes are told in a stream of events: accept `text/event-stream`",
+                    "the response is an event stream; send `Accept: text/event-stream`",
                 ));
             }
-            let ends = Ends { gone: CancellationToken::new(), over: CancellationToken::new() };
+            let ends = StreamEnds { cancelled: CancellationToken::new(), closing: CancellationToken::new() };
             return self.listen(&envelope, &request.id, &params, post.principal, ends);
         }
         let (principal, cancel) = (post.principal.clone(), CancellationToken::new());
-        let told = cancel.clone();
-        let work = self.stateless(envelope, &request.method, params, principal, cancel, post.hear)?;
-        Ok(work.lingering(told))
+        let on_drop = cancel.clone();
+        let request = self.stateless(envelope, &request.method, params, principal, cancel, post.streaming)?;
+        Ok(request.detached_on_drop(on_drop))
     }
 
     /// Opens a session.
@@ -168,72 +173,77 @@ impl Server {
         post: Post<'_>,
         request: &Request<'_>,
         params: &Params,
-        mut watched: Watched,
+        mut span: ServerSpan,
     ) -> HttpReply {
-        let refuse = |watched: Watched, status, error| {
-            HttpReply::new(status, watched.response(&request.id, &Answer::Error(error)))
+        let refuse = |span: ServerSpan, status, error| {
+            HttpReply::new(status, span.respond(&request.id, &Answer::Error(error)))
         };
-        if let Header::Text(id) = post.headers.get(SESSION)
+        if let Header::Text(id) = post.headers.get(SESSION_ID_HEADER)
             && self.sessions.find(id, post.principal).is_some()
         {
-            return refuse(
-                watched,
-                400,
-                ProtocolError::invalid_request("this session is initialized already"),
-            );
+            return refuse(span, 400, ProtocolError::invalid_request("this session is already initialized"));
         }
         let greeting = match Greeting::read(params) {
             Ok(greeting) => greeting,
-            Err(error) => return refuse(watched, 200, error),
+            Err(error) => return refuse(span, 200, error),
         };
-        watched.speaks(greeting.revision);
-        let hello = self.protocol.greet(&greeting);
+        span.set_revision(greeting.revision);
+        let result = self.protocol.greet(&greeting);
         let listener = self.protocol.listener(&self.updates);
         match self.sessions.open(post.principal.clone(), greeting, listener) {
             Ok(session) => {
-                let mut reply = HttpReply::new(200, watched.response(&request.id, &Answer::Result(hello)));
-                reply.headers.push((SESSION, session.id().to_owned()));
+                let mut reply = HttpReply::new(200, span.respond(&request.id, &Answer::Result(result)));
+                reply.headers.push((SESSION_ID_HEADER, session.id().to_owned()));
                 reply
             }
-            Err(error) => refuse(watched, 503, ProtocolError::internal(error.to_string())),
+            Err(error) => refuse(span, 503, ProtocolError::internal(error.to_string())),
         }
     }
 
-    /// A request in a session. It goes on when the client goes away, so it runs in a task of its own.
+    /// Serves a request in a session. It runs in a task of its own, because it continues if the client disconnects.
     async fn post_in_session(
         &self,
         session: &Arc<Session>,
         request: &Request<'_>,
         params: Params,
-        hear: Hear,
-        mut watched: Watched,
+        streaming: StreamSupport,
+        mut span: ServerSpan,
     ) -> HttpAnswer {
         let id = &request.id;
-        watched.speaks(session.greeting().revision);
+        span.set_revision(session.greeting().revision);
         let Ok(running) = session.in_flight.begin(id) else {
-            return HttpReply::new(200, watched.response(id, &duplicate())).into();
+            return HttpReply::new(200, span.respond(id, &duplicate_id())).into();
         };
-        let closes = match hear {
-            Hear::Notifications => self.closes(session),
-            Hear::Anything | Hear::Response => None,
+        let closes_at = match streaming {
+            StreamSupport::Supported => self.closes_at(session),
+            StreamSupport::Unknown | StreamSupport::Unsupported => None,
         };
-        let begun = self.in_session(session, &request.method, params, &running, hear);
-        let body = match watched.until(begun) {
-            Ok(Work { begun: Begun::Later(later), asides }) if asides.is_some() || closes.is_some() => {
-                let messages = talk(later, asides.unwrap_or_else(silence), id.clone(), Some(running));
-                match lift::in_session(session, messages, closes).await {
-                    Lifted::Whole(message) => message,
-                    Lifted::Events(reader) => return HttpAnswer::Events(reader.into()),
-                    Lifted::Cancelled => response(id, &Answer::Error(ProtocolError::cancelled())),
-                    Lifted::Stopping => response(id, &Answer::Error(stopping())),
+        let started = self.in_session(session, &request.method, params, &running, streaming);
+        let body = match span.instrument(started) {
+            Ok(RequestInProgress { begun: Begun::Later(later), side_messages })
+                if side_messages.is_some() || closes_at.is_some() =>
+            {
+                let messages = response_stream(
+                    later,
+                    side_messages.unwrap_or_else(no_side_messages),
+                    id.clone(),
+                    Some(running),
+                );
+                match upgrade::in_session(session, messages, closes_at).await {
+                    Upgraded::Response(message) => message,
+                    Upgraded::Stream(reader) => return HttpAnswer::Events(reader.into()),
+                    Upgraded::Cancelled => response(id, &Answer::Error(ProtocolError::cancelled())),
+                    Upgraded::Stopping => response(id, &Answer::Error(stopping())),
                 }
             }
-            Ok(Work { begun: Begun::Now(answer), .. }) => response(id, &answer),
-            Ok(Work { begun, .. }) => match tokio::spawn(finish_running(begun, id.clone(), running)).await {
-                Ok(Some(body)) => body,
-                Ok(None) => response(id, &Answer::Error(ProtocolError::cancelled())),
-                Err(_) => response(id, &Answer::Error(stopping())),
-            },
+            Ok(RequestInProgress { begun: Begun::Now(answer), .. }) => response(id, &answer),
+            Ok(RequestInProgress { begun, .. }) => {
+                match tokio::spawn(finish_running(begun, id.clone(), running)).await {
+                    Ok(Some(body)) => body,
+                    Ok(None) => response(id, &Answer::Error(ProtocolError::cancelled())),
+                    Err(_) => response(id, &Answer::Error(stopping())),
+                }
+            }
             Err(error) => response(id, &Answer::Error(error)),
         };
         HttpReply::new(200, body).into()
@@ -242,21 +252,21 @@ impl Server {
     async fn post_batch(
         self: &Arc<Self>,
         post: Post<'_>,
-        spoken: Spoken,
+        claimed_revision: ClaimedRevision,
         entries: Vec<Result<Message<'_>, Malformed>>,
     ) -> HttpReply {
-        let unknown = unknown_id(spoken.revision());
+        let unknown = unknown_id(claimed_revision.revision());
         let refuse = |message: &str| {
             let error = ProtocolError::invalid_request(message);
             HttpReply::new(error.status, stray_error(&error, unknown))
         };
-        if spoken.is_stateless() {
+        if claimed_revision.is_stateless() {
             return refuse(NO_BATCHES);
         }
-        if let Some(why) = unfit(&entries) {
+        if let Some(why) = batch_error(&entries) {
             return refuse(why);
         }
-        let session = match self.session(post.principal, post.headers, spoken) {
+        let session = match self.session(post.principal, post.headers, claimed_revision) {
             Ok(session) => session,
             Err(error) => return HttpReply::stray(&error),
         };
@@ -269,27 +279,28 @@ impl Server {
                 match entry {
                     Err(error) => error.wants_answer().then(|| malformed(&error, unknown)),
                     Ok(Message::Request(request)) => {
-                        let mut watched = self.watch(&request, Carrier::Tcp);
-                        let params = match self.burden.read(&request) {
+                        let mut span = self.span(&request, NetworkTransport::Tcp);
+                        let params = match self.read_params(&request) {
                             Ok(params) => params,
                             Err(error) => {
-                                return Some(watched.response(&request.id, &Answer::Error(error)));
+                                return Some(span.respond(&request.id, &Answer::Error(error)));
                             }
                         };
-                        self.look(&mut watched, post.principal, &params);
-                        let answer =
-                            self.post_in_session(&session, &request, params, Hear::Response, watched).await;
+                        self.record_tool(&mut span, post.principal, &params);
+                        let answer = self
+                            .post_in_session(&session, &request, params, StreamSupport::Unsupported, span)
+                            .await;
                         match answer {
                             HttpAnswer::Whole(reply) => Some(reply.body),
-                            HttpAnswer::Events(_) => None, // there are none without hearing
+                            HttpAnswer::Events(_) => None, // never without stream support
                         }
                     }
                     Ok(Message::Notification(notification)) => {
-                        notified(Some(&session), &session.in_flight, &notification);
+                        receive_notification(Some(&session), &session.in_flight, &notification);
                         None
                     }
                     Ok(Message::Response(answer)) => {
-                        session.answered(&answer);
+                        session.receive_response(&answer);
                         None
                     }
                 }
@@ -300,8 +311,8 @@ impl Server {
     }
 }
 
-/// Nothing is said beside the response.
-fn silence() -> mpsc::Receiver<Aside> {
+/// A channel without messages.
+fn no_side_messages() -> mpsc::Receiver<Aside> {
     mpsc::channel(1).1
 }
 

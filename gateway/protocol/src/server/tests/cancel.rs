@@ -1,18 +1,18 @@
-//! Requests that nobody waits for any more: how clients say so, and what the call may still do.
+//! Cancelled requests: how clients cancel, and what the call may still do.
 
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 
 #[tokio::test]
-async fn generic_json_rpc_clients_cancel_in_their_own_words() {
+async fn supports_cancel_requests_of_generic_clients() {
     let server = server();
     let connection = StdioConnection::new();
     let stateless = json!({ "name": "a_hangs", "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     } });
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     for (id, hanging) in [(1, call(1, "a_hangs")), (2, request(2, "tools/call", &stateless))] {
         let LineReply::Pending(pending) = server.stdio_line(&connection, &hanging) else { panic!("ready") };
         let progress =
@@ -40,7 +40,7 @@ async fn generic_json_rpc_clients_cancel_in_their_own_words() {
     }
 }
 
-/// A server with one tool that waits until it is told to end, and tidies up after that.
+/// A server with a tool that waits for its cancellation and then cleans up.
 fn tidy(begun: &CancellationToken, tidied: &CancellationToken) -> Arc<Server> {
     let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None);
     let (begun, tidied) = (begun.clone(), tidied.clone());
@@ -58,7 +58,7 @@ fn tidy(begun: &CancellationToken, tidied: &CancellationToken) -> Arc<Server> {
 }
 
 #[tokio::test]
-async fn a_lost_connection_of_a_stateless_revision_cancels_and_leaves_the_call_its_grace() {
+async fn a_lost_stateless_connection_cancels_with_grace() {
     let headers = Pairs(vec![
         ("mcp-protocol-version", "2026-07-28".to_owned()),
         ("mcp-method", "tools/call".to_owned()),
@@ -71,20 +71,20 @@ async fn a_lost_connection_of_a_stateless_revision_cancels_and_leaves_the_call_i
         "progressToken": 1,
     });
     let body = request(1, "tools/call", &json!({ "name": "a_run", "_meta": meta }));
-    for hear in [Hear::Response, Hear::Notifications] {
+    for streaming in [StreamSupport::Unsupported, StreamSupport::Supported] {
         let (begun, tidied) = (CancellationToken::new(), CancellationToken::new());
         let server = tidy(&begun, &tidied);
-        let request = Post { principal: &Principal::Anonymous, headers: &headers, body: &body, hear };
+        let request = Post { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming };
         tokio::select! {
             _ = server.post(request) => panic!("answered"),
-            () = begun.cancelled() => {} // and the connection is gone
+            () = begun.cancelled() => {} // the connection is closed
         }
         tidied.cancelled().await;
     }
 }
 
 #[tokio::test]
-async fn whoever_cancelled_hears_nothing_that_is_said_later() {
+async fn sends_nothing_after_a_cancellation() {
     let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None);
     fake.on_tool = Some(Box::new(move |context, _| {
         Box::pin(async move {
@@ -96,27 +96,27 @@ async fn whoever_cancelled_hears_nothing_that_is_said_later() {
     }));
     let server = serving(catalog(vec![fake.member(|_| {})]));
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     let call = request(1, "tools/call", &json!({ "name": "a_run", "_meta": { "progressToken": "t" } }));
-    let LineReply::Several(mut messages) = server.stdio_line(&connection, &call) else { panic!("ready") };
-    assert!(matches!(messages.next().await, Some(Said::Notification(_))));
+    let LineReply::Stream(mut messages) = server.stdio_line(&connection, &call) else { panic!("ready") };
+    assert!(matches!(messages.next().await, Some(OutgoingMessage::Notification(_))));
     let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     assert!(line(&server, &connection, cancel).await.is_none());
     assert_eq!(messages.next().await, None);
 }
 
 #[tokio::test]
-async fn when_time_is_up_a_call_is_told_though_its_connection_is_long_gone() {
+async fn shutdown_cancels_calls_of_lost_connections() {
     let (begun, tidied) = (CancellationToken::new(), CancellationToken::new());
     let server = tidy(&begun, &tidied);
     let headers = session(&server).await;
-    assert_eq!(server.gauges(), Gauges { sessions: 1, listening: 0, visitors: 0 });
+    assert_eq!(server.gauges(), ServerGauges { sessions: 1, listen_streams: 0, legacy_sse_clients: 0 });
     let body = call(1, "a_run");
     tokio::select! {
         _ = post(&server, &headers, &body) => panic!("answered"),
-        () = begun.cancelled() => {} // and the connection is gone
+        () = begun.cancelled() => {} // the connection is closed
     }
-    assert!(!tidied.is_cancelled(), "it goes on in its session");
+    assert!(!tidied.is_cancelled(), "it continues in its session");
     server.give_up();
     tidied.cancelled().await;
 }

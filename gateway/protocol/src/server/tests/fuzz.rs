@@ -1,29 +1,29 @@
-//! The fuzzers' functions over their corpora, and over what becomes of these in a few changes.
+//! The fuzz functions over their corpora and small mutations of them.
 
 use moongate_model::seeded::seeded;
 
 #[test]
-fn no_header_says_what_it_does_not() {
+fn fuzz_headers() {
     seeded("headers", super::super::fuzz_headers);
 }
 
 #[test]
-fn no_parameters_are_checked_otherwise_than_they_are_passed_on() {
+fn fuzz_params() {
     seeded("params", crate::mcp::fuzz_params);
 }
 
 #[test]
-fn no_cursor_opens_that_was_not_given_out() {
+fn fuzz_cursor() {
     seeded("cursor", crate::mcp::fuzz_cursor);
 }
 
 #[test]
-fn no_state_and_no_question_breaks_a_promise() {
+fn fuzz_state_and_questions() {
     seeded("state", crate::mcp::fuzz_state);
     seeded("question", crate::mcp::fuzz_question);
 }
 
 #[test]
-fn no_event_has_two_names() {
+fn fuzz_event_ids() {
     seeded("event_id", crate::session::fuzz_event_id);
 }

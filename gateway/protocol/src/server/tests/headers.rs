@@ -1,8 +1,8 @@
-//! Headers that repeat what the body says (2026-07-28): which are compared how, and when in the order of checks.
+//! Headers that repeat the body (2026-07-28): how they are compared, and when in the order of checks.
 
 use super::*;
 
-/// A gateway with one tool that wants its arguments repeated in headers.
+/// A gateway with a tool that wants its arguments repeated in headers.
 fn server() -> Arc<Server> {
     let annotated = |kind: &str, name: &str| json!({ "type": kind, "x-mcp-header": name });
     let schema = json!({
@@ -32,7 +32,7 @@ fn stateless(id: u64, method: &str, mut params: Value) -> Vec<u8> {
     request(id, method, &params)
 }
 
-/// The headers that every call of the tool has, and these.
+/// The headers of every call of the tool, and more.
 fn with(more: &[(&'static str, &str)]) -> Pairs {
     let standard =
         [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "a_fine")];
@@ -56,7 +56,7 @@ const FINE: (u16, Option<i64>) = (200, None);
 const MISMATCH: (u16, Option<i64>) = (400, Some(-32020));
 
 #[tokio::test]
-async fn a_header_must_say_what_the_argument_says() {
+async fn parameter_headers_must_match_the_arguments() {
     let server = server();
     for (region, header, expected) in [
         ("eu", "eu", FINE),
@@ -66,7 +66,7 @@ async fn a_header_must_say_what_the_argument_says() {
         ("Hello", "=?base64?SGVsbG8=?=", FINE),
         ("Hello", "=?base64?SGVsbG8?=", MISMATCH), // no padding
         ("Hello", "=?base64?SGVs!!!bG8=?=", MISMATCH),
-        ("Hello", "=?base64?SGVsbG9=?=", MISMATCH), // bits left over
+        ("Hello", "=?base64?SGVsbG9=?=", MISMATCH), // unused bits
         ("Hello", "=?BASE64?SGVsbG8=?=", MISMATCH),
         ("SGVsbG8=", "SGVsbG8=", FINE),
         ("=?base64?SGVsbG8=", "=?base64?SGVsbG8=", FINE),
@@ -86,7 +86,7 @@ async fn a_header_must_say_what_the_argument_says() {
 }
 
 #[tokio::test]
-async fn numbers_are_compared_as_numbers_and_truths_as_words() {
+async fn compares_header_numbers_by_value() {
     let server = server();
     for (level, header, expected) in [
         (json!(42), "42", FINE),
@@ -100,7 +100,7 @@ async fn numbers_are_compared_as_numbers_and_truths_as_words() {
         (json!(42), "042", MISMATCH),
         (json!(42), "0x2a", MISMATCH),
         (json!(42), "4 2", MISMATCH),
-        (json!(42), "=?base64?IDQy?=", MISMATCH), // a blank before it
+        (json!(42), "=?base64?IDQy?=", MISMATCH), // a leading space
         (json!(42), "", MISMATCH),
         (json!(9_007_199_254_740_993_u64), "9007199254740993", FINE),
         (json!(9_007_199_254_740_993_u64), "9007199254740992", MISMATCH),
@@ -120,7 +120,7 @@ async fn numbers_are_compared_as_numbers_and_truths_as_words() {
 }
 
 #[tokio::test]
-async fn what_is_there_needs_a_header_and_what_is_not_has_none() {
+async fn requires_headers_for_present_arguments_only() {
     let server = server();
     let region = ("mcp-param-region", "eu");
     assert_eq!(judged(&server, &json!({ "region": "eu" }), &[]).await, MISMATCH);
@@ -140,27 +140,27 @@ async fn what_is_there_needs_a_header_and_what_is_not_has_none() {
 }
 
 #[tokio::test]
-async fn headers_of_arguments_are_checked_after_the_method_and_before_the_parameters() {
+async fn checks_parameter_headers_after_method_before_parameters() {
     let server = server();
     // The standard headers come first.
     let call = stateless(1, "tools/call", json!({ "name": "a_fine", "arguments": { "region": "eu" } }));
     let reply = post(&server, &Pairs(vec![("mcp-protocol-version", "2026-07-28".to_owned())]), &call).await;
     let message = body(&reply)["error"]["message"].as_str().unwrap().to_owned();
     assert!(reply.status == 400 && message.contains("`Mcp-Method`"), "{message}");
-    // Then the argument's, though the other argument doesn't fit the schema either.
+    // Then the argument's, although the other argument doesn't match the schema either.
     let wrong = json!({ "region": "eu", "level": "high" });
     assert_eq!(judged(&server, &wrong, &[("mcp-param-level", "high")]).await, MISMATCH);
-    // A value that doesn't fit the schema is repeated as it is, and told to the model.
+    // A value that doesn't match the schema is repeated literally, and the model gets the error.
     let both = [("mcp-param-level", "high"), ("mcp-param-region", "eu")];
     assert_eq!(judged(&server, &wrong, &both).await, FINE);
     let list = json!({ "region": ["eu"] });
     assert_eq!(
         judged(&server, &list, &[]).await,
         FINE,
-        "no header can repeat it; the schema says what is wrong"
+        "no header can express it; the schema reports the error"
     );
     assert_eq!(judged(&server, &list, &[("mcp-param-region", "eu")]).await, MISMATCH);
-    // What isn't an object, or no tool, is told as that.
+    // The error names arguments that aren't an object, and unknown tools.
     assert_eq!(judged(&server, &json!([1]), &[]).await, (200, Some(-32602)));
     let call = stateless(1, "tools/call", json!({ "name": "a_none", "arguments": { "region": "eu" } }));
     let mut headers = with(&[]);
@@ -170,7 +170,7 @@ async fn headers_of_arguments_are_checked_after_the_method_and_before_the_parame
 }
 
 #[tokio::test]
-async fn sessions_and_stdio_know_no_headers_of_arguments() {
+async fn sessions_and_stdio_ignore_parameter_headers() {
     let server = server();
     let headers = session(&server).await;
     let call = request(1, "tools/call", &json!({ "name": "a_fine", "arguments": { "region": "eu" } }));
@@ -181,7 +181,7 @@ async fn sessions_and_stdio_know_no_headers_of_arguments() {
 }
 
 #[tokio::test]
-async fn an_annotation_that_clients_would_drop_the_tool_for_is_shown_to_nobody() {
+async fn hides_invalid_header_annotations() {
     let schema = json!({
         "type": "object",
         "properties": { "a": { "type": "number", "x-mcp-header": "A" }, "b": { "type": "string", "x-mcp-header": "B" } },

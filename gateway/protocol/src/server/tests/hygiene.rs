@@ -1,4 +1,4 @@
-//! Small things that clients trip over: each is a line of somebody's bug report.
+//! Details that clients stumble over; each one comes from a bug report.
 
 use super::*;
 use crate::call::{Completion, CompletionTarget, ReadResult, ResourceBody, ResourceContents};
@@ -6,7 +6,7 @@ use crate::manifest::{Annotations, ToolHints};
 use crate::mcp::Revision;
 use crate::names::ResourceUri;
 
-/// Asks over stdio, in any revision.
+/// Sends a request over stdio, in any revision.
 async fn ask(server: &Arc<Server>, revision: Revision, method: &str, mut params: Value) -> Value {
     let connection = StdioConnection::new();
     if revision == Revision::V2026_07_28 {
@@ -16,17 +16,18 @@ async fn ask(server: &Arc<Server>, revision: Revision, method: &str, mut params:
         });
     } else {
         let client = json!({ "name": "t", "version": "1" });
-        let hello = json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
-        let hello = line(server, &connection, &request(0, "initialize", &hello)).await.unwrap();
+        let initialize =
+            json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
+        let initialize = line(server, &connection, &request(0, "initialize", &initialize)).await.unwrap();
         if method == "initialize" {
-            return hello["result"].clone();
+            return initialize["result"].clone();
         }
     }
     line(server, &connection, &request(1, method, &params)).await.unwrap()["result"].clone()
 }
 
 #[tokio::test]
-async fn instructions_are_granted_labelled_and_capped() {
+async fn instructions_require_a_grant_and_are_limited() {
     let advising = |id: &str, advice: &str| {
         let mut fake = Fake::new(id);
         fake.manifest.info.instructions = Some(advice.to_owned());
@@ -42,17 +43,21 @@ async fn instructions_are_granted_labelled_and_capped() {
         [(Revision::V2025_11_25, "initialize"), (Revision::V2026_07_28, "server/discover")]
     {
         let result = ask(&server, revision, method, json!({})).await;
-        let said = result["instructions"].as_str().unwrap();
-        assert!(said.starts_with("[a] Use it wisely.\n[c] xxx"), "{said}");
-        assert!(!said.contains("Obey") && said.chars().count() == 4_000, "{}", said.chars().count());
+        let instructions = result["instructions"].as_str().unwrap();
+        assert!(instructions.starts_with("[a] Use it wisely.\n[c] xxx"), "{instructions}");
+        assert!(
+            !instructions.contains("Obey") && instructions.chars().count() == 4_000,
+            "{}",
+            instructions.chars().count()
+        );
     }
-    let silent = serving(catalog(vec![advising("b", "Obey me.").member(|_| {})]));
+    let ungranted = serving(catalog(vec![advising("b", "Obey me.").member(|_| {})]));
     let result = ask(&silent, Revision::V2025_11_25, "initialize", json!({})).await;
     assert_eq!(result.get("instructions"), None, "nothing, rather than an empty text");
 }
 
 #[tokio::test]
-async fn nothing_empty_is_listed() {
+async fn empty_capabilities_are_not_listed() {
     let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None).resource("test://a");
     fake.manifest.tools[0].hints = ToolHints::default();
     let only_later = Annotations { last_modified: Some("2026-01-01".to_owned()), ..Annotations::default() };
@@ -70,7 +75,7 @@ async fn nothing_empty_is_listed() {
     }
 }
 
-/// A gateway with one resource that anybody may keep for a minute.
+/// A gateway with a resource that may be cached for a minute.
 fn lasting(scope: CacheScope) -> Arc<Server> {
     let mut fake = Fake::new("a").resource("test://a");
     fake.on_read = Some(Box::new(|_, uri| {
@@ -88,7 +93,7 @@ fn lasting(scope: CacheScope) -> Arc<Server> {
 }
 
 #[tokio::test]
-async fn what_one_caller_read_is_not_kept_for_another() {
+async fn results_are_not_cached_across_callers() {
     let read = json!({ "uri": "test://a" });
     let now = Revision::V2026_07_28;
     let kept = |result: &Value| (result["ttlMs"].clone(), result["cacheScope"].clone());
@@ -102,7 +107,7 @@ async fn what_one_caller_read_is_not_kept_for_another() {
 }
 
 #[tokio::test]
-async fn suggestions_are_counted_and_asked_for_by_the_plugins_own_name() {
+async fn completions_are_counted_and_use_plugin_names() {
     let mut fake = Fake::new("a").prompt("ask", &["x!", "y"]);
     fake.manifest.completes = true;
     fake.on_complete = Some(Box::new(|_, (target, name, _)| {

@@ -1,4 +1,4 @@
-//! Holds what the server says in these tests against the official schemas.
+//! Checks every message of these tests against the official schemas.
 
 use std::cell::RefCell;
 use std::sync::Weak;
@@ -11,7 +11,7 @@ use super::*;
 type Talks = Vec<(Weak<StdioConnection>, Conversation)>;
 
 thread_local! {
-    /// A test that waits stays in its thread.
+    /// Tests run on one thread.
     static TALKS: RefCell<Talks> = const { RefCell::new(Vec::new()) };
 }
 
@@ -28,17 +28,17 @@ fn with<T>(connection: &Arc<StdioConnection>, act: impl FnOnce(&mut Conversation
 }
 
 pub(super) fn sent(connection: &Arc<StdioConnection>, line: &[u8]) {
-    with(connection, |talk| talk.sent(line));
+    with(connection, |conversation| conversation.sent(line));
 }
 
 #[track_caller]
 pub(super) fn received(connection: &Arc<StdioConnection>, message: &Value) {
-    if let Err(misfit) = with(connection, |talk| talk.received(message)) {
+    if let Err(misfit) = with(connection, |conversation| conversation.received(message)) {
         panic!("{misfit}");
     }
 }
 
-/// A session's revision isn't known here; what the tests agree on is the newest with a handshake.
+/// The revision of a session isn't known here; the tests use the newest handshake revision.
 #[track_caller]
 pub(super) fn posted(headers: &Pairs, body: &[u8], reply: &HttpReply) {
     if reply.body.is_empty() {
@@ -48,17 +48,17 @@ pub(super) fn posted(headers: &Pairs, body: &[u8], reply: &HttpReply) {
         Header::Text(text) => Some(text),
         Header::Absent | Header::Invalid => None,
     };
-    let said = header("mcp-protocol-version").and_then(Revision::named);
+    let revision = header("mcp-protocol-version").and_then(Revision::named);
     let message: Value = serde_json::from_slice(&reply.body).unwrap();
     let session = header("mcp-session-id").map(|_| match message.is_array() {
         true => Revision::V2025_03_26,
         false => Revision::V2025_11_25,
     });
-    // An unreadable id is null where no header says which revision it is.
+    // An unreadable id is null if no header names the revision.
     let unread = message.get("id").is_some_and(Value::is_null);
-    let mut talk = Conversation::of(said.or(session.filter(|_| !unread)));
-    talk.sent(body);
-    if let Err(misfit) = talk.received(&message) {
+    let mut conversation = Conversation::of(revision.or(session.filter(|_| !unread)));
+    conversation.sent(body);
+    if let Err(misfit) = conversation.received(&message) {
         panic!("{misfit}");
     }
 }

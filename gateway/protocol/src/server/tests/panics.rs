@@ -1,9 +1,9 @@
-//! A bug of ours: whoever asked is told, whichever way the question came, and nothing else breaks.
+//! Panics: the client gets an error on every transport, and other requests aren't affected.
 
 use super::*;
 
-/// Posts with the headers that a stateless request has.
-async fn stateless(server: &Arc<Server>, id: u64, hear: Hear) -> HttpAnswer {
+/// Posts with the headers of a stateless request.
+async fn stateless(server: &Arc<Server>, id: u64, streaming: StreamSupport) -> HttpAnswer {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -15,7 +15,7 @@ async fn stateless(server: &Arc<Server>, id: u64, hear: Hear) -> HttpAnswer {
             .map(|(name, value)| (name, value.to_owned()))
             .to_vec(),
     );
-    server.post(Post { principal: &Principal::Anonymous, headers: &headers, body: &body, hear }).await
+    server.post(Post { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming }).await
 }
 
 fn is_told(answer: &Value, id: u64) {
@@ -23,10 +23,10 @@ fn is_told(answer: &Value, id: u64) {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_answer_on_every_transport() {
+async fn a_panic_is_answered_on_every_transport() {
     let server = server();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await;
+    line(&server, &connection, &initialize_request()).await;
     is_told(&line(&server, &connection, &call(1, "a_panics")).await.unwrap(), 1);
     let noisy = request(2, "tools/call", &json!({ "name": "a_panics", "_meta": { "progressToken": 1 } }));
     is_told(&line(&server, &connection, &noisy).await.unwrap(), 2);
@@ -38,8 +38,8 @@ async fn a_panic_is_an_answer_on_every_transport() {
         assert_eq!(reply.status, 200);
         is_told(&body(&reply), id);
     }
-    for hear in [Hear::Response, Hear::Notifications] {
-        let HttpAnswer::Whole(reply) = stateless(&server, 4, hear).await else { panic!("events") };
+    for streaming in [StreamSupport::Unsupported, StreamSupport::Supported] {
+        let HttpAnswer::Whole(reply) = stateless(&server, 4, streaming).await else { panic!("events") };
         assert_eq!(reply.status, 200);
         is_told(&body(&reply), 4);
     }
@@ -47,7 +47,7 @@ async fn a_panic_is_an_answer_on_every_transport() {
 }
 
 #[tokio::test]
-async fn a_panic_in_a_batch_leaves_the_other_answers() {
+async fn a_panic_in_a_batch_keeps_the_other_answers() {
     let server = server();
     let greeting = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     let greeting = request(0, "initialize", &greeting);

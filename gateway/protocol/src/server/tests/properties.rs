@@ -1,7 +1,7 @@
-//! Whatever a plugin says, what goes out is valid in the revision of whoever hears it.
+//! Every outgoing message is valid in its revision, whatever a plugin returns.
 //!
-//! A plugin from a seed is asked for everything that it offers, in every revision, and every message is held against
-//! that revision's official schema. The seeds are fixed, so a failure is the same everywhere; it says its seed.
+//! A plugin from a seed is asked for everything that it offers, in every revision, and every message is checked against
+//! that revision's official schema. The seeds are fixed, so a failure is reproducible; it names its seed.
 
 use std::sync::Mutex;
 
@@ -9,16 +9,16 @@ use moongate_mcp_schema::{Conversation, Members};
 
 use super::*;
 use crate::mcp::Revision;
-use moongate_core::config::ClientFeature;
+use crate::policy::ClientFeature;
 
 mod random;
 
 use random::{Extra, Random};
 
-/// How many plugins are asked.
+/// The number of plugins.
 const PLUGINS: u64 = 40;
 
-/// A server with one plugin that says anything.
+/// A server with a random plugin.
 fn saying_anything(random: &mut Random) -> Arc<Server> {
     let mut fake = random.fake("a");
     let shared = Arc::new(Mutex::new(random.clone()));
@@ -26,12 +26,12 @@ fn saying_anything(random: &mut Random) -> Arc<Server> {
     let (tools, reads, prompts, completions) = (with(&shared), with(&shared), with(&shared), shared);
     fake.on_tool = Some(Box::new(move |context, (name, _)| {
         let mut random = tools.lock().unwrap();
-        random.says(&*context.sink);
+        random.notify(&*context.sink);
         ready(random.tool(&name))
     }));
     fake.on_read = Some(Box::new(move |context, uri| {
         let mut random = reads.lock().unwrap();
-        random.says(&*context.sink);
+        random.notify(&*context.sink);
         ready(random.read(&uri))
     }));
     fake.on_prompt = Some(Box::new(move |_, _| ready(prompts.lock().unwrap().prompt())));
@@ -49,14 +49,14 @@ fn saying_anything(random: &mut Random) -> Arc<Server> {
     serving_in_pages(catalog(vec![member]), page_size)
 }
 
-/// A client that takes everything and answers every question.
+/// A client that accepts everything and answers every question.
 struct Client {
     server: Arc<Server>,
     connection: Arc<StdioConnection>,
-    talk: Conversation,
+    conversation: Conversation,
     random: Random,
     revision: Revision,
-    /// Which plugin, for whoever reads why the test failed.
+    /// The plugin, for the message of a failure.
     seed: u64,
     next: u64,
 }
@@ -69,15 +69,15 @@ impl Client {
         server: Arc<Server>,
         random: Random,
     ) -> Self {
-        let (connection, talk) = (StdioConnection::new(), Conversation::new().with(members));
-        let mut client = Self { server, connection, talk, random, revision, seed, next: 1 };
+        let (connection, conversation) = (StdioConnection::new(), Conversation::new().with(members));
+        let mut client = Self { server, connection, conversation, random, revision, seed, next: 1 };
         if revision != Revision::V2026_07_28 {
             let capabilities = client.capabilities();
-            let hello = json!({
+            let initialize = json!({
                 "protocolVersion": revision.as_str(), "capabilities": capabilities,
                 "clientInfo": { "name": "t", "version": "1" },
             });
-            client.ask("initialize", hello).await;
+            client.ask("initialize", initialize).await;
             client.ask("ping", json!({})).await;
             client.ask("logging/setLevel", json!({ "level": "debug" })).await;
         } else {
@@ -86,7 +86,7 @@ impl Client {
         client
     }
 
-    /// What it says that it can do: not everything, every time.
+    /// The client's capabilities: not all of them every time.
     fn capabilities(&mut self) -> Value {
         let mut all = json!({});
         let parts = [
@@ -104,7 +104,7 @@ impl Client {
         all
     }
 
-    /// Asks, judges all that comes back, and gives the result.
+    /// Sends a request, checks all messages, and returns the result.
     async fn ask(&mut self, method: &str, mut params: Value) -> Value {
         let id = self.next;
         self.next += 1;
@@ -121,15 +121,15 @@ impl Client {
                 if self.random.chance(50) { json!(id) } else { json!("token") };
         }
         let bytes = request(id, method, &params);
-        self.talk.sent(&bytes);
+        self.conversation.sent(&bytes);
         let mut last = Value::Null;
         match self.server.stdio_line(&self.connection, &bytes) {
             LineReply::None => panic!("no answer"),
-            LineReply::Ready(text) => last = self.hear(&text),
-            LineReply::Pending(pending) => last = self.hear(&pending.await.unwrap()),
-            LineReply::Several(mut messages) => {
-                while let Some(said) = messages.next().await {
-                    last = self.hear(&said.into_message());
+            LineReply::Ready(text) => last = self.receive(&text),
+            LineReply::Pending(pending) => last = self.receive(&pending.await.unwrap()),
+            LineReply::Stream(mut messages) => {
+                while let Some(message) = messages.next().await {
+                    last = self.receive(&message.into_message());
                     if last.get("method").is_some() && last.get("id").is_some() {
                         self.answer(&last);
                     }
@@ -145,16 +145,16 @@ impl Client {
     }
 
     #[track_caller]
-    fn hear(&mut self, text: &[u8]) -> Value {
+    fn receive(&mut self, text: &[u8]) -> Value {
         assert!(!text.contains(&b'\n') && !text.contains(&b'\r'), "one line");
         let message = serde_json::from_slice(text).unwrap();
-        if let Err(misfit) = self.talk.received(&message) {
+        if let Err(misfit) = self.conversation.received(&message) {
             panic!("seed {} in {}: {misfit}", self.seed, self.revision);
         }
         message
     }
 
-    /// Answers the server's own request: rightly, wrongly, or with an error.
+    /// Answers the server's own request: correctly, incorrectly, or with an error.
     fn answer(&mut self, question: &Value) {
         let id = &question["id"];
         let result = match question["method"].as_str().unwrap() {
@@ -187,7 +187,7 @@ impl Client {
         }
     }
 
-    /// Asks for everything; what may be asked with answers is asked again with them.
+    /// Requests everything; requests that may ask questions are repeated with answers.
     async fn everything(&mut self) {
         let tools = self.list("tools/list", "tools").await;
         let resources = self.list("resources/list", "resources").await;
@@ -220,7 +220,7 @@ impl Client {
         self.ask("completion/complete", json!({ "ref": whose, "argument": argument })).await;
     }
 
-    /// Asks once, and while there are questions once more with answers.
+    /// Sends a request, and repeats it with answers while it asks questions.
     async fn rounds(&mut self, method: &str, params: Value) {
         let mut result = self.ask(method, params.clone()).await;
         for _ in 0..2 {
@@ -239,8 +239,8 @@ impl Client {
     }
 }
 
-/// Every revision hears one plugin.
-async fn hear(seed: u64, extra: Extra, members: Members) {
+/// Tests one plugin in every revision.
+async fn receive(seed: u64, extra: Extra, members: Members) {
     for revision in Revision::ALL {
         let mut random = Random::new(seed, extra);
         let server = saying_anything(&mut random);
@@ -249,15 +249,15 @@ async fn hear(seed: u64, extra: Extra, members: Members) {
 }
 
 #[tokio::test]
-async fn whatever_a_plugin_says_every_revision_hears_what_it_knows() {
+async fn random_plugins_are_valid_in_every_revision() {
     for seed in 0..PLUGINS {
-        hear(seed, Extra::None, Members::Closed).await;
+        streaming(seed, Extra::None, Members::Closed).await;
     }
 }
 
 #[tokio::test]
-async fn members_that_no_revision_knows_break_none() {
+async fn unknown_members_are_valid_in_every_revision() {
     for seed in 0..PLUGINS {
-        hear(1000 + seed, Extra::Some, Members::Open).await;
+        streaming(1000 + seed, Extra::Some, Members::Open).await;
     }
 }

@@ -1,14 +1,14 @@
-//! Questions to a client of the handshake era: they leave on the way of the request that asks, and any message of the
-//! same session may bring the answer.
+//! Questions to a client of the handshake era: they are sent on the stream of their request, and any message of the
+//! same session may contain the answer.
 
 use futures_util::FutureExt as _;
 
 use super::*;
 use crate::call::{Content, InputRequest, NeedInput};
+use crate::policy::ClientFeature;
 use crate::session::Event;
-use moongate_core::config::ClientFeature;
 
-/// A gateway whose tool `asks` wants roots under as many keys as its argument `count` says, and tells what it got.
+/// A gateway whose tool `asks` requests roots under `count` keys and returns the answers.
 fn asking() -> Arc<Server> {
     let mut fake = Fake::new("a").tool("asks", &json!({ "type": "object" }), None);
     fake.on_tool = Some(Box::new(|context, (_, arguments)| {
@@ -37,23 +37,23 @@ fn hello_in(revision: &str, capabilities: &Value) -> Vec<u8> {
     request(0, "initialize", &params)
 }
 
-/// A stdio client that answers for its roots.
+/// A stdio client with roots.
 async fn client(server: &Arc<Server>, revision: &str) -> Arc<StdioConnection> {
     let connection = StdioConnection::new();
     line(server, &connection, &hello_in(revision, &json!({ "roots": {} }))).await.unwrap();
     connection
 }
 
-fn several(reply: LineReply) -> Messages {
+fn several(reply: LineReply) -> ResponseStream {
     match reply {
-        LineReply::Several(messages) => messages,
+        LineReply::Stream(messages) => messages,
         other => panic!("{other:?}"),
     }
 }
 
-async fn next(messages: &mut Messages) -> Option<Value> {
-    let said = messages.next().await?;
-    Some(serde_json::from_slice(&said.into_message()).unwrap())
+async fn next(messages: &mut ResponseStream) -> Option<Value> {
+    let message = messages.next().await?;
+    Some(serde_json::from_slice(&message.into_message()).unwrap())
 }
 
 fn roots(id: &Value, folder: &str) -> Vec<u8> {
@@ -67,7 +67,7 @@ fn text(response: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_question_is_a_request_of_ours_and_its_answer_ends_the_wait() {
+async fn a_question_waits_for_its_answer() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
     let mut messages = several(server.stdio_line(&connection, &call(1, "a_asks")));
@@ -87,7 +87,7 @@ async fn a_question_is_a_request_of_ours_and_its_answer_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn an_error_is_an_answer_too() {
+async fn an_error_answers_a_question() {
     let server = asking();
     let connection = client(&server, "2025-06-18").await;
     let mut messages = several(server.stdio_line(&connection, &call(1, "a_asks")));
@@ -100,7 +100,7 @@ async fn an_error_is_an_answer_too() {
 }
 
 #[tokio::test]
-async fn cancelling_the_call_withdraws_its_questions_and_answers_nothing() {
+async fn cancelling_a_call_withdraws_its_questions() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
     let params = json!({ "name": "a_asks", "arguments": { "count": 2 } });
@@ -119,7 +119,7 @@ async fn cancelling_the_call_withdraws_its_questions_and_answers_nothing() {
 }
 
 #[tokio::test]
-async fn one_refusal_withdraws_the_other_questions_of_its_round() {
+async fn a_refusal_withdraws_the_other_questions_of_its_round() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
     let params = json!({ "name": "a_asks", "arguments": { "count": 2 } });
@@ -133,7 +133,7 @@ async fn one_refusal_withdraws_the_other_questions_of_its_round() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_an_answer_for_ever() {
+async fn questions_time_out() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
     let mut messages = several(server.stdio_line(&connection, &call(1, "a_asks")));
@@ -141,34 +141,38 @@ async fn nobody_waits_for_an_answer_for_ever() {
     let before = tokio::time::Instant::now();
     let withdrawal = next(&mut messages).await.unwrap();
     assert_eq!(before.elapsed(), Duration::from_secs(600));
-    assert_eq!(withdrawal["params"], json!({ "requestId": "s-1", "reason": "nobody answered in time" }));
+    assert_eq!(withdrawal["params"], json!({ "requestId": "s-1", "reason": "no answer in time" }));
     let response = next(&mut messages).await.unwrap();
     assert!(text(&response).contains("didn't answer within 10m"), "{response}");
 }
 
 #[tokio::test]
-async fn a_client_that_says_no_more_is_not_waited_for() {
+async fn questions_end_when_the_client_closes_its_side() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
     let mut messages = several(server.stdio_line(&connection, &call(1, "a_asks")));
     next(&mut messages).await.unwrap();
-    connection.wind_up();
+    connection.close_streams();
     assert_eq!(next(&mut messages).await.unwrap()["method"], "notifications/cancelled");
     assert!(text(&next(&mut messages).await.unwrap()).contains("no answer can come any more"));
 
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-11-25").await;
-    let post =
-        Post { principal: &me, headers: &headers, body: &call(1, "a_asks"), hear: Hear::Notifications };
+    let post = Post {
+        principal: &me,
+        headers: &headers,
+        body: &call(1, "a_asks"),
+        streaming: StreamSupport::Supported,
+    };
     let HttpAnswer::Events(mut events) = server.post(post).await else { panic!("no stream") };
-    heard(&mut events).await.unwrap();
+    next_event(&mut events).await.unwrap();
     server.stop();
-    assert_eq!(heard(&mut events).await.unwrap()["method"], "notifications/cancelled");
-    assert!(text(&heard(&mut events).await.unwrap()).contains("no answer can come any more"));
+    assert_eq!(next_event(&mut events).await.unwrap()["method"], "notifications/cancelled");
+    assert!(text(&next_event(&mut events).await.unwrap()).contains("no answer can come any more"));
 }
 
 #[tokio::test]
-async fn a_session_has_only_so_many_questions_open() {
+async fn limits_open_questions_per_session() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
     let mut open = Vec::new();
@@ -192,16 +196,16 @@ async fn a_session_has_only_so_many_questions_open() {
 }
 
 #[tokio::test]
-async fn a_client_that_answers_nothing_is_not_listened_to_for_answers() {
+async fn ignores_answers_of_clients_without_questions() {
     let server = asking();
     let connection = StdioConnection::new();
-    line(&server, &connection, &hello()).await.unwrap();
+    line(&server, &connection, &initialize_request()).await.unwrap();
     let response = line(&server, &connection, &call(1, "a_asks")).await.unwrap();
     assert!(text(&response).contains("the client lacks what this needs: roots"), "{response}");
 }
 
 #[tokio::test]
-async fn in_batches_answers_are_taken_and_nothing_is_asked() {
+async fn batches_accept_answers_but_ask_no_questions() {
     let server = asking();
     let connection = client(&server, "2025-03-26").await;
     let mut messages = several(server.stdio_line(&connection, &call(1, "a_asks")));
@@ -212,8 +216,8 @@ async fn in_batches_answers_are_taken_and_nothing_is_asked() {
     assert!(text(&next(&mut messages).await.unwrap()).contains("file:///batched"));
 }
 
-/// The next message on a stream of events.
-async fn heard(events: &mut Events) -> Option<Value> {
+/// The next message of an event stream.
+async fn next_event(events: &mut Events) -> Option<Value> {
     loop {
         if let Event::Message { message, .. } = events.next().await? {
             return Some(serde_json::from_slice(&message).unwrap());
@@ -224,27 +228,28 @@ async fn heard(events: &mut Events) -> Option<Value> {
 /// Opens a session over HTTP.
 async fn session(server: &Arc<Server>, principal: &Principal, revision: &str) -> Pairs {
     let body = hello_in(revision, &json!({ "roots": {} }));
-    let reply =
-        server.post(Post { principal, headers: &none(), body: &body, hear: Hear::Notifications }).await;
+    let reply = server
+        .post(Post { principal, headers: &none(), body: &body, streaming: StreamSupport::Supported })
+        .await;
     let HttpAnswer::Whole(reply) = reply else { panic!("{reply:?}") };
     Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())])
 }
 
 #[tokio::test]
-async fn over_http_only_the_session_that_was_asked_answers() {
+async fn only_the_asked_session_can_answer() {
     let server = asking();
     let [ann, bob] = ["ann", "bob"].map(|name| Principal::Named(name.into()));
     let asked = session(&server, &ann, "2025-11-25").await;
     let other = session(&server, &ann, "2025-11-25").await;
     let bobs = session(&server, &bob, "2025-11-25").await;
     let say = async |principal: &Principal, headers: &Pairs, body: &[u8]| {
-        server.post(Post { principal, headers, body, hear: Hear::Notifications }).await
+        server.post(Post { principal, headers, body, streaming: StreamSupport::Supported }).await
     };
     let HttpAnswer::Events(mut events) = say(&ann, &asked, &call(1, "a_asks")).await else {
         panic!("no stream")
     };
-    let question = heard(&mut events).await.unwrap();
-    assert_eq!(question["method"], "roots/list", "the question lifts the answer to a stream");
+    let question = next_event(&mut events).await.unwrap();
+    assert_eq!(question["method"], "roots/list", "the question upgrades the answer to a stream");
     let id = &question["id"];
     for (principal, headers, status) in [(&ann, &other, 202), (&bob, &bobs, 202), (&bob, &asked, 404)] {
         let HttpAnswer::Whole(reply) = say(principal, headers, &roots(id, "forged")).await else { panic!() };
@@ -252,26 +257,35 @@ async fn over_http_only_the_session_that_was_asked_answers() {
     }
     let HttpAnswer::Whole(reply) = say(&ann, &asked, &roots(id, "true")).await else { panic!() };
     assert_eq!((reply.status, reply.body.as_slice()), (202, &b""[..]));
-    let response = heard(&mut events).await.unwrap();
+    let response = next_event(&mut events).await.unwrap();
     assert!(text(&response).contains("file:///true"), "{response}");
 }
 
 #[tokio::test]
-async fn over_http_a_batch_brings_answers_and_its_own_requests_ask_nothing() {
+async fn http_batches_accept_answers_but_ask_no_questions() {
     let server = asking();
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-03-26").await;
-    let post =
-        Post { principal: &me, headers: &headers, body: &call(1, "a_asks"), hear: Hear::Notifications };
+    let post = Post {
+        principal: &me,
+        headers: &headers,
+        body: &call(1, "a_asks"),
+        streaming: StreamSupport::Supported,
+    };
     let HttpAnswer::Events(mut events) = server.post(post).await else { panic!("no stream") };
-    let id = heard(&mut events).await.unwrap()["id"].clone();
+    let id = next_event(&mut events).await.unwrap()["id"].clone();
     let answers = String::from_utf8(roots(&id, "batched")).unwrap();
     let batch = format!("[{answers}]").into_bytes();
-    let post = Post { principal: &me, headers: &headers, body: &batch, hear: Hear::Notifications };
+    let post = Post { principal: &me, headers: &headers, body: &batch, streaming: StreamSupport::Supported };
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 202);
-    assert!(text(&heard(&mut events).await.unwrap()).contains("file:///batched"));
-    let deaf = Post { principal: &me, headers: &headers, body: &call(2, "a_asks"), hear: Hear::Response };
+    assert!(text(&next_event(&mut events).await.unwrap()).contains("file:///batched"));
+    let deaf = Post {
+        principal: &me,
+        headers: &headers,
+        body: &call(2, "a_asks"),
+        streaming: StreamSupport::Unsupported,
+    };
     let HttpAnswer::Whole(reply) = server.post(deaf).await else {
         panic!("a stream to a client that takes none")
     };
@@ -279,26 +293,30 @@ async fn over_http_a_batch_brings_answers_and_its_own_requests_ask_nothing() {
 }
 
 #[tokio::test]
-async fn ending_a_session_ends_what_it_was_asked() {
+async fn ending_a_session_ends_its_questions() {
     let server = asking();
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-11-25").await;
-    let post =
-        Post { principal: &me, headers: &headers, body: &call(1, "a_asks"), hear: Hear::Notifications };
+    let post = Post {
+        principal: &me,
+        headers: &headers,
+        body: &call(1, "a_asks"),
+        streaming: StreamSupport::Supported,
+    };
     let HttpAnswer::Events(mut events) = server.post(post).await else { panic!("no stream") };
-    let id = heard(&mut events).await.unwrap()["id"].clone();
+    let id = next_event(&mut events).await.unwrap()["id"].clone();
     assert_eq!(server.delete(&me, &headers).status, 200);
-    while let Some(message) = heard(&mut events).await {
+    while let Some(message) = next_event(&mut events).await {
         assert_eq!(message["method"], "notifications/cancelled", "{message}");
     }
     let late = roots(&id, "late");
-    let post = Post { principal: &me, headers: &headers, body: &late, hear: Hear::Notifications };
+    let post = Post { principal: &me, headers: &headers, body: &late, streaming: StreamSupport::Supported };
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 404);
 }
 
 #[tokio::test]
-async fn large_requests_that_wait_for_answers_never_fill_the_memory() {
+async fn limits_memory_of_waiting_requests() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
     let padding = "x".repeat(8 << 20);
@@ -306,7 +324,7 @@ async fn large_requests_that_wait_for_answers_never_fill_the_memory() {
     let mut waiting = Vec::new();
     let refused = loop {
         match server.stdio_line(&connection, &large(waiting.len() as u64)) {
-            LineReply::Several(mut messages) => {
+            LineReply::Stream(mut messages) => {
                 next(&mut messages).await.unwrap();
                 waiting.push(messages);
             }
@@ -322,11 +340,11 @@ async fn large_requests_that_wait_for_answers_never_fill_the_memory() {
     next(&mut messages).await.unwrap();
     waiting.pop();
     let mut messages = several(server.stdio_line(&connection, &large(100)));
-    assert_eq!(next(&mut messages).await.unwrap()["method"], "roots/list", "there is room again");
+    assert_eq!(next(&mut messages).await.unwrap()["method"], "roots/list", "one more fits again");
 }
 
 #[tokio::test]
-async fn long_answers_that_wait_for_others_never_fill_the_memory() {
+async fn limits_memory_of_waiting_answers() {
     let server = asking();
     let connection = client(&server, "2025-11-25").await;
     let long = |id: &Value| {
@@ -360,5 +378,5 @@ async fn long_answers_that_wait_for_others_never_fill_the_memory() {
     let question = next(&mut messages).await.unwrap();
     line(&server, &connection, &long(&question["id"])).await;
     let response = next(&mut messages).await.unwrap();
-    assert!(text(&response).contains("file:///a"), "there is room again");
+    assert!(text(&response).contains("file:///a"), "one more fits again");
 }

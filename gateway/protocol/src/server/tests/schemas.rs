@@ -1,9 +1,9 @@
-//! Portable schemas: what is shown, and that the plugin's own are what is checked.
+//! Portable schemas are listed, and the plugin's own ones are used for validation.
 
 use super::*;
 use crate::json::Json;
 
-/// A gateway with one tool that takes and gives one of two things.
+/// A gateway with a tool whose schemas have alternatives.
 fn server(portable: bool) -> Arc<Server> {
     let one =
         json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/small" } }, "required": ["x"] });
@@ -22,14 +22,14 @@ fn server(portable: bool) -> Arc<Server> {
 async fn asked(server: &Arc<Server>, revision: &str, method: &str, params: &Value) -> Value {
     let connection = StdioConnection::new();
     let client = json!({ "name": "t", "version": "1" });
-    let hello = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": client });
-    line(server, &connection, &request(0, "initialize", &hello)).await.unwrap();
+    let initialize = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": client });
+    line(server, &connection, &request(0, "initialize", &initialize)).await.unwrap();
     let answer = line(server, &connection, &request(1, method, params)).await.unwrap();
     answer["result"].clone()
 }
 
 #[tokio::test]
-async fn schemas_are_shown_as_the_plugin_wrote_them_unless_the_operator_wants_them_portable() {
+async fn schemas_are_verbatim_unless_portable() {
     let list = asked(&server(false), "2025-11-25", "tools/list", &json!({})).await;
     assert!(list["tools"][0]["inputSchema"].get("oneOf").is_some(), "{list}");
     assert_eq!(
@@ -44,7 +44,7 @@ async fn schemas_are_shown_as_the_plugin_wrote_them_unless_the_operator_wants_th
 }
 
 #[tokio::test]
-async fn what_is_checked_is_what_the_plugin_wrote_and_results_fit_what_is_shown() {
+async fn validates_against_the_original_schema() {
     for (portable, wrapped) in [(false, true), (true, false)] {
         let server = server(portable);
         let call = |arguments: Value| json!({ "name": "a_fine", "arguments": arguments });

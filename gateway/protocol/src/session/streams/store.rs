@@ -1,6 +1,6 @@
-//! What was said on each stream of a session, within bounds, and who reads it now.
+//! The kept events of a session's streams, and their readers.
 //!
-//! Plain state behind one lock, without clocks that run and without waiting: [`Reader`](super::Reader) does that.
+//! Plain state behind one lock. Timers and waiting are in [`EventReader`](super::EventReader).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -10,336 +10,338 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How many events of one stream are kept, but for those that may not be lost.
-pub(super) const EVENTS: usize = 256;
-/// How many bytes of one stream are kept, but for those that may not be lost.
-const STREAM_BYTES: usize = 256 * 1024;
-/// How many streams that nobody reads are kept in one session.
-pub(super) const STREAMS: usize = 32;
-/// How many bytes the streams of one session hold before the oldest that has ended is forgotten.
-pub(super) const SESSION_BYTES: usize = 1024 * 1024;
-/// How many bytes the streams of all sessions hold before each session is held to its share.
-pub(super) const ALL_BYTES: usize = 64 * 1024 * 1024;
-/// How many bytes the streams of one session hold then before those that have ended are forgotten, delivered or not.
-pub(super) const SHARE: usize = 64 * 1024;
-/// How long a stream that nobody reads is kept once its end was delivered: a connection may have broken all the same.
-pub(super) const KEPT_DELIVERED: Duration = Duration::from_secs(60);
-/// How long a stream that nobody reads is kept.
-pub(super) const KEPT: Duration = Duration::from_secs(5 * 60);
+/// The number of kept events of one stream, except required ones.
+pub(super) const MAX_STREAM_EVENTS: usize = 256;
+/// The size of the kept events of one stream, except required ones.
+const MAX_STREAM_BYTES: usize = 256 * 1024;
+/// The number of kept streams of one session without a reader.
+pub(super) const MAX_UNREAD_STREAMS: usize = 32;
+/// The size of all streams of one session above which the oldest ended stream is removed.
+pub(super) const MAX_SESSION_BYTES: usize = 1024 * 1024;
+/// The size of the streams of all sessions above which each session is limited to its share.
+pub(super) const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
+/// The share of a session. Above it, ended streams are removed even if they weren't delivered.
+pub(super) const SESSION_SHARE_BYTES: usize = 64 * 1024;
+/// The time for which a delivered stream without a reader is kept, in case its connection broke.
+pub(super) const DELIVERED_STREAM_TTL: Duration = Duration::from_secs(60);
+/// The time for which a stream without a reader is kept.
+pub(super) const UNREAD_STREAM_TTL: Duration = Duration::from_secs(5 * 60);
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// One request: what is said while it runs, and its response.
-    Answer,
-    /// What the client didn't ask for.
-    News,
+pub(super) enum StreamKind {
+    /// The messages and the response of one request.
+    Response,
+    /// Notifications that belong to no request.
+    Notifications,
 }
 
-/// May an event be left out where there is no room for it?
+/// Whether an event may be dropped if the stream is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// It may: a report of progress, a log message.
-    IfRoom,
-    /// Somebody waits for it: a response, a question.
-    Always,
+pub(super) enum Retention {
+    /// The event may be dropped: progress, log messages.
+    Droppable,
+    /// The event is never dropped: responses, questions.
+    Required,
 }
 
-/// One event.
+/// A kept event.
 #[derive(Debug)]
-struct Kept {
+struct LoggedEvent {
     number: u64,
     message: Arc<[u8]>,
-    keep: Keep,
+    retention: Retention,
 }
 
-/// One stream.
+/// A stream and its kept events.
 #[derive(Debug)]
-struct Log {
-    kind: Kind,
-    events: VecDeque<Kept>,
+struct EventLog {
+    kind: StreamKind,
+    events: VecDeque<LoggedEvent>,
     bytes: usize,
-    /// The number of the newest event; 0 before the first.
-    last: u64,
-    /// Up to which event somebody took them.
-    taken: u64,
-    /// Nothing will follow.
-    over: bool,
-    /// Somebody took all of it, and learnt that it is over.
+    /// The number of the newest event. 0 before the first one.
+    last_number: u64,
+    /// The newest event that a reader has taken.
+    delivered_to: u64,
+    /// Nothing follows.
+    finished: bool,
+    /// A reader has taken everything, including the end.
     delivered: bool,
-    /// Who reads it; the newest takes over from those before.
+    /// The current reader. A newer one replaces it.
     reader: Option<u64>,
-    /// Since when nobody reads it, or nothing follows.
-    left: Instant,
+    /// The time since which the stream has no reader, or nothing follows.
+    unused_since: Instant,
     wake: Arc<Notify>,
 }
 
-/// What the streams of all sessions hold together.
+/// The size of the streams of all sessions.
 #[derive(Debug, Default)]
-pub(in crate::session) struct Pool(AtomicUsize);
+pub(in crate::session) struct StreamMemory(AtomicUsize);
 
-/// How many bytes the streams of one session hold, which count for the pool too.
+/// The size of the streams of one session, which is also counted in the total.
 #[derive(Debug)]
-struct Held {
+struct SessionMemory {
     bytes: usize,
-    pool: Arc<Pool>,
+    total: Arc<StreamMemory>,
 }
 
 /// All streams of a session.
 #[derive(Debug)]
-pub(super) struct Store {
-    logs: BTreeMap<u64, Log>,
-    held: Held,
-    /// How many streams there ever were.
-    streams: u64,
-    /// How many readers there ever were.
-    readers: u64,
-    /// How many there are.
-    reading: usize,
-    /// The streams of news that are read, the newest last: what is new goes there.
-    listening: Vec<u64>,
+pub(super) struct StreamStore {
+    logs: BTreeMap<u64, EventLog>,
+    memory: SessionMemory,
+    /// The number of streams ever opened.
+    opened_streams: u64,
+    /// The number of readers ever attached.
+    attached_readers: u64,
+    /// The number of current readers.
+    reader_count: usize,
+    /// The notification streams with a reader, the newest last. Notifications are sent on that one.
+    notification_streams: Vec<u64>,
 }
 
-/// What there is for a reader.
+/// The next step of a reader.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum NextEvent {
     /// An event and its number.
     Event(u64, Arc<[u8]>),
     /// Nothing yet.
     Nothing {
-        /// Whether what is new is this reader's to tell.
-        newest: bool,
+        /// Whether this reader's stream is the newest notification stream.
+        is_newest: bool,
     },
-    /// Nothing any more: the stream is over, forgotten, or read by somebody else.
+    /// The stream has ended, was removed, or has another reader.
     End,
 }
 
-/// Where a reader stands that came back.
+/// The state of a stream at the event from which a client resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// There is more, or will be.
-    Open(Kind),
-    /// The stream is over, and that was its last event.
-    Over,
+pub(super) enum ResumePoint {
+    /// Events follow, or may follow.
+    Open(StreamKind),
+    /// The stream has ended with this event.
+    Ended,
     /// There is no such event.
     Unknown,
 }
 
-impl Pool {
+impl StreamMemory {
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
     fn is_full(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > ALL_BYTES
+        self.0.load(Ordering::Relaxed) > MAX_TOTAL_BYTES
     }
 }
 
-impl Held {
+impl SessionMemory {
     fn add(&mut self, bytes: usize) {
         self.bytes += bytes;
-        self.pool.0.fetch_add(bytes, Ordering::Relaxed);
+        self.total.0.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn take(&mut self, bytes: usize) {
+    fn release(&mut self, bytes: usize) {
         self.bytes -= bytes;
-        self.pool.0.fetch_sub(bytes, Ordering::Relaxed);
+        self.total.0.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-impl Drop for Held {
+impl Drop for SessionMemory {
     fn drop(&mut self) {
-        self.take(self.bytes);
+        self.release(self.bytes);
     }
 }
 
-impl Store {
+impl StreamStore {
     /// No streams yet.
-    pub(super) fn new(pool: Arc<Pool>) -> Self {
+    pub(super) fn new(total: Arc<StreamMemory>) -> Self {
         Self {
             logs: BTreeMap::new(),
-            held: Held { bytes: 0, pool },
-            streams: 0,
-            readers: 0,
-            reading: 0,
-            listening: Vec::new(),
+            memory: SessionMemory { bytes: 0, total },
+            opened_streams: 0,
+            attached_readers: 0,
+            reader_count: 0,
+            notification_streams: Vec::new(),
         }
     }
 
-    /// Begins a stream and gives its number.
-    pub(super) fn open(&mut self, kind: Kind) -> u64 {
-        self.tidy();
-        self.streams += 1;
-        let log = Log {
+    /// Opens a stream and returns its number.
+    pub(super) fn open(&mut self, kind: StreamKind) -> u64 {
+        self.evict();
+        self.opened_streams += 1;
+        let log = EventLog {
             kind,
             events: VecDeque::new(),
             bytes: 0,
-            last: 0,
-            taken: 0,
-            over: false,
+            last_number: 0,
+            delivered_to: 0,
+            finished: false,
             delivered: false,
             reader: None,
-            left: Instant::now(),
+            unused_since: Instant::now(),
             wake: Arc::default(),
         };
-        self.logs.insert(self.streams, log);
-        self.streams
+        self.logs.insert(self.opened_streams, log);
+        self.opened_streams
     }
 
-    /// Says something on a stream. What can be done without is left out where too much waits to be read.
-    pub(super) fn push(&mut self, stream: u64, message: Vec<u8>, keep: Keep) {
+    /// Adds an event. A droppable event is dropped if too many are unread.
+    pub(super) fn push(&mut self, stream: u64, message: Vec<u8>, retention: Retention) {
         let Some(log) = self.logs.get_mut(&stream) else { return };
         let before = log.bytes;
-        if log.has_room() || keep == Keep::Always {
-            log.last += 1;
+        if log.has_room() || retention == Retention::Required {
+            log.last_number += 1;
             log.bytes += message.len();
-            log.events.push_back(Kept { number: log.last, message: message.into(), keep });
+            log.events.push_back(LoggedEvent { number: log.last_number, message: message.into(), retention });
             log.wake.notify_waiters();
         } else {
-            tracing::debug!("a notification was dropped: the client reads too slowly");
+            tracing::debug!("notification dropped: the client reads too slowly");
         }
         let after = log.bytes;
-        self.held.take(before);
-        self.held.add(after);
-        self.tidy();
+        self.memory.release(before);
+        self.memory.add(after);
+        self.evict();
     }
 
-    /// Nothing will follow on a stream.
+    /// Marks the end of a stream.
     pub(super) fn finish(&mut self, stream: u64) {
         if let Some(log) = self.logs.get_mut(&stream) {
-            log.over = true;
-            log.left = Instant::now();
+            log.finished = true;
+            log.unused_since = Instant::now();
             log.wake.notify_waiters();
         }
-        self.tidy();
+        self.evict();
     }
 
-    /// Where the event of that number stands.
-    pub(super) fn place(&self, stream: u64, event: u64) -> Place {
+    /// The state of a stream at this event.
+    pub(super) fn resume_point(&self, stream: u64, event: u64) -> ResumePoint {
         match self.logs.get(&stream) {
-            None => Place::Unknown,
-            Some(log) if event > log.last => Place::Unknown,
-            Some(log) if log.over && log.events.back().is_none_or(|kept| kept.number <= event) => Place::Over,
-            Some(log) => Place::Open(log.kind),
+            None => ResumePoint::Unknown,
+            Some(log) if event > log.last_number => ResumePoint::Unknown,
+            Some(log) if log.finished && log.events.back().is_none_or(|kept| kept.number <= event) => {
+                ResumePoint::Ended
+            }
+            Some(log) => ResumePoint::Open(log.kind),
         }
     }
 
-    /// Somebody reads a stream from now on, and whoever did so before no longer does. Gives the reader's number, and
-    /// what wakes it.
+    /// Attaches a reader in place of the current one. Returns its number and its wake-up.
     pub(super) fn attach(&mut self, stream: u64) -> (u64, Arc<Notify>) {
-        self.readers += 1;
-        self.reading += 1;
-        let reader = self.readers;
+        self.attached_readers += 1;
+        self.reader_count += 1;
+        let reader = self.attached_readers;
         let Some(log) = self.logs.get_mut(&stream) else { return (reader, Arc::default()) };
         log.reader = Some(reader);
         log.wake.notify_waiters();
         let wake = Arc::clone(&log.wake);
-        if log.kind == Kind::News {
-            self.listening.retain(|other| *other != stream);
-            self.listening.push(stream);
-            self.wake_listeners();
+        if log.kind == StreamKind::Notifications {
+            self.notification_streams.retain(|other| *other != stream);
+            self.notification_streams.push(stream);
+            self.wake_notification_readers();
         }
         (reader, wake)
     }
 
-    /// A reader has gone.
+    /// Detaches a reader.
     pub(super) fn detach(&mut self, stream: u64, reader: u64) {
-        self.reading -= 1;
+        self.reader_count -= 1;
         if let Some(log) = self.logs.get_mut(&stream).filter(|log| log.reader == Some(reader)) {
             log.reader = None;
-            log.left = Instant::now();
-            self.listening.retain(|other| *other != stream);
-            self.wake_listeners();
+            log.unused_since = Instant::now();
+            self.notification_streams.retain(|other| *other != stream);
+            self.wake_notification_readers();
         }
-        self.tidy();
+        self.evict();
     }
 
-    /// What comes after the event of that number.
-    pub(super) fn take(&mut self, stream: u64, reader: u64, after: u64) -> Taken {
-        let newest = self.listening.last() == Some(&stream);
+    /// The event after this number.
+    pub(super) fn take(&mut self, stream: u64, reader: u64, after: u64) -> NextEvent {
+        let is_newest = self.notification_streams.last() == Some(&stream);
         let Some(log) = self.logs.get_mut(&stream).filter(|log| log.reader == Some(reader)) else {
-            return Taken::End;
+            return NextEvent::End;
         };
         let next = log.events.partition_point(|kept| kept.number <= after);
         match log.events.get(next) {
             Some(kept) => {
-                log.taken = log.taken.max(kept.number);
-                Taken::Event(kept.number, Arc::clone(&kept.message))
+                log.delivered_to = log.delivered_to.max(kept.number);
+                NextEvent::Event(kept.number, Arc::clone(&kept.message))
             }
-            None if log.over => {
+            None if log.finished => {
                 log.delivered = true;
-                Taken::End
+                NextEvent::End
             }
-            None => Taken::Nothing { newest },
+            None => NextEvent::Nothing { is_newest },
         }
     }
 
-    /// Is a stream over? One that was forgotten is.
-    pub(super) fn is_over(&self, stream: u64) -> bool {
-        self.logs.get(&stream).is_none_or(|log| log.over)
+    /// Whether a stream has ended or was removed.
+    pub(super) fn is_finished(&self, stream: u64) -> bool {
+        self.logs.get(&stream).is_none_or(|log| log.finished)
     }
 
-    /// Does anybody read any of them?
+    /// Whether any stream has a reader.
     pub(super) fn is_read(&self) -> bool {
-        self.reading > 0
+        self.reader_count > 0
     }
 
-    /// Forgets streams that nobody reads or writes: those kept for long enough, then the oldest while there are too
-    /// many or they are too large. The last one stays for its time, however large, unless it was delivered or all
-    /// sessions hold too much together.
-    pub(super) fn tidy(&mut self) {
+    /// Removes streams without reader and writer: expired ones, then the oldest while there are too many or they are
+    /// too large. The last one is kept for its time, however large, unless it was delivered or the total of all
+    /// sessions is too large.
+    pub(super) fn evict(&mut self) {
         if self.logs.is_empty() {
             return;
         }
         let now = Instant::now();
-        let expired = |log: &Log| {
-            let kept = if log.delivered { KEPT_DELIVERED } else { KEPT };
-            log.is_left() && now.duration_since(log.left) >= kept
+        let expired = |log: &EventLog| {
+            let kept = if log.delivered { DELIVERED_STREAM_TTL } else { UNREAD_STREAM_TTL };
+            log.is_unused() && now.duration_since(log.unused_since) >= kept
         };
-        let held = &mut self.held;
+        let memory = &mut self.memory;
         self.logs.retain(|_, log| {
             let stays = !expired(log);
             if !stays {
-                held.take(log.bytes);
+                memory.release(log.bytes);
             }
             stays
         });
         loop {
-            let mut left = self.logs.iter().filter(|(_, log)| log.is_left());
+            let mut left = self.logs.iter().filter(|(_, log)| log.is_unused());
             let Some((&oldest, log)) = left.next() else { return };
             let others = left.count();
-            let too_large = (self.held.bytes > SESSION_BYTES && (others > 0 || log.delivered))
-                || (self.held.bytes > SHARE && self.held.pool.is_full());
-            if others < STREAMS && !too_large {
+            let too_large = (self.memory.bytes > MAX_SESSION_BYTES && (others > 0 || log.delivered))
+                || (self.memory.bytes > SESSION_SHARE_BYTES && self.memory.total.is_full());
+            if others < MAX_UNREAD_STREAMS && !too_large {
                 return;
             }
-            self.held.take(log.bytes);
+            self.memory.release(log.bytes);
             self.logs.remove(&oldest);
         }
     }
 
-    fn wake_listeners(&self) {
-        for log in self.listening.iter().filter_map(|stream| self.logs.get(stream)) {
+    fn wake_notification_readers(&self) {
+        for log in self.notification_streams.iter().filter_map(|stream| self.logs.get(stream)) {
             log.wake.notify_waiters();
         }
     }
 
     #[cfg(test)]
-    pub(super) fn held(&self) -> (usize, usize) {
+    pub(super) fn usage(&self) -> (usize, usize) {
         let bytes = self.logs.values().flat_map(|log| &log.events).map(|kept| kept.message.len()).sum();
-        assert_eq!(self.held.bytes, bytes, "the count of bytes went wrong");
+        assert_eq!(self.memory.bytes, bytes, "the byte count is wrong");
         (self.logs.len(), bytes)
     }
 }
 
-impl Log {
-    /// Is there room for one more event, once those that were taken have made some? News that was taken is told:
-    /// a client may listen for months.
+impl EventLog {
+    /// Whether one more event fits, after removing taken ones if necessary. Taken notifications are removable even if
+    /// they are required, because a client may keep a stream open for months.
     fn has_room(&mut self) -> bool {
-        while self.events.len() >= EVENTS || self.bytes >= STREAM_BYTES {
-            let spare = |kept: &Kept| {
-                kept.number <= self.taken && (kept.keep == Keep::IfRoom || self.kind == Kind::News)
+        while self.events.len() >= MAX_STREAM_EVENTS || self.bytes >= MAX_STREAM_BYTES {
+            let spare = |kept: &LoggedEvent| {
+                kept.number <= self.delivered_to
+                    && (kept.retention == Retention::Droppable || self.kind == StreamKind::Notifications)
             };
             let Some(spare) = self.events.iter().position(spare) else { return false };
             let gone = self.events.remove(spare);
@@ -348,8 +350,8 @@ impl Log {
         true
     }
 
-    /// Does nobody read it, and nobody write it either?
-    fn is_left(&self) -> bool {
-        self.reader.is_none() && (self.over || self.kind == Kind::News)
+    /// Whether the stream has neither a reader nor a writer.
+    fn is_unused(&self) -> bool {
+        self.reader.is_none() && (self.finished || self.kind == StreamKind::Notifications)
     }
 }

@@ -1,4 +1,4 @@
-//! A plugin that says anything that a host may pass on: from a seed, so that every machine hears the same.
+//! A plugin that returns anything that a host may pass on, from a seed, so that every machine runs the same tests.
 
 use super::*;
 use crate::call::{
@@ -8,7 +8,7 @@ use crate::call::{
 use crate::manifest::{Annotations, Entries, Icon, IconTheme, Resource, Role, ToolHints};
 use crate::names::ResourceUri;
 
-/// Whether a plugin writes members that no revision knows.
+/// Whether the plugin adds unknown members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extra {
     Some,
@@ -44,7 +44,7 @@ const URIS: [&str; 6] = [
     "test://%C3%BC/x",
 ];
 
-/// Schemas that a tool may have for its result, with a value that fits and one that doesn't.
+/// Output schemas, each with a matching value and another one.
 const OUTPUTS: [(&str, &str, &str); 7] = [
     (
         r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#,
@@ -76,15 +76,15 @@ const INPUTS: [&str; 4] = [
 
 impl Random {
     pub(super) fn new(seed: u64, extra: Extra) -> Self {
-        // A seed of small numbers begins with small numbers: spread its bits first.
+        // A small seed would start with small numbers, so its bits are spread first.
         Self { state: (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15), extra }
     }
 
-    pub(super) fn below(&mut self, most: usize) -> usize {
+    pub(super) fn below(&mut self, max: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
-        usize::try_from(self.state % most as u64).unwrap()
+        usize::try_from(self.state % max as u64).unwrap()
     }
 
     pub(super) fn chance(&mut self, percent: usize) -> bool {
@@ -99,15 +99,15 @@ impl Random {
         self.chance(50).then(|| make(self))
     }
 
-    fn several<T>(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        (0..self.below(most + 1)).map(|_| make(self)).collect()
+    fn several<T>(&mut self, max: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        (0..self.below(max + 1)).map(|_| make(self)).collect()
     }
 
     pub(super) fn text(&mut self) -> String {
         self.pick(&TEXTS).to_owned()
     }
 
-    /// What a host puts in where a plugin has nothing to say.
+    /// The defaults of a host.
     fn description(&mut self) -> String {
         match self.text() {
             text if text.trim().is_empty() => "described".to_owned(),
@@ -187,7 +187,7 @@ impl Random {
         for at in 0..self.below(6) {
             let output = self.maybe(|it| it.below(OUTPUTS.len()));
             let schema = output.map(|at| serde_json::from_str(OUTPUTS[at].0).unwrap());
-            // The name says which schema it has.
+            // The name identifies the schema.
             let name = format!("t{at}-{}", output.map_or("none".to_owned(), |at| at.to_string()));
             fake = fake.tool(&name, &serde_json::from_str(self.pick(&INPUTS)).unwrap(), schema.as_ref());
             let tool = fake.manifest.tools.last_mut().unwrap();
@@ -282,7 +282,7 @@ impl Random {
         }
     }
 
-    /// One question, of a kind that may not be granted, declared or known.
+    /// A question, of a kind that may not be granted, declared or known.
     fn question(&mut self, at: usize) -> InputRequest {
         let asks = [
             (
@@ -411,8 +411,8 @@ impl Random {
         })
     }
 
-    /// What it says while it runs.
-    pub(super) fn says(&mut self, sink: &dyn crate::call::CallSink) {
+    /// The messages while it runs.
+    pub(super) fn notify(&mut self, sink: &dyn crate::call::CallSink) {
         let numbers = [0.0, -1.0, 0.5, 1e300, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE];
         for _ in 0..self.below(6) {
             if self.chance(50) {

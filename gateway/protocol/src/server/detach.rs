@@ -1,8 +1,8 @@
-//! Calls whose caller went away without a word: closing the connection is how a stateless revision cancels
+//! Calls whose client closed the connection: that is how a client cancels in a stateless revision
 //! (2026-07-28, basic/transports/streamable-http).
 //!
-//! With the connection goes the future that answers. The call is told, and gets in a task of its own what its plugin's
-//! grace allows, to put things in order; nobody hears what it says.
+//! Closing the connection drops the future of the response. The call is then cancelled and continues in a task of its
+//! own for its plugin's cancellation grace, so that it can clean up. Its answer is discarded.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,21 +12,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::{Answer, Later};
 
-/// A call that outlives whoever waits for it, by its plugin's grace.
-pub(super) struct Lingering {
-    /// None while it is polled, and once it is over.
+/// A call that continues in the background if it is dropped before it ends.
+pub(super) struct DetachOnDrop {
+    /// `None` during a poll and after the end.
     call: Option<Later>,
     cancel: CancellationToken,
 }
 
-impl Lingering {
-    /// `cancel` tells the call that its caller is gone.
+impl DetachOnDrop {
+    /// Dropping the call sets `cancel`.
     pub(super) fn new(call: Later, cancel: CancellationToken) -> Self {
         Self { call: Some(call), cancel }
     }
 }
 
-impl Future for Lingering {
+impl Future for DetachOnDrop {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
@@ -39,11 +39,11 @@ impl Future for Lingering {
     }
 }
 
-impl Drop for Lingering {
+impl Drop for DetachOnDrop {
     fn drop(&mut self) {
         let Some(call) = self.call.take() else { return };
         self.cancel.cancel();
-        // Where the runtime itself is going there is no time left.
+        // During a shutdown of the runtime there is no time left for it.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(call);
         }

@@ -1,5 +1,5 @@
-//! What a request to the operator's listener goes through: where it is addressed and which page sent it, the path, the
-//! verb, the body's type and size; then its answer.
+//! The checks of a request to the admin listener, in this order: host and origin, path, method, content type and size.
+//! Then it is answered.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -14,41 +14,41 @@ use tokio::sync::Semaphore;
 
 use crate::admin::Admin;
 use crate::admin::health::{self, Readiness};
-use crate::admin::refusal::Refused;
+use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, Process};
 use crate::metrics;
 use crate::supervisor::control::{Cause, Ended, Reloaded};
 use crate::transport::http::body;
+use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::origin::Origins;
-use crate::transport::http::refusal::Refusal;
-use crate::transport::http::seats::Occupant;
+use crate::transport::http::rejection::Rejection;
 
-/// The largest body, in bytes: there is little to say.
-const MAX_BODY: usize = 64 * 1024;
+/// The maximum size of a body, in bytes.
+const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// How many may wait for a reload at once: far fewer than there are connections.
-pub(super) const RELOADING: usize = 16;
+/// The number of requests that may wait for a reload: far below the number of connections.
+pub(super) const MAX_WAITING_RELOADS: usize = 16;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// A path that leads to something.
+/// A path of the admin listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// Whether the process answers at all.
     Livez,
-    /// Whether it serves.
+    /// Whether the gateway is ready.
     Readyz,
-    /// Numbers for a monitor.
+    /// Metrics.
     Metrics,
-    /// What the gateway does, as JSON.
+    /// The status, as JSON.
     Status,
-    /// Reads the configuration and all plugins' files anew.
+    /// Re-reads the configuration and all plugins.
     Reload,
 }
 
 impl Route {
-    /// All of them, under every name.
+    /// All paths, including aliases.
     const ALL: [(&'static str, Self); 6] = [
         ("/livez", Self::Livez),
         ("/healthz", Self::Livez),
@@ -58,73 +58,73 @@ impl Route {
         ("/reload", Self::Reload),
     ];
 
-    /// What there is, for people.
+    /// The list of paths, for people.
     pub(super) fn list() -> String {
-        Self::ALL.map(|(path, route)| format!("{} {path}", route.verb())).join(", ")
+        Self::ALL.map(|(path, route)| format!("{} {path}", route.method())).join(", ")
     }
 
-    fn of(path: &str) -> Option<Self> {
+    fn from_path(path: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == path).map(|(_, route)| *route)
     }
 
-    /// Its path.
+    /// The path.
     #[must_use]
     pub fn path(self) -> &'static str {
         Self::ALL.iter().find(|(_, route)| *route == self).expect("each route has a path").0
     }
 
-    fn verb(self) -> &'static str {
+    fn method(self) -> &'static str {
         match self {
             Self::Livez | Self::Readyz | Self::Metrics | Self::Status => "GET",
             Self::Reload => "POST",
         }
     }
 
-    /// The verbs that it knows, as in `Allow`.
-    fn verbs(self) -> &'static str {
+    /// The supported methods, as in `Allow`.
+    fn methods(self) -> &'static str {
         match self {
             Self::Livez | Self::Readyz | Self::Metrics | Self::Status => "GET, HEAD",
             Self::Reload => "POST",
         }
     }
 
-    fn knows(self, method: &Method) -> bool {
-        self.verbs().split(", ").any(|verb| verb == method.as_str())
+    fn supports(self, method: &Method) -> bool {
+        self.methods().split(", ").any(|supported| supported == method.as_str())
     }
 }
 
-/// What every request is checked against, and what is told.
+/// The state of the admin listener.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct AdminRouter {
     origins: Origins,
     process: Process,
     admin: OnceLock<Admin>,
     reloading: Semaphore,
 }
 
-impl Desk {
+impl AdminRouter {
     pub(super) fn new(address: SocketAddr) -> Self {
         Self {
             origins: Origins::new(address, &[], &[]),
-            process: Process::this(),
+            process: Process::current(),
             admin: OnceLock::new(),
-            reloading: Semaphore::new(RELOADING),
+            reloading: Semaphore::new(MAX_WAITING_RELOADS),
         }
     }
 
     pub(super) fn open(&self, admin: Admin) {
-        // A gateway starts once.
+        // A gateway starts only once.
         let _ = self.admin.set(admin);
     }
 
-    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Refused> {
+    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
         self.origins.check(head)?;
-        if !is_our_page(&head.headers) {
-            return Err(Refusal::Origin.into());
+        if !is_same_origin(&head.headers) {
+            return Err(Rejection::Origin.into());
         }
-        let route = Route::of(head.uri.path()).ok_or(Refusal::Path)?;
-        if !route.knows(&head.method) {
-            return Err(Refusal::Method(route.verbs()).into());
+        let route = Route::from_path(head.uri.path()).ok_or(Rejection::Path)?;
+        if !route.supports(&head.method) {
+            return Err(Rejection::Method(route.methods()).into());
         }
         match route {
             Route::Livez => Ok(respond(StatusCode::OK, TEXT, "alive\n".to_owned())),
@@ -140,8 +140,8 @@ impl Desk {
         }
     }
 
-    fn opened(&self) -> Result<&Admin, Refused> {
-        self.admin.get().ok_or(Refused::Starting)
+    fn opened(&self) -> Result<&Admin, AdminRejection> {
+        self.admin.get().ok_or(AdminRejection::Starting)
     }
 
     fn ready(&self, query: &str) -> Response {
@@ -150,29 +150,30 @@ impl Desk {
         respond(status, TEXT, readiness.text(health::Detail::of(query)))
     }
 
-    async fn reload(&self, head: &request::Parts, body: Body) -> Result<Response, Refused> {
+    async fn reload(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
         body::check_type(&head.headers)?;
-        let body = body::read(&head.headers, body, MAX_BODY).await?;
-        check_wish(&body)?;
+        let body = body::read(&head.headers, body, MAX_BODY_BYTES).await?;
+        check_options(&body)?;
         let admin = self.opened()?;
-        // It may take long, and isn't a connection to close for another.
-        let _turn = head.extensions.get::<Occupant>().map(Occupant::turn);
-        // Each holds a connection, and whoever asks how the gateway does needs one, too.
-        let _place = self.reloading.try_acquire().map_err(|_| Refused::Busy)?;
+        // A reload can take long, so its connection counts as busy.
+        let _active = head.extensions.get::<ConnectionHandle>().map(ConnectionHandle::begin_request);
+        // Each waiting request occupies a connection, and monitors need some, too.
+        let _permit = self.reloading.try_acquire().map_err(|_| AdminRejection::Busy)?;
         let reloaded = tokio::select! {
             biased;
             reloaded = admin.reloader.reload(Cause::Admin) => reloaded,
             () = admin.draining.cancelled() => Err(Ended),
         };
-        let Reloaded { changed, failed, needs_restart } = reloaded.map_err(|Ended| Refused::Stopping)?;
+        let Reloaded { changed, failed, needs_restart } =
+            reloaded.map_err(|Ended| AdminRejection::Stopping)?;
         Ok(document(&json!({ "changed": changed, "failed": failed, "needs_restart": needs_restart })))
     }
 }
 
-/// A request, wherever it goes.
-pub(super) async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
+/// Handles any request.
+pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let mut response = desk.answer(&head, body).await.unwrap_or_else(Refused::respond);
+    let mut response = router.answer(&head, body).await.unwrap_or_else(AdminRejection::respond);
     let fields = response.headers_mut();
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -183,22 +184,22 @@ pub(super) async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> R
     response
 }
 
-/// Does the request come from no page at all, or from one that this listener sent? Those of other servers on this
-/// machine may not call.
-fn is_our_page(headers: &HeaderMap) -> bool {
+/// Whether the request has no origin, or the origin of this listener. Pages of other servers on this machine may not
+/// call.
+fn is_same_origin(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
     let ours = |host: &HeaderValue| origin.as_bytes().strip_prefix(b"http://") == Some(host.as_bytes());
     headers.get(HOST).is_some_and(ours)
 }
 
-/// A wish is a JSON object, and there is nothing to wish for yet.
-fn check_wish(body: &[u8]) -> Result<(), Refused> {
+/// The body must be a JSON object. There are no options yet.
+fn check_options(body: &[u8]) -> Result<(), AdminRejection> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(members)) => match members.keys().next() {
             None => Ok(()),
-            Some(unknown) => Err(Refused::Body(format!("`{unknown}` isn't known: send `{{}}`"))),
+            Some(unknown) => Err(AdminRejection::Body(format!("unknown key `{unknown}`; send `{{}}`"))),
         },
-        Ok(_) | Err(_) => Err(Refused::Body("the body must be a JSON object: send `{}`".to_owned())),
+        Ok(_) | Err(_) => Err(AdminRejection::Body("the body must be a JSON object; send `{}`".to_owned())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why a request doesn't get as far as the protocol, and what its sender is told.
+//! Requests that are rejected before they reach the MCP server, and their HTTP responses.
 
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -8,36 +8,36 @@ use moongate_protocol::jsonrpc::{ErrorObject, UnknownId, write_error};
 
 use crate::transport::http::PATH;
 
-/// Why a request is refused.
+/// The reason to reject a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It isn't addressed to us.
+pub(crate) enum Rejection {
+    /// The `Host` header names another host.
     Host,
-    /// It comes from a web page that may not call.
+    /// The `Origin` header names a web page that may not call.
     Origin,
-    /// There is nothing at that path.
+    /// Nothing is served at the path.
     Path,
-    /// It brings no token.
+    /// The request has no token.
     NoToken,
-    /// Nobody has this token.
+    /// The token is unknown.
     BadToken,
-    /// The path knows only these verbs.
+    /// The path supports only these methods.
     Method(&'static str),
     /// The body isn't JSON.
     ContentType,
     /// The body is compressed.
     ContentEncoding,
-    /// Its sender takes nothing that we could answer.
+    /// The client accepts none of the response types.
     Accept,
-    /// The body has more bytes than this.
+    /// The body is larger than this many bytes.
     TooLarge(usize),
     /// The body took too long.
     Slow,
-    /// The body broke off.
+    /// The body is incomplete.
     BrokenOff,
 }
 
-impl Refusal {
+impl Rejection {
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
@@ -55,51 +55,51 @@ impl Refusal {
     pub(crate) fn message(self) -> String {
         match self {
             Self::Host => {
-                "the `Host` header names a host that this gateway isn't known under: add it to `allowed_hosts` under `[http]`".to_owned()
+                "unknown host in the `Host` header; add it to `allowed_hosts` in `[http]`".to_owned()
             }
             Self::Origin => {
-                "pages of this origin may not call: add it to `allowed_origins` under `[http]`".to_owned()
+                "requests from this web origin are blocked; add it to `allowed_origins` in `[http]`"
+                    .to_owned()
             }
-            Self::Path => format!("there is nothing here: the endpoint is `{PATH}`, and `/sse` only where `legacy_sse` is on"),
-            Self::NoToken => "a bearer token is needed".to_owned(),
-            Self::BadToken => "the bearer token is not known".to_owned(),
-            Self::Method(verbs) => format!("there is only {verbs} here"),
+            Self::Path => format!("not found; the MCP endpoint is `{PATH}` (`/sse` requires `legacy_sse`)"),
+            Self::NoToken => "a bearer token is required".to_owned(),
+            Self::BadToken => "unknown bearer token".to_owned(),
+            Self::Method(methods) => format!("method not allowed; supported: {methods}"),
             Self::ContentType => "the body must be `application/json` in UTF-8".to_owned(),
             Self::ContentEncoding => "the body must not be compressed".to_owned(),
-            Self::Accept => {
-                "the answer is `application/json` or `text/event-stream`, and `Accept` names neither".to_owned()
-            }
+            Self::Accept => "`Accept` must include `application/json` or `text/event-stream`".to_owned(),
             Self::TooLarge(most) => format!("the body is larger than {most} bytes"),
-            Self::Slow => "the body took too long to come in".to_owned(),
-            Self::BrokenOff => "the body broke off".to_owned(),
+            Self::Slow => "timed out while reading the body".to_owned(),
+            Self::BrokenOff => "the body is incomplete".to_owned(),
         }
     }
 
-    /// What a client of MCP is told: a JSON-RPC error without an id, because no message was read.
+    /// The JSON-RPC error for an MCP client. It has no id, because no message was read.
     pub(super) fn error(self) -> Vec<u8> {
         let mut error = Vec::new();
         write_error(&mut error, None, UnknownId::Omit, &ErrorObject::invalid_request(self.message()));
         error
     }
 
-    /// The answer with this JSON text for a body.
-    pub(crate) fn say(self, json: Vec<u8>) -> Response {
+    /// The response with this JSON body.
+    pub(crate) fn respond(self, json: Vec<u8>) -> Response {
         let mut response = Response::new(Body::from(json));
         *response.status_mut() = self.status();
-        let fields = response.headers_mut();
-        fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let headers_out = response.headers_mut();
+        headers_out.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self {
             Self::NoToken => {
-                fields.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                headers_out.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::BadToken => {
-                fields.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer error="invalid_token""#));
+                headers_out
+                    .insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer error="invalid_token""#));
             }
-            Self::Method(verbs) => {
-                fields.insert(ALLOW, HeaderValue::from_static(verbs));
+            Self::Method(methods) => {
+                headers_out.insert(ALLOW, HeaderValue::from_static(methods));
             }
             Self::TooLarge(_) | Self::Slow | Self::BrokenOff => {
-                fields.insert(CONNECTION, HeaderValue::from_static("close"));
+                headers_out.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Self::Host
             | Self::Origin
