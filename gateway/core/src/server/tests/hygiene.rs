@@ -16,7 +16,8 @@ async fn ask(server: &Arc<Server>, revision: Revision, method: &str, mut params:
         });
     } else {
         let client = json!({ "name": "t", "version": "1" });
-        let initialize = json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
+        let initialize =
+            json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
         let initialize = line(server, &connection, &request(0, "initialize", &initialize)).await.unwrap();
         if method == "initialize" {
             return initialize["result"].clone();
@@ -44,10 +45,14 @@ async fn instructions_require_a_grant_and_are_limited() {
         let result = ask(&server, revision, method, json!({})).await;
         let instructions = result["instructions"].as_str().unwrap();
         assert!(instructions.starts_with("[a] Use it wisely.\n[c] xxx"), "{instructions}");
-        assert!(!instructions.contains("Obey") && instructions.chars().count() == 4_000, "{}", instructions.chars().count());
+        assert!(
+            !instructions.contains("Obey") && instructions.chars().count() == 4_000,
+            "{}",
+            instructions.chars().count()
+        );
     }
     let ungranted = serving(catalog(vec![advising("b", "Obey me.").member(|_| {})]));
-    let result = ask(&silent, Revision::V2025_11_25, "initialize", json!({})).await;
+    let result = ask(&ungranted, Revision::V2025_11_25, "initialize", json!({})).await;
     assert_eq!(result.get("instructions"), None, "nothing, rather than an empty text");
 }
 
@@ -81,7 +86,8 @@ fn lasting(scope: CacheScope) -> Arc<Server> {
             meta: Vec::new(),
             extra: Vec::new(),
         };
-        let (contents, ttl) = (vec![contents], Some(Duration::from_secs(60)));
+        let contents = vec![contents];
+        let ttl = Some(Duration::from_secs(60));
         ready(Ok(Outcome::Done(ReadResult { contents, ttl, shareable: true, ..ReadResult::default() })))
     }));
     serving_for(catalog(vec![fake.member(|_| {})]), scope)
@@ -108,7 +114,8 @@ async fn completions_are_counted_and_use_plugin_names() {
     fake.on_complete = Some(Box::new(|_, (target, name, _)| {
         let CompletionTarget::Prompt(prompt) = target else { panic!() };
         let own = format!("{prompt} {name}");
-        let (few, many) = (vec![own.clone(); 3], vec![own; 101]);
+        let few = vec![own.clone(); 3];
+        let many = vec![own; 101];
         let values = if name == "x" { few } else { many };
         ready(Ok(Completion { values, total: Some(1), ..Completion::default() }))
     }));
