@@ -392,16 +392,16 @@ fn a_file_that_can_not_be_used_starts_nothing_and_says_why() {
     fs::set_permissions(at("one"), fs::Permissions::from_mode(0o600)).unwrap();
     fs::hard_link(at("one"), at("two")).unwrap();
     for (file, code, why, cure) in [
-        (PathBuf::from("nowhere/trace"), 1, "No such file", "make its directory"),
-        (PathBuf::from("shared"), 78, "where a plugin may reach it", "apart from"),
-        (PathBuf::from("folder"), 1, "it is no regular file", "another file"),
-        (PathBuf::from("pipe"), 1, "it is no regular file", "another file"),
-        (PathBuf::from("/dev/null"), 1, "it is no regular file", "another file"),
-        (PathBuf::from("link"), 1, "it is a symbolic link", "the file itself"),
-        (PathBuf::from("open"), 1, "others may use it (mode 644)", "chmod 600"),
+        (PathBuf::from("nowhere/trace"), 1, "No such file", "create the directory"),
+        (PathBuf::from("shared"), 78, "where a plugin can access it", "outside of"),
+        (PathBuf::from("folder"), 1, "not a regular file", "another file"),
+        (PathBuf::from("pipe"), 1, "not a regular file", "another file"),
+        (PathBuf::from("/dev/null"), 1, "not a regular file", "another file"),
+        (PathBuf::from("link"), 1, "it is a symlink", "the file itself"),
+        (PathBuf::from("open"), 1, "other users can access it (mode 644)", "chmod 600"),
         (PathBuf::from("two"), 1, "hard link", "remove it"),
-        (PathBuf::from("gateway.toml"), 1, "the gateway itself reads", "another file"),
-        (PathBuf::from("shared/trace"), 78, "where a plugin may reach it", "apart from"),
+        (PathBuf::from("gateway.toml"), 1, "the gateway reads this file", "another file"),
+        (PathBuf::from("shared/trace"), 78, "where a plugin can access it", "outside of"),
     ] {
         let file = file.to_str().unwrap();
         for how in [&["--stdio"][..], &[]] {

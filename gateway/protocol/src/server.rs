@@ -1,6 +1,6 @@
 //! The endpoint: determines the era of each message, checks it in the specified order and answers it.
 //!
-//! Both eras are served side by side, and the era is determined anew for every message. Transports pass bytes and what
+//! Both eras are served side by side, and the era is determined for every message. Transports pass bytes and what
 //! they know about the peer, and get bytes back. Nothing here depends on sockets or HTTP libraries.
 
 use std::sync::Arc;

@@ -240,7 +240,8 @@ impl Sessions {
         }
         let streams =
             SessionStreams::new(u32::from_be_bytes(tag), Arc::clone(&self.stream_memory), self.stop.clone());
-        let (in_flight, closing) = (Arc::default(), self.stop.clone());
+        let in_flight = Arc::default();
+        let closing = self.stop.clone();
         let session = Session::new(id.clone(), principal, greeting, listener, in_flight, streams, closing);
         let session = Arc::new(session);
         open.insert(id, Arc::clone(&session));

@@ -41,8 +41,8 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
 }
 
 fn trouble(reason: &str) -> Trouble {
-    let (reason, hint) = (reason.to_owned(), Some("build it anew".to_owned()));
-    Trouble { reason, hint, ends_calls: false, retry_at: Some(at(60)) }
+    let hint = Some("rebuild it".to_owned());
+    Trouble { reason: reason.to_owned(), hint, ends_calls: false, retry_at: Some(at(60)) }
 }
 
 fn status() -> Status {
@@ -73,7 +73,7 @@ fn status() -> Status {
     }
 }
 
-struct AdminRouter {
+struct TestListener {
     address: SocketAddr,
     opener: Opener,
     draining: CancellationToken,
@@ -82,26 +82,28 @@ struct AdminRouter {
 }
 
 /// The listener of a gateway that is starting.
-async fn start() -> AdminRouter {
+async fn start() -> TestListener {
     let bound = Admin::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let (address, opener) = (bound.address(), bound.opener());
-    let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
+    let address = bound.address();
+    let opener = bound.opener();
+    let draining = CancellationToken::new();
+    let stop = CancellationToken::new();
     let served = tokio::spawn(bound.serve(stop.clone()));
-    AdminRouter { address, opener, draining, stop, served }
+    TestListener { address, opener, draining, stop, served }
 }
 
-impl AdminRouter {
+impl TestListener {
     /// Finishes the start.
     fn open(&self, status: Status) -> mpsc::Receiver<Request> {
-        let (requests, asked) = mpsc::channel(1);
+        let (sender, requests) = mpsc::channel(1);
         let (_, status) = watch::channel(Arc::new(status));
         self.opener.open(Admin {
             status,
-            reloader: Reloader::new(requests),
+            reloader: Reloader::new(sender),
             metrics: Box::new(|| "# EOF\n".to_owned()),
             draining: self.draining.clone(),
         });
-        asked
+        requests
     }
 
     /// Sends a request with these header lines.
@@ -144,43 +146,43 @@ impl Answer {
 
 #[tokio::test]
 async fn liveness_is_independent_of_readiness() {
-    let router = start().await;
+    let listener = start().await;
     for path in ["/livez", "/healthz"] {
-        let answer = router.get(path).await;
+        let answer = listener.get(path).await;
         assert_eq!((answer.status, &*answer.body), (200, "alive\n"), "{path}");
     }
-    let loading = router.get("/readyz").await;
+    let loading = listener.get("/readyz").await;
     assert_eq!((loading.status, &*loading.body), (503, "[-] load: in progress\nnot ready\n"));
     for (verb, path, headers, body) in
         [("GET", "/status.json", "", ""), ("GET", "/metrics", "", ""), ("POST", "/reload", JSON, "{}")]
     {
-        let answer = router.send(verb, path, headers, body).await;
+        let answer = listener.send(verb, path, headers, body).await;
         assert_eq!(
             (answer.status, answer.json()),
             (503, json!({ "error": "the gateway is starting" })),
             "{path}"
         );
     }
-    let _asked = router.open(status());
-    let ready = router.get("/readyz").await;
+    let _asked = listener.open(status());
+    let ready = listener.get("/readyz").await;
     let waits = "[!] configuration: needs a restart: `http.listen`\n";
     assert_eq!((ready.status, ready.body), (200, format!("{waits}ready\n")));
-    router.draining.cancel();
-    let draining = router.get("/readyz").await;
+    listener.draining.cancel();
+    let draining = listener.get("/readyz").await;
     assert_eq!(draining.status, 503);
     let stops = "[-] requests: rejected, the gateway is stopping\n";
     assert_eq!(draining.body, format!("{stops}{waits}not ready\n"));
-    assert_eq!(router.get("/livez").await.status, 200);
-    router.stop.cancel();
-    router.served.await.unwrap();
-    assert!(TcpStream::connect(router.address).await.is_err());
+    assert_eq!(listener.get("/livez").await.status, 200);
+    listener.stop.cancel();
+    listener.served.await.unwrap();
+    assert!(TcpStream::connect(listener.address).await.is_err());
 }
 
 #[tokio::test]
 async fn degraded_plugins_do_not_affect_readiness() {
-    let router = start().await;
-    let _asked = router.open(status());
-    let answer = router.get("/readyz?verbose").await;
+    let listener = start().await;
+    let _asked = listener.open(status());
+    let answer = listener.get("/readyz?verbose").await;
     assert_eq!(answer.status, 200);
     assert_eq!(
         answer.body,
@@ -195,7 +197,7 @@ async fn degraded_plugins_do_not_affect_readiness() {
 }
 
 /// The document for [`status`].
-fn told() -> Value {
+fn expected_document() -> Value {
     json!({
         "ready": true,
         "generation": 3,
@@ -208,7 +210,7 @@ fn told() -> Value {
             "waiting": ["gateway.wider_grants"],
         },
         "watching": { "by": "polling", "reason": "too many files are watched" },
-        "plugins": told_of_plugins(),
+        "plugins": expected_plugins(),
         "reloads": { "replaced": 1, "unchanged": 2, "failed": 3, "configured": 4, "rejected": 5 },
         "history": [{
             "at": "2027-01-15T08:00:02.000Z",
@@ -221,10 +223,10 @@ fn told() -> Value {
 }
 
 /// The plugins of the document.
-fn told_of_plugins() -> Value {
+fn expected_plugins() -> Value {
     let offers = |tools| json!({ "tools": tools, "resources": 0, "templates": 0, "prompts": 0 });
     let trouble =
-        |reason| json!({ "reason": reason, "hint": "build it anew", "retry_at": "2027-01-15T08:01:00.000Z" });
+        |reason| json!({ "reason": reason, "hint": "rebuild it", "retry_at": "2027-01-15T08:01:00.000Z" });
     json!([
         {
             "id": "time",
@@ -270,9 +272,9 @@ fn told_of_plugins() -> Value {
 
 #[tokio::test]
 async fn status_document_has_every_field() {
-    let router = start().await;
-    let _asked = router.open(status());
-    let answer = router.get("/status.json").await;
+    let listener = start().await;
+    let _asked = listener.open(status());
+    let answer = listener.get("/status.json").await;
     assert!(answer.head.contains("\r\ncontent-type: application/json"), "{answer:?}");
     let mut document = answer.json();
     assert_eq!(document["pid"], std::process::id());
@@ -283,22 +285,22 @@ async fn status_document_has_every_field() {
     for process in ["pid", "version", "started", "uptime_seconds"] {
         document.as_object_mut().unwrap().remove(process);
     }
-    let expected = told();
+    let expected = expected_document();
     assert_eq!(document, expected, "{document:#}");
 }
 
 #[tokio::test]
 async fn a_reload_is_answered_with_its_result() {
-    let router = start().await;
-    let mut asked = router.open(status());
+    let listener = start().await;
+    let mut requests = listener.open(status());
     let supervisor = tokio::spawn(async move {
-        let Request { cause, done } = asked.recv().await.unwrap();
+        let Request { cause, done } = requests.recv().await.unwrap();
         assert_eq!(cause, Cause::Admin);
         let changed = vec!["plugin `time` was replaced".to_owned()];
         let failed = vec!["plugin `bad` can't be loaded".to_owned()];
         done.send(Reloaded { changed, failed, needs_restart: vec!["http.auth.tokens".to_owned()] }).unwrap();
     });
-    let answer = router.send("POST", "/reload", JSON, "{}").await;
+    let answer = listener.send("POST", "/reload", JSON, "{}").await;
     let expected = json!({
         "changed": ["plugin `time` was replaced"],
         "failed": ["plugin `bad` can't be loaded"],
@@ -306,15 +308,15 @@ async fn a_reload_is_answered_with_its_result() {
     });
     assert_eq!((answer.status, answer.json()), (200, expected));
     supervisor.await.unwrap();
-    let stopped = router.send("POST", "/reload", JSON, "{}").await;
+    let stopped = listener.send("POST", "/reload", JSON, "{}").await;
     assert_eq!((stopped.status, stopped.json()), (503, json!({ "error": "the gateway is stopping" })));
 }
 
 #[tokio::test]
 async fn rejects_requests_of_web_pages() {
-    let router = start().await;
-    let mut asked = router.open(status());
-    let port = router.address.port();
+    let listener = start().await;
+    let mut requests = listener.open(status());
+    let port = listener.address.port();
     let long = format!("{{\"x\":\"{}\"}}", "x".repeat(70_000));
     for (headers, body, status) in [
         ("Host: evil.example.com\r\n".to_owned() + JSON, "{}", 403),
@@ -331,14 +333,14 @@ async fn rejects_requests_of_web_pages() {
         (JSON.to_owned(), "{\"plugin\":\"time\"}", 400),
         (JSON.to_owned(), &long, 413),
     ] {
-        let answer = router.send("POST", "/reload", &headers, body).await;
+        let answer = listener.send("POST", "/reload", &headers, body).await;
         assert_eq!(answer.status, status, "{headers:?}: {answer:?}");
         assert!(answer.json()["error"].is_string(), "{answer:?}");
         assert!(!answer.head.contains("access-control"), "{answer:?}");
     }
-    assert!(asked.try_recv().is_err(), "a reload was requested");
+    assert!(requests.try_recv().is_err(), "a reload was requested");
     for headers in ["Host: evil.example.com\r\n", "Origin: http://localhost:3000\r\n"] {
-        assert_eq!(router.send("GET", "/status.json", headers, "").await.status, 403, "{headers}");
+        assert_eq!(listener.send("GET", "/status.json", headers, "").await.status, 403, "{headers}");
     }
     for headers in [
         format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"),
@@ -346,15 +348,15 @@ async fn rejects_requests_of_web_pages() {
         "Host: localhost\r\n".to_owned(),
         format!("Host: [::1]:{port}\r\n"),
     ] {
-        assert_eq!(router.send("GET", "/status.json", &headers, "").await.status, 200, "{headers}");
+        assert_eq!(listener.send("GET", "/status.json", &headers, "").await.status, 200, "{headers}");
     }
 }
 
 #[tokio::test]
 async fn unknown_paths_and_methods_list_the_supported_ones() {
-    let router = start().await;
-    let _asked = router.open(status());
-    let nowhere = router.get("/").await;
+    let listener = start().await;
+    let _asked = listener.open(status());
+    let nowhere = listener.get("/").await;
     assert_eq!(nowhere.status, 404);
     for path in ["/livez", "/readyz", "/metrics", "/status.json", "POST /reload"] {
         assert!(nowhere.json()["error"].as_str().unwrap().contains(path), "{nowhere:?}");
@@ -365,12 +367,13 @@ async fn unknown_paths_and_methods_list_the_supported_ones() {
         ("POST", "/status.json", "get, head"),
         ("DELETE", "/livez", "get, head"),
     ] {
-        let answer = router.send(verb, path, "", "").await;
+        let answer = listener.send(verb, path, "", "").await;
         assert_eq!(answer.status, 405, "{verb} {path}");
         assert!(answer.head.contains(&format!("\r\nallow: {allow}")), "{answer:?}");
     }
     for path in ["/livez", "/readyz", "/metrics", "/status.json"] {
-        let (get, head) = (router.get(path).await, router.send("HEAD", path, "", "").await);
+        let get = listener.get(path).await;
+        let head = listener.send("HEAD", path, "", "").await;
         assert_eq!((get.status, head.status, &*head.body), (200, 200, ""), "{path}");
         assert!(get.head.contains("\r\ncache-control: no-store"), "{get:?}");
         assert!(get.head.contains("\r\nx-content-type-options: nosniff"), "{get:?}");
@@ -386,8 +389,8 @@ async fn listens_on_loopback_only() {
         assert!(matches!(error, AdminError::Open(_)), "{error}");
         assert!(error.hint().contains("127.0.0.1"));
     }
-    let router = start().await;
-    let error = Admin::bind(router.address).await.unwrap_err();
+    let listener = start().await;
+    let error = Admin::bind(listener.address).await.unwrap_err();
     assert!(error.hint().contains("`[admin]`"), "{}", error.hint());
 }
 
@@ -399,32 +402,32 @@ fn times_are_clamped_to_rfc_3339() {
 
 #[tokio::test]
 async fn waiting_reloads_do_not_block_liveness() {
-    let router = Arc::new(start().await);
-    let mut asked = router.open(status());
+    let listener = Arc::new(start().await);
+    let mut requests = listener.open(status());
     let mut waiting = Vec::new();
     let mut wait = tokio::task::JoinSet::new();
     for _ in 0..router::MAX_WAITING_RELOADS {
-        let router = Arc::clone(&router);
-        wait.spawn(async move { router.send("POST", "/reload", JSON, "{}").await.status });
-        waiting.push(asked.recv().await.unwrap());
+        let listener = Arc::clone(&listener);
+        wait.spawn(async move { listener.send("POST", "/reload", JSON, "{}").await.status });
+        waiting.push(requests.recv().await.unwrap());
     }
-    let answer = router.send("POST", "/reload", JSON, "{}").await;
+    let answer = listener.send("POST", "/reload", JSON, "{}").await;
     assert_eq!(answer.status, 503, "{answer:?}");
-    assert_eq!(router.get("/livez").await.status, 200);
+    assert_eq!(listener.get("/livez").await.status, 200);
     waiting.into_iter().for_each(|request| request.done.send(Reloaded::default()).unwrap());
     assert!(wait.join_all().await.iter().all(|status| *status == 200));
 }
 
 #[tokio::test]
 async fn shutdown_answers_waiting_reloads() {
-    let router = Arc::new(start().await);
-    let mut asked = router.open(status());
+    let listener = Arc::new(start().await);
+    let mut requests = listener.open(status());
     let answer = tokio::spawn({
-        let router = Arc::clone(&router);
-        async move { router.send("POST", "/reload", JSON, "{}").await }
+        let listener = Arc::clone(&listener);
+        async move { listener.send("POST", "/reload", JSON, "{}").await }
     });
-    let _never_answered = asked.recv().await.unwrap();
-    router.draining.cancel();
+    let _never_answered = requests.recv().await.unwrap();
+    listener.draining.cancel();
     let answer = answer.await.unwrap();
     assert_eq!((answer.status, answer.json()), (503, json!({ "error": "the gateway is stopping" })));
 }

@@ -99,7 +99,7 @@ fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error:
 }
 
 /// Metrics of a catalog that can be replaced.
-fn counting(members: Vec<Member>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
+fn metrics_of(members: Vec<Member>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
     let (publish, seen) = watch::channel(catalog(1, members));
     (publish, Metrics::new(seen))
 }
@@ -142,11 +142,11 @@ process_threads gauge
 
 #[test]
 fn names_types_and_labels_are_stable() {
-    let (_publish, metrics) = counting(vec![member("a", &["run"])]);
+    let (_publish, metrics) = metrics_of(vec![member("a", &["run"])]);
     call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
     request(&metrics, Some(Method::CallTool), Some("a_run"), None);
     let families = read(&render(&metrics, &status())).unwrap();
-    let mut told: Vec<String> = families
+    let mut rendered: Vec<String> = families
         .iter()
         .map(|family| {
             let mut labels: Vec<_> =
@@ -158,13 +158,13 @@ fn names_types_and_labels_are_stable() {
             words.join(" ") + "\n"
         })
         .collect();
-    told.sort_unstable();
-    assert_eq!(told.concat(), NAMES);
+    rendered.sort_unstable();
+    assert_eq!(rendered.concat(), NAMES);
 }
 
 #[test]
 fn renders_all_values() {
-    let (_publish, metrics) = counting(vec![member("a", &["run", "walk"])]);
+    let (_publish, metrics) = metrics_of(vec![member("a", &["run", "walk"])]);
     call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
     call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
     call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Failed(&CallError::Trap(String::new())));
@@ -220,7 +220,7 @@ fn renders_all_values() {
 
 #[test]
 fn renders_a_rejected_configuration() {
-    let (_publish, metrics) = counting(Vec::new());
+    let (_publish, metrics) = metrics_of(Vec::new());
     let mut status = status();
     status.config.rejected = Some("it doesn't parse".to_owned());
     let text = render(&metrics, &status);
@@ -229,15 +229,15 @@ fn renders_a_rejected_configuration() {
 
 #[test]
 fn removes_series_of_removed_tools_and_plugins() {
-    let (publish, metrics) = counting(vec![member("a", &["run", "walk"]), member("b", &["run"])]);
+    let (publish, metrics) = metrics_of(vec![member("a", &["run", "walk"]), member("b", &["run"])]);
     for (plugin, tool) in [("a", "run"), ("a", "walk"), ("b", "run")] {
         let public = format!("{plugin}_{tool}");
         call(&metrics, &member(plugin, &[tool]), &public, CallOutcome::Done);
         request(&metrics, Some(Method::CallTool), Some(&public), None);
     }
-    let told = |metrics: &Metrics, of: &str| render(metrics, &status()).matches(of).count() > 0;
+    let rendered = |metrics: &Metrics, of: &str| render(metrics, &status()).matches(of).count() > 0;
     for public in ["a_run", "a_walk", "b_run"] {
-        assert!(told(&metrics, public), "{public}");
+        assert!(rendered(&metrics, public), "{public}");
     }
     publish.send(catalog(2, vec![member("a", &["run"])])).unwrap();
     call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
@@ -249,7 +249,7 @@ fn removes_series_of_removed_tools_and_plugins() {
 
 #[test]
 fn stale_series_are_removed_without_scrapes() {
-    let (publish, metrics) = counting(Vec::new());
+    let (publish, metrics) = metrics_of(Vec::new());
     for generation in 0..200 {
         let plugin = format!("p{generation}");
         let member = member(&plugin, &["run"]);
@@ -267,7 +267,7 @@ fn stale_series_are_removed_without_scrapes() {
 
 #[test]
 fn counts_calls_of_many_threads() {
-    let (_publish, metrics) = counting(vec![member("a", &["run"])]);
+    let (_publish, metrics) = metrics_of(vec![member("a", &["run"])]);
     let member = member("a", &["run"]);
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -2,13 +2,13 @@
 //!
 //! MCP hosts start a server with a pipe for its stderr and don't always read it. Once the pipe is full, a write blocks
 //! for good, so only the two threads of [`NonBlocking`] write, and lines that don't fit in their queue are dropped and
-//! counted. The gateway and the plugins have a queue each: the gateway reports many things only once, and a flood of
-//! plugin lines must not push them out.
+//! counted. The gateway and the plugins have a queue each, and the gateway's lines go first: it reports many things only
+//! once, and a flood of plugin lines must not push them out or delay them.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::Metadata;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -18,6 +18,9 @@ use super::PLUGIN_TARGET;
 
 /// The number of lines in each of the two queues: some seconds' worth on a slow terminal.
 const MAX_QUEUED_LINES: usize = 4096;
+
+/// The time that a plugin line waits for the gateway's lines. On a stuck stderr both wait anyway.
+const PRIORITY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time that the exit of the process waits for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
@@ -39,9 +42,10 @@ pub(super) struct LogWriterHandle {
 impl LogWriter {
     /// Starts the threads, which write to `output`.
     pub(super) fn new(output: impl Write + Send + 'static) -> Self {
-        let output = Arc::new(SharedOutput { next: Mutex::new(()), output: Mutex::new(output) });
-        let (gateway, gateway_guard) = Queue::new("gateway", Arc::clone(&output));
-        let (plugins, plugins_guard) = Queue::new("plugin", output);
+        let output = Arc::new(Mutex::new(output));
+        let (gateway, gateway_guard) = Queue::new("gateway", Arc::clone(&output), None);
+        let first = Some(Arc::clone(&gateway.progress));
+        let (plugins, plugins_guard) = Queue::new("plugin", output, first);
         Self { handle: LogWriterHandle { gateway, plugins }, gateway: gateway_guard, plugins: plugins_guard }
     }
 
@@ -52,12 +56,11 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        let deadline = std::time::Instant::now() + FLUSH_TIMEOUT;
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
         for (queue, guard) in
             [(&self.handle.gateway, &mut self.gateway), (&self.handle.plugins, &mut self.plugins)]
         {
-            let is_flushed =
-                queue.progress.wait(deadline.saturating_duration_since(std::time::Instant::now()));
+            let is_flushed = queue.progress.wait(deadline.saturating_duration_since(Instant::now()));
             let Some(guard) = guard.0.take() else { continue };
             if !is_flushed {
                 // Dropping the guard of a full queue waits for more than a second and then prints to stdout, which
@@ -79,13 +82,14 @@ struct Queue {
 }
 
 impl Queue {
-    /// `owner` names the lines in reports of dropped ones.
+    /// `owner` names the lines in reports of dropped ones. Lines of `first` are written before those of this queue.
     fn new<W: Write + Send + 'static>(
         owner: &'static str,
-        output: Arc<SharedOutput<W>>,
+        output: Arc<Mutex<W>>,
+        first: Option<Arc<Progress>>,
     ) -> (Self, QueueGuard) {
         let progress = Arc::<Progress>::default();
-        let sink = Sink { owner, output, progress: Arc::clone(&progress), reported: 0 };
+        let sink = Sink { owner, output, first, progress: Arc::clone(&progress), reported: 0 };
         let (lines, guard) = NonBlockingBuilder::default()
             .lossy(true)
             .buffered_lines_limit(MAX_QUEUED_LINES)
@@ -123,36 +127,31 @@ impl Progress {
     }
 }
 
-/// The output of both threads. They take turns: the one that writes the next line holds `next` while it waits for
-/// `output`, so that the other one can't take `output` twice in a row.
-struct SharedOutput<W> {
-    next: Mutex<()>,
-    output: Mutex<W>,
+/// The end of a queue, on its thread.
+struct Sink<W> {
+    owner: &'static str,
+    output: Arc<Mutex<W>>,
+    first: Option<Arc<Progress>>,
+    progress: Arc<Progress>,
+    /// The number of dropped lines that were reported.
+    reported: usize,
 }
 
-impl<W: Write> SharedOutput<W> {
-    fn write(&self, line: &[u8]) {
-        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+impl<W: Write> Sink<W> {
+    fn write_line(&self, line: &[u8]) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(next);
         // If stderr is closed, there is nowhere to report it.
         let _ = output.write_all(line);
         let _ = output.flush();
     }
 }
 
-/// The end of a queue, on its thread.
-struct Sink<W> {
-    owner: &'static str,
-    output: Arc<SharedOutput<W>>,
-    progress: Arc<Progress>,
-    /// The number of dropped lines that were reported.
-    reported: usize,
-}
-
 impl<W: Write> Write for Sink<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.output.write(line);
+        if let Some(first) = &self.first {
+            first.wait(PRIORITY_TIMEOUT);
+        }
+        self.write_line(line);
         let dropped = self.progress.dropped();
         let unreported = dropped - self.reported;
         if unreported > 0 {
@@ -160,7 +159,7 @@ impl<W: Write> Write for Sink<W> {
             let owner = self.owner;
             let report =
                 format!("dropped {unreported} {owner} log lines: stderr is not being read fast enough\n");
-            self.output.write(report.as_bytes());
+            self.write_line(report.as_bytes());
         }
         *self.progress.written() += 1;
         self.progress.changed.notify_all();

@@ -13,7 +13,7 @@ use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName}
 use moongate_protocol::catalog::{Answer, Build, Catalog, Member, Plugin};
 
 #[derive(Debug)]
-struct There {
+struct FakePlugin {
     id: PluginId,
     digest: Digest,
     manifest: Manifest,
@@ -34,7 +34,7 @@ pub(super) fn member(id: &str, tools: &[&str]) -> Member {
     };
     let id = PluginId::new(id).unwrap();
     let manifest = Manifest { tools: tools.iter().map(tool).collect(), ..Manifest::default() };
-    let plugin = There { id: id.clone(), digest: Digest::of(b"there"), manifest };
+    let plugin = FakePlugin { id: id.clone(), digest: Digest::of(b"fake"), manifest };
     Member::new(Arc::new(plugin), Arc::new(PluginConfig::bare(id, PathBuf::from("a.wasm")).policy())).unwrap()
 }
 
@@ -45,11 +45,11 @@ pub(super) fn catalog(generation: u64, members: Vec<Member>) -> Arc<Catalog> {
     Arc::new(catalog)
 }
 
-fn nothing<T: Send + 'static>() -> Answer<'static, T> {
+fn cancelled<T: Send + 'static>() -> Answer<'static, T> {
     Box::pin(std::future::ready(Err(CallError::Cancelled)))
 }
 
-impl Plugin for There {
+impl Plugin for FakePlugin {
     fn id(&self) -> &PluginId {
         &self.id
     }
@@ -72,7 +72,7 @@ impl Plugin for There {
         _name: &'a ToolName,
         _args: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>> {
-        nothing()
+        cancelled()
     }
 
     fn read_resource<'a>(
@@ -80,7 +80,7 @@ impl Plugin for There {
         _context: Arc<CallContext>,
         _uri: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>> {
-        nothing()
+        cancelled()
     }
 
     fn get_prompt<'a>(
@@ -89,7 +89,7 @@ impl Plugin for There {
         _name: &'a PromptName,
         _args: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>> {
-        nothing()
+        cancelled()
     }
 
     fn complete<'a>(
@@ -100,6 +100,6 @@ impl Plugin for There {
         _value: &'a str,
         _others: &'a [(String, String)],
     ) -> Answer<'a, Completion> {
-        nothing()
+        cancelled()
     }
 }

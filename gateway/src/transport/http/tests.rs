@@ -262,7 +262,8 @@ async fn rejects_a_body_over_the_limit_with_or_without_a_length() {
     let gateway = start(config()).await;
     let limit = 256 * 1024;
     let headers = format!("{}Mcp-Name: whoami\r\n", call_headers());
-    let fits = format!("{:limit$}", fake::call("1", "whoami", &json!({})));
+    let request = fake::call("1", "whoami", &json!({}));
+    let fits = format!("{request}{}", " ".repeat(limit - request.len()));
     assert_eq!(gateway.post(&headers, &fits).await.status, 200);
     let answer = gateway.post(&headers, &format!("{fits} ")).await;
     assert_eq!(answer.status, 413);

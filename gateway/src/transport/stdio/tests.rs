@@ -40,8 +40,13 @@ fn wait() -> String {
     call("wait", "wait", &json!({}))
 }
 
-fn text(size: usize) -> String {
-    call("text", "text", &json!({ "size": size }))
+fn text(id: usize) -> String {
+    call(&id.to_string(), "text", &json!({ "size": 300 }))
+}
+
+/// Calls with 300 bytes of text each, more than may be unanswered.
+fn flood() -> Vec<String> {
+    (0..2 * MAX_UNWRITTEN_ANSWERS).map(text).collect()
 }
 
 impl Host {
@@ -163,9 +168,9 @@ async fn answers_many_large_concurrent_calls_through_small_pipes() {
     const SIZE: usize = 64 * 1024;
     let mut host = start(4096);
     // Written before anything is read: the gateway has to continue reading while it can't write.
-    for _ in 0..CALLS {
+    for id in 0..CALLS {
         let padding = "y".repeat(SIZE);
-        host.send(&[call("large", "text", &json!({ "size": SIZE, "padding": padding }))]).await;
+        host.send(&[call(&id.to_string(), "text", &json!({ "size": SIZE, "padding": padding }))]).await;
     }
     for _ in 0..CALLS {
         let answer = host.message().await;
@@ -176,12 +181,12 @@ async fn answers_many_large_concurrent_calls_through_small_pipes() {
 #[tokio::test(start_paused = true)]
 async fn stops_reading_from_a_host_that_never_reads() {
     let mut host = start(256);
-    let line = text(300);
+    let line = text(0);
     // Lines that fit into the buffer of the reader.
     let ahead = (1024 + 64) * 1024 / line.len();
     let mut sent = 0;
     // Paused time advances only when nothing else can run: then the gateway has stopped reading.
-    while timeout(Duration::from_secs(60), host.send(std::slice::from_ref(&line))).await.is_ok() {
+    while timeout(Duration::from_secs(60), host.send(&[text(sent)])).await.is_ok() {
         sent += 1;
         assert!(sent < 2 * MAX_UNWRITTEN_ANSWERS + ahead, "{sent} lines were read");
     }
@@ -191,7 +196,7 @@ async fn stops_reading_from_a_host_that_never_reads() {
 #[tokio::test(start_paused = true)]
 async fn notices_a_host_that_never_reads_and_closes_its_side() {
     let mut host = start(256);
-    let lines = vec![text(300); 2 * MAX_UNWRITTEN_ANSWERS];
+    let lines = flood();
     host.send(&lines).await;
     let before = tokio::time::Instant::now();
     drop(host.to);
@@ -204,13 +209,13 @@ async fn notices_a_host_that_never_reads_and_closes_its_side() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_host_that_closes_its_side_gets_every_answer() {
     let mut host = start(256);
-    let lines = vec![text(300); 2 * MAX_UNWRITTEN_ANSWERS];
+    let lines = flood();
     host.send(&lines).await;
     drop(host.to);
     for _ in &lines {
         let mut line = String::new();
         host.from.read_line(&mut line).await.unwrap();
-        assert!(line.ends_with("}\n") && line.contains("\"text\""), "{line}");
+        assert!(line.ends_with("}\n") && line.contains(&"x".repeat(300)), "{line}");
         sleep(STALL_TIMEOUT / 4).await;
     }
     assert_eq!(host.served.await.unwrap().ended, Ended::Eof);

@@ -15,35 +15,35 @@ struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    held: Vec<u8>,
+    content: Vec<u8>,
     /// The free space. `None` means unlimited.
-    room: Option<usize>,
+    free_bytes: Option<usize>,
 }
 
 impl Disk {
-    fn room(&self, room: Option<usize>) {
-        self.0.lock().unwrap().room = room;
+    fn free_bytes(&self, free_bytes: Option<usize>) {
+        self.0.lock().unwrap().free_bytes = free_bytes;
     }
 
     fn lines(&self) -> Vec<Value> {
-        let text = String::from_utf8(self.0.lock().unwrap().held.clone()).unwrap();
+        let text = String::from_utf8(self.0.lock().unwrap().content.clone()).unwrap();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().held.clone()).unwrap()
+        String::from_utf8(self.0.lock().unwrap().content.clone()).unwrap()
     }
 }
 
 impl Write for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.0.lock().unwrap();
-        let taken = state.room.map_or(bytes.len(), |room| room.min(bytes.len()));
+        let taken = state.free_bytes.map_or(bytes.len(), |free_bytes| free_bytes.min(bytes.len()));
         if taken == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        state.room = state.room.map(|room| room - taken);
-        state.held.extend_from_slice(&bytes[..taken]);
+        state.free_bytes = state.free_bytes.map(|free_bytes| free_bytes - taken);
+        state.content.extend_from_slice(&bytes[..taken]);
         Ok(taken)
     }
 
@@ -53,16 +53,16 @@ impl Write for Disk {
 }
 
 /// A disk that blocks until it is released.
-struct Stuck {
+struct BlockedDisk {
     disk: Disk,
-    begun: SyncSender<()>,
-    may: Receiver<()>,
+    started: SyncSender<()>,
+    released: Receiver<()>,
 }
 
-impl Write for Stuck {
+impl Write for BlockedDisk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _ = self.begun.send(());
-        let _ = self.may.recv(); // returns at once if the other side was dropped
+        let _ = self.started.send(());
+        let _ = self.released.recv(); // returns at once if the other side was dropped
         self.disk.write(bytes)
     }
 
@@ -75,7 +75,7 @@ fn trace(to: impl Write + Send + 'static, torn: bool) -> Trace {
     Trace::start(PathBuf::from("trace"), to, torn).unwrap()
 }
 
-fn told(lines: &[Value]) -> Vec<Value> {
+fn recorded(lines: &[Value]) -> Vec<Value> {
     lines.iter().map(|line| line.get("message").unwrap_or(&line["dropped"]).clone()).collect()
 }
 
@@ -86,15 +86,15 @@ async fn counts_lines_lost_on_a_full_disk() {
     let tap = Tap::stdio(Some(&trace));
     tap.sent(b"1");
     trace.end().await;
-    disk.room(Some(10));
+    disk.free_bytes(Some(10));
     tap.sent(b"2");
     trace.end().await;
     tap.sent(b"3");
     trace.end().await;
-    disk.room(None);
+    disk.free_bytes(None);
     tap.sent(b"4");
     trace.end().await;
-    assert_eq!(told(&disk.lines()), [1, 2, 4], "{}", disk.text());
+    assert_eq!(recorded(&disk.lines()), [1, 2, 4], "{}", disk.text());
     let text = disk.text();
     let lines: Vec<_> = text.lines().collect();
     assert_eq!((lines.len(), lines[1].len()), (4, 10), "the incomplete line has a line of its own: {text}");
@@ -112,18 +112,18 @@ async fn completes_a_torn_line_before_appending() {
 #[tokio::test]
 async fn drops_and_counts_messages_for_a_slow_disk() {
     let disk = Disk::default();
-    let (begun, begins) = sync_channel(0);
-    let (go, may) = sync_channel::<()>(0);
-    let trace = trace(Stuck { disk: disk.clone(), begun, may }, false);
+    let (started, starts) = sync_channel(0);
+    let (go, released) = sync_channel::<()>(0);
+    let trace = trace(BlockedDisk { disk: disk.clone(), started, released }, false);
     let tap = Tap::stdio(Some(&trace));
     tap.sent(b"0");
-    begins.recv().unwrap(); // from now on the thread waits for the disk
+    starts.recv().unwrap(); // from now on the thread waits for the disk
     let long = format!("\"{}\"", "x".repeat(line::MAX_COPIED_BYTES * 2));
     let most = MAX_QUEUED_BYTES / line::MAX_COPIED_BYTES + 10;
     for _ in 0..most {
         tap.sent(long.as_bytes());
     }
-    drop((begins, go));
+    drop((starts, go));
     tap.sent(b"1");
     trace.end().await;
     let lines = disk.lines();

@@ -161,7 +161,8 @@ impl Server {
             let ends = StreamEnds { cancelled: CancellationToken::new(), closing: CancellationToken::new() };
             return self.listen(&envelope, &request.id, &params, post.principal, ends);
         }
-        let (principal, cancel) = (post.principal.clone(), CancellationToken::new());
+        let principal = post.principal.clone();
+        let cancel = CancellationToken::new();
         let on_drop = cancel.clone();
         let request = self.stateless(envelope, &request.method, params, principal, cancel, post.streaming)?;
         Ok(request.detached_on_drop(on_drop))

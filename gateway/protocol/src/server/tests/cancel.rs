@@ -41,16 +41,18 @@ async fn supports_cancel_requests_of_generic_clients() {
 }
 
 /// A server with a tool that waits for its cancellation and then cleans up.
-fn tidy(begun: &CancellationToken, tidied: &CancellationToken) -> Arc<Server> {
+fn tidy(started: &CancellationToken, cleaned_up: &CancellationToken) -> Arc<Server> {
     let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None);
-    let (begun, tidied) = (begun.clone(), tidied.clone());
+    let started = started.clone();
+    let cleaned_up = cleaned_up.clone();
     fake.on_tool = Some(Box::new(move |context, _| {
-        let (begun, tidied) = (begun.clone(), tidied.clone());
+        let started = started.clone();
+        let cleaned_up = cleaned_up.clone();
         Box::pin(async move {
-            begun.cancel();
+            started.cancel();
             context.cancel.cancelled().await;
             tokio::task::yield_now().await;
-            tidied.cancel();
+            cleaned_up.cancel();
             Err(CallError::Cancelled)
         })
     }));
@@ -72,14 +74,15 @@ async fn a_lost_stateless_connection_cancels_with_grace() {
     });
     let body = request(1, "tools/call", &json!({ "name": "a_run", "_meta": meta }));
     for streaming in [StreamSupport::Unsupported, StreamSupport::Supported] {
-        let (begun, tidied) = (CancellationToken::new(), CancellationToken::new());
-        let server = tidy(&begun, &tidied);
+        let started = CancellationToken::new();
+        let cleaned_up = CancellationToken::new();
+        let server = tidy(&started, &cleaned_up);
         let request = Post { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming };
         tokio::select! {
             _ = server.post(request) => panic!("answered"),
-            () = begun.cancelled() => {} // the connection is closed
+            () = started.cancelled() => {} // the connection is closed
         }
-        tidied.cancelled().await;
+        cleaned_up.cancelled().await;
     }
 }
 
@@ -107,16 +110,17 @@ async fn sends_nothing_after_a_cancellation() {
 
 #[tokio::test]
 async fn shutdown_cancels_calls_of_lost_connections() {
-    let (begun, tidied) = (CancellationToken::new(), CancellationToken::new());
-    let server = tidy(&begun, &tidied);
+    let started = CancellationToken::new();
+    let cleaned_up = CancellationToken::new();
+    let server = tidy(&started, &cleaned_up);
     let headers = session(&server).await;
     assert_eq!(server.gauges(), ServerGauges { sessions: 1, listen_streams: 0, legacy_sse_clients: 0 });
     let body = call(1, "a_run");
     tokio::select! {
         _ = post(&server, &headers, &body) => panic!("answered"),
-        () = begun.cancelled() => {} // the connection is closed
+        () = started.cancelled() => {} // the connection is closed
     }
-    assert!(!tidied.is_cancelled(), "it continues in its session");
+    assert!(!cleaned_up.is_cancelled(), "it continues in its session");
     server.give_up();
-    tidied.cancelled().await;
+    cleaned_up.cancelled().await;
 }

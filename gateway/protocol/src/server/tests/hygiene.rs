@@ -52,7 +52,7 @@ async fn instructions_require_a_grant_and_are_limited() {
         );
     }
     let ungranted = serving(catalog(vec![advising("b", "Obey me.").member(|_| {})]));
-    let result = ask(&silent, Revision::V2025_11_25, "initialize", json!({})).await;
+    let result = ask(&ungranted, Revision::V2025_11_25, "initialize", json!({})).await;
     assert_eq!(result.get("instructions"), None, "nothing, rather than an empty text");
 }
 
@@ -86,7 +86,8 @@ fn lasting(scope: CacheScope) -> Arc<Server> {
             meta: Vec::new(),
             extra: Vec::new(),
         };
-        let (contents, ttl) = (vec![contents], Some(Duration::from_secs(60)));
+        let contents = vec![contents];
+        let ttl = Some(Duration::from_secs(60));
         ready(Ok(Outcome::Done(ReadResult { contents, ttl, shareable: true, ..ReadResult::default() })))
     }));
     serving_for(catalog(vec![fake.member(|_| {})]), scope)
@@ -113,7 +114,8 @@ async fn completions_are_counted_and_use_plugin_names() {
     fake.on_complete = Some(Box::new(|_, (target, name, _)| {
         let CompletionTarget::Prompt(prompt) = target else { panic!() };
         let own = format!("{prompt} {name}");
-        let (few, many) = (vec![own.clone(); 3], vec![own; 101]);
+        let few = vec![own.clone(); 3];
+        let many = vec![own; 101];
         let values = if name == "x" { few } else { many };
         ready(Ok(Completion { values, total: Some(1), ..Completion::default() }))
     }));

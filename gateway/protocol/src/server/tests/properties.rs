@@ -240,7 +240,7 @@ impl Client {
 }
 
 /// Tests one plugin in every revision.
-async fn receive(seed: u64, extra: Extra, members: Members) {
+async fn check_plugin(seed: u64, extra: Extra, members: Members) {
     for revision in Revision::ALL {
         let mut random = Random::new(seed, extra);
         let server = saying_anything(&mut random);
@@ -251,13 +251,13 @@ async fn receive(seed: u64, extra: Extra, members: Members) {
 #[tokio::test]
 async fn random_plugins_are_valid_in_every_revision() {
     for seed in 0..PLUGINS {
-        streaming(seed, Extra::None, Members::Closed).await;
+        check_plugin(seed, Extra::None, Members::Closed).await;
     }
 }
 
 #[tokio::test]
 async fn unknown_members_are_valid_in_every_revision() {
     for seed in 0..PLUGINS {
-        streaming(1000 + seed, Extra::Some, Members::Open).await;
+        check_plugin(1000 + seed, Extra::Some, Members::Open).await;
     }
 }

@@ -254,20 +254,21 @@ async fn resends_lost_notifications() {
 
 #[tokio::test(start_paused = true)]
 async fn sends_priming_events_to_supporting_clients_only() {
-    for (revision, told) in [("2024-11-05", false), ("2025-06-18", false), ("2025-11-25", true)] {
+    for (revision, is_primed) in [("2024-11-05", false), ("2025-06-18", false), ("2025-11-25", true)] {
         let client = client(revision);
         let (writer, mut reader) = client.session.open_stream(None);
         send(&writer, 1);
         let first = now(&mut reader).unwrap().unwrap();
-        assert_eq!(matches!(first, Event::Priming { .. }), told, "{revision}");
+        assert_eq!(matches!(first, Event::Priming { .. }), is_primed, "{revision}");
         let mut listening = client.session.open_notification_stream(None);
-        assert_eq!(matches!(now(&mut listening), Some(Some(Event::Priming { .. }))), told, "{revision}");
+        assert_eq!(matches!(now(&mut listening), Some(Some(Event::Priming { .. }))), is_primed, "{revision}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn unknown_events_resume_only_notification_streams() {
-    let (ann, bob) = (client("2025-06-18"), client("2025-06-18"));
+    let ann = client("2025-06-18");
+    let bob = client("2025-06-18");
     let (writer, mut reader) = ann.session.open_stream(None);
     let _others = bob.session.open_stream(None);
     send(&writer, 1);
