@@ -4,13 +4,13 @@
 //! secrets, and compares grants with the gateway's own files. It doesn't stop at the first problem: all are collected,
 //! each with its place and a fix.
 //!
-//! - [`model`]: the types that a configuration consists of.
-//! - [`spec`]: the key table, from which unknown keys are found, and the JSON Schema and `docs/config.md` are written.
-//! - [`read`]: the reader, which gives typed access to the file.
-//! - [`sections`] and [`grants`]: the tables of the file.
-//! - [`grant_guard`]: keeps grants away from the gateway's own files.
-//! - [`report`]: diagnostics, redaction, and the resolved configuration.
-//! - [`restart`]: the differences between two configurations that need a restart.
+//! - `model`: the types that a configuration consists of.
+//! - `spec`: the key table, from which unknown keys are found, and the JSON Schema and `docs/config.md` are written.
+//! - `read`: the reader, which gives typed access to the file.
+//! - `sections` and `grants`: the tables of the file.
+//! - `grant_guard`: keeps grants away from the gateway's own files.
+//! - `report`: diagnostics, redaction, and the resolved configuration.
+//! - `restart`: the differences between two configurations that need a restart.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

@@ -77,7 +77,7 @@ fn a_directory_that_became_a_link_into_a_neighbours_is_not_opened() {
     reload(&http);
     assert!(read(&http).contains("can't be opened"), "the neighbour decides what is there");
     let (_, log) = http.terminate();
-    assert!(log.contains("the plugin `neighbour` could put another directory in the place"), "{log}");
+    assert!(log.contains("the plugin `neighbour` could replace this directory with another"), "{log}");
 }
 
 #[test]

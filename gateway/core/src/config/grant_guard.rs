@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::hard_links::{
-    Identities, Identity, LinkedFiles, SearchResult, find_linked, linked_file, linked_files_in,
+    FileIdentity, LinkedFiles, PathIdentities, SearchResult, find_linked, linked_file, linked_files_in,
 };
-use self::mounts::Mounts;
+use self::mounts::MountTable;
 use super::model::diagnostic::quoted;
 use super::read::ResolvedPath;
 use super::{Config, DirGrant, DirMode, PluginConfig, Problem};
@@ -64,13 +64,13 @@ struct LocatedPath {
     /// The resolved path.
     end: PathBuf,
     /// What it is, independent of its name.
-    identities: Identities,
+    identities: PathIdentities,
 }
 
 impl LocatedPath {
     fn new(path: &Path) -> Self {
         let ResolvedPath { links, end } = ResolvedPath::new(path);
-        let identities = Identities::of(&end);
+        let identities = PathIdentities::of(&end);
         Self { links, end, identities }
     }
 
@@ -109,7 +109,7 @@ pub fn check(config: &Config) -> Vec<Problem> {
 /// The same with another limit on the entries of a directory that are searched.
 fn check_within(config: &Config, max_entries: usize) -> Vec<Problem> {
     let protected = protected_paths(config);
-    let mounts = Mounts::read();
+    let mounts = MountTable::read();
     let mut good = Vec::new();
     let mut problems = Vec::new();
     for plugin in &config.plugins {
@@ -135,7 +135,7 @@ fn check_within(config: &Config, max_entries: usize) -> Vec<Problem> {
 struct LinkedPaths<'g> {
     of: &'g ProtectedPath,
     /// The files, each with a name for messages.
-    files: Vec<(Identity, String)>,
+    files: Vec<(FileIdentity, String)>,
     /// Whether there can be more.
     is_incomplete: bool,
 }
@@ -240,7 +240,7 @@ fn reached_by_any(
     let path = LocatedPath::new(file);
     let what = what(&quoted(&path.end.to_string_lossy()));
     let protected = [ProtectedPath { what, path, protection, kind: PathKind::File }];
-    let mounts = Mounts::read();
+    let mounts = MountTable::read();
     let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
     grants
         .find_map(|(plugin, grant)| reached_paths(&GrantedDirectory::new(plugin, grant), &protected, &mounts))
@@ -302,7 +302,7 @@ fn process_mounts() -> Vec<PathBuf> {
 fn reached_paths(
     granted: &GrantedDirectory<'_>,
     protected: &[ProtectedPath],
-    mounts: &Mounts,
+    mounts: &MountTable,
 ) -> Option<Problem> {
     let dir = &granted.path.end;
     let mode = granted.grant.mode;
@@ -329,7 +329,7 @@ fn reached_paths(
 fn inside_another(
     granted: &GrantedDirectory<'_>,
     grants: &[GrantedDirectory<'_>],
-    mounts: &Mounts,
+    mounts: &MountTable,
 ) -> Option<Problem> {
     let contains_it = |outer: &&GrantedDirectory<'_>| {
         let dir = &outer.path.end;

@@ -6,7 +6,7 @@ use crate::config::model::diagnostic::quoted;
 use crate::config::model::{ClientFeature, Grants, Problem, Secret, StateGrant};
 use crate::config::read::secret_detection::is_secret_name;
 use crate::config::read::types::is_boolean_word;
-use crate::config::read::{DisclosedValue, NameOrBoolean, Reader, TomlTable};
+use crate::config::read::{ConfigReader, DisclosedValue, NameOrBoolean, TomlTable};
 use crate::names::StoreName;
 
 mod credentials;
@@ -20,7 +20,7 @@ mod networks;
 pub use fuzz::fuzz_grant;
 
 /// Reads the grants of a plugin.
-pub(crate) fn read_grants(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> Grants {
+pub(crate) fn read_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Grants {
     let http = http::read_http_grants(reader, allow);
     Grants {
         dirs: dirs::read_dirs(reader, allow),
@@ -34,7 +34,7 @@ pub(crate) fn read_grants(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> Gra
     }
 }
 
-fn read_state(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> StateGrant {
+fn read_state(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> StateGrant {
     match reader.name_or_boolean(allow, "state") {
         None | Some(NameOrBoolean::Boolean(false)) => StateGrant::Refused,
         Some(NameOrBoolean::Boolean(true)) => StateGrant::Own,
@@ -55,13 +55,13 @@ fn read_state(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> StateGrant {
     }
 }
 
-fn read_client(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> BTreeSet<ClientFeature> {
+fn read_client(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> BTreeSet<ClientFeature> {
     let named = reader.strings(allow, "client").unwrap_or_default();
     let feature = |name: &str| ClientFeature::ALL.into_iter().find(|feature| feature.as_str() == name);
     named.iter().filter_map(|text| feature(&text.text)).collect()
 }
 
-fn read_env(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> Vec<(String, String)> {
+fn read_env(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<(String, String)> {
     let mut granted: Vec<(String, String)> = Vec::new();
     for name in reader.strings(allow, "env").unwrap_or_default() {
         match reader.variable(&name) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 use super::model::Problem;
-use super::read::{DisclosedValue, Environment, Reader, TomlTable, paths};
+use super::read::{ConfigReader, DisclosedValue, Environment, TomlTable, paths};
 use super::report::Source;
 use super::report::redact::{redact, redact_invalid, scrub};
 use super::report::syntax::syntax_problems;
@@ -88,7 +88,7 @@ pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Lo
         return Loaded { source, config: None, problems, of_http: Vec::new(), files };
     }
     let root = parsed.get_ref();
-    let Read { mut config, problems, http_problems, secret_spans, files } =
+    let ReadResult { mut config, problems, http_problems, secret_spans, files } =
         read_config(absolute(file), &text, root, environment);
     let (redacted, masked) = redact(&text, root, &secret_spans);
     let scrubbed = |problems: Vec<Problem>| -> Vec<Problem> {
@@ -122,7 +122,7 @@ fn read(file: &Path) -> io::Result<String> {
 }
 
 /// The result of reading a valid TOML file.
-struct Read {
+struct ReadResult {
     config: Option<Config>,
     problems: Vec<Problem>,
     http_problems: Vec<Problem>,
@@ -130,8 +130,8 @@ struct Read {
     files: BTreeSet<PathBuf>,
 }
 
-fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dyn Environment) -> Read {
-    let mut reader = Reader::new(&file, text, environment);
+fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dyn Environment) -> ReadResult {
+    let mut reader = ConfigReader::new(&file, text, environment);
     let root = TomlTable::root(parsed, ROOT);
     let mut config = None;
     // Keys of another version of the format would all look wrong.
@@ -145,15 +145,15 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         }
         config = Some(read);
     }
-    let Reader { problems, http_problems, secret_spans, files, expansions, .. } = reader;
+    let ConfigReader { problems, http_problems, secret_spans, files, expansions, .. } = reader;
     let as_written = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
     let problems = problems.into_iter().map(as_written).collect();
     let http_problems = http_problems.into_iter().map(as_written).collect();
-    Read { config, problems, http_problems, secret_spans, files }
+    ReadResult { config, problems, http_problems, secret_spans, files }
 }
 
 /// Reads all sections.
-fn read_sections(reader: &mut Reader<'_>, root: &TomlTable<'_>, file: PathBuf) -> Config {
+fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: PathBuf) -> Config {
     let empty = DeTable::new();
     let gateway = reader.table(root, "gateway").unwrap_or_else(|| TomlTable::root(&empty, GATEWAY));
     let http = read_http(reader, root);
@@ -180,7 +180,7 @@ fn read_sections(reader: &mut Reader<'_>, root: &TomlTable<'_>, file: PathBuf) -
 }
 
 /// Reports settings and variables that would disclose a secret of the gateway itself.
-fn check_disclosed(reader: &mut Reader<'_>, config: &Config) {
+fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
     for DisclosedValue { span, value, action } in std::mem::take(&mut reader.disclosed) {
         let discloses = |secret: &Secret| secret.is_in(value.expose());
         if config.sealing_key.as_ref().is_some_and(discloses) {
@@ -196,7 +196,7 @@ fn check_disclosed(reader: &mut Reader<'_>, config: &Config) {
 }
 
 /// Reports an unsupported version of the format. If it returns `false`, nothing else can be checked.
-fn check_version(reader: &mut Reader<'_>, root: &TomlTable<'_>) -> bool {
+fn check_version(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> bool {
     let Some(value) = root.get("version") else { return true }; // reported with the missing keys
     match value.inner {
         DeValue::Integer(number) if number.to_string() == "1" => true,

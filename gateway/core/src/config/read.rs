@@ -16,6 +16,6 @@ mod unknown;
 pub use environment::{Environment, ProcessEnvironment};
 pub use nearest_path::{Entry, nearest_path};
 
-pub(crate) use reader::{DisclosedValue, Reader, TomlString, TomlTable, TomlValue};
+pub(crate) use reader::{ConfigReader, DisclosedValue, TomlString, TomlTable, TomlValue};
 pub(crate) use resolved_path::ResolvedPath;
 pub(crate) use scalars::{NameOrBoolean, TextOrTable};

@@ -1,4 +1,4 @@
-//! Identities of files: directories that are mounted in two places, and hard links.
+//! PathIdentities of files: directories that are mounted in two places, and hard links.
 //!
 //! Paths show neither. Two paths to a mount have a directory in common. A hard link is only found by searching the granted
 //! directory, which is done if the file has more than one name.
@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 
 /// The identity of a file, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
 /// The identities of a file and of its parent directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identities {
+pub(crate) struct PathIdentities {
     /// Its own. `None` means that it doesn't exist.
-    own: Option<Identity>,
+    own: Option<FileIdentity>,
     /// Those of its parent directories.
-    parents: Vec<Identity>,
+    parents: Vec<FileIdentity>,
 }
 
 /// The result of searching a directory for hard links.
@@ -34,7 +34,7 @@ pub(crate) enum SearchResult {
     Incomplete,
 }
 
-impl Identities {
+impl PathIdentities {
     /// The identities of a resolved path.
     pub(crate) fn of(end: &Path) -> Self {
         let parents = end.ancestors().skip(1).filter_map(identity).collect();
@@ -51,7 +51,7 @@ impl Identities {
 }
 
 /// The identity of a regular file with more than one name.
-pub(crate) fn linked_file(path: &Path) -> Option<Identity> {
+pub(crate) fn linked_file(path: &Path) -> Option<FileIdentity> {
     fs::metadata(path)
         .ok()
         .filter(|found| found.is_file() && link_count(found) > 1)
@@ -61,7 +61,7 @@ pub(crate) fn linked_file(path: &Path) -> Option<Identity> {
 /// The files of a directory that have more than one name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkedFiles {
-    pub(crate) files: Vec<(Identity, OsString)>,
+    pub(crate) files: Vec<(FileIdentity, OsString)>,
     /// Whether there can be more: the directory has too many entries, or can't be read.
     pub(crate) is_incomplete: bool,
 }
@@ -92,12 +92,12 @@ pub(crate) fn linked_files_in(folder: &Path, max_entries: usize) -> LinkedFiles 
     listed
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<FileIdentity> {
     fs::metadata(path).ok().and_then(|found| identity_of(&found))
 }
 
 /// Searches `dir` and its subdirectories for one of `wanted`, up to `max_entries` entries.
-pub(crate) fn find_linked(dir: &Path, wanted: &[Identity], max_entries: usize) -> SearchResult {
+pub(crate) fn find_linked(dir: &Path, wanted: &[FileIdentity], max_entries: usize) -> SearchResult {
     let mut left = max_entries;
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -124,10 +124,10 @@ pub(crate) fn find_linked(dir: &Path, wanted: &[Identity], max_entries: usize) -
 }
 
 #[cfg(unix)]
-fn identity_of(found: &fs::Metadata) -> Option<Identity> {
+fn identity_of(found: &fs::Metadata) -> Option<FileIdentity> {
     use std::os::unix::fs::MetadataExt as _;
     // Some file systems have no inode numbers.
-    (found.ino() != 0).then(|| Identity { device: found.dev(), inode: found.ino() })
+    (found.ino() != 0).then(|| FileIdentity { device: found.dev(), inode: found.ino() })
 }
 
 #[cfg(unix)]
@@ -137,12 +137,12 @@ fn link_count(found: &fs::Metadata) -> u64 {
 
 /// The inode number in the directory itself costs nothing.
 #[cfg(unix)]
-fn can_be(entry: &fs::DirEntry, wanted: Identity) -> bool {
+fn can_be(entry: &fs::DirEntry, wanted: FileIdentity) -> bool {
     std::os::unix::fs::DirEntryExt::ino(entry) == wanted.inode
 }
 
 #[cfg(not(unix))]
-fn identity_of(_: &fs::Metadata) -> Option<Identity> {
+fn identity_of(_: &fs::Metadata) -> Option<FileIdentity> {
     None
 }
 
@@ -152,6 +152,6 @@ fn link_count(_: &fs::Metadata) -> u64 {
 }
 
 #[cfg(not(unix))]
-fn can_be(_: &fs::DirEntry, _: Identity) -> bool {
+fn can_be(_: &fs::DirEntry, _: FileIdentity) -> bool {
     true
 }

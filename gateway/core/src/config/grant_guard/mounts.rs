@@ -1,4 +1,4 @@
-//! Mounts: the places of paths on their file systems. A mount can show a place also below a granted directory, so that
+//! MountTable: the places of paths on their file systems. A mount can show a place also below a granted directory, so that
 //! neither the paths nor their parent directories have anything in common.
 
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The mounts of this process. If the list can't be read, nothing is found.
 #[derive(Debug, Default)]
-pub(crate) struct Mounts(Vec<Mount>);
+pub(crate) struct MountTable(Vec<Mount>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
@@ -21,19 +21,19 @@ struct Mount {
 
 /// A place on a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place<'m> {
+struct MountedPlace<'m> {
     device: &'m str,
     path: PathBuf,
 }
 
-impl Place<'_> {
+impl MountedPlace<'_> {
     /// Is the other place below this one, or the same?
-    fn contains(&self, other: &Place<'_>) -> bool {
+    fn contains(&self, other: &MountedPlace<'_>) -> bool {
         self.device == other.device && other.path.starts_with(&self.path)
     }
 }
 
-impl Mounts {
+impl MountTable {
     /// Reads the mounts of this process.
     pub(crate) fn read() -> Self {
         Self::parse(&fs::read("/proc/self/mountinfo").unwrap_or_default())
@@ -68,18 +68,18 @@ impl Mounts {
     }
 
     /// The places that are visible in a directory: its own, and those of mounts in it.
-    fn tree(&self, dir: &Path) -> Vec<Place<'_>> {
+    fn tree(&self, dir: &Path) -> Vec<MountedPlace<'_>> {
         let mounted = self.0.iter().filter(|mount| mount.at != dir && mount.at.starts_with(dir));
-        let mounted = mounted.map(|mount| Place { device: &mount.device, path: mount.root.clone() });
+        let mounted = mounted.map(|mount| MountedPlace { device: &mount.device, path: mount.root.clone() });
         self.place(dir).into_iter().chain(mounted).collect()
     }
 
-    fn place(&self, path: &Path) -> Option<Place<'_>> {
+    fn place(&self, path: &Path) -> Option<MountedPlace<'_>> {
         // The nearest one. Of several at one mount point the last one hides the others.
         let around = self.0.iter().filter(|mount| path.starts_with(&mount.at));
         let mount = around.max_by_key(|mount| mount.at.components().count())?;
         let inside = path.strip_prefix(&mount.at).expect("it starts with the mount point");
-        Some(Place { device: &mount.device, path: mount.root.join(inside) })
+        Some(MountedPlace { device: &mount.device, path: mount.root.join(inside) })
     }
 }
 

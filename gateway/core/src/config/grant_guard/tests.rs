@@ -230,7 +230,7 @@ fn recognises_a_directory_under_another_path() {
     let secrets = fs::File::open(place.path().join("secrets")).unwrap();
     let other = format!("/proc/self/fd/{}/.", std::os::fd::AsRawFd::as_raw_fd(&secrets));
     let (a, b) = (place.path().join("secrets/token"), place.path().join("notes"));
-    let [token, notes, twin] = [&a, &b, Path::new(&other)].map(super::Identities::of);
+    let [token, notes, twin] = [&a, &b, Path::new(&other)].map(super::PathIdentities::of);
     assert!(token.overlap(&twin) && twin.overlap(&token));
     assert!(!notes.overlap(&twin) && !notes.overlap(&token) && notes.overlap(&notes));
 }

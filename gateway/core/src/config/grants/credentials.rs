@@ -6,13 +6,13 @@ use std::ops::Range;
 use super::http::{is_http_token, report_pattern_error};
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::http_path::PatternError;
-use crate::config::model::http_pattern::{self, Pattern};
+use crate::config::model::http_pattern::{self, HttpPattern};
 use crate::config::model::{
     Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, Problem, Reserved, Secret,
 };
 use crate::config::read::environment::variables;
 use crate::config::read::secret_detection::is_auth_scheme;
-use crate::config::read::{DisclosedValue, Reader, TomlString, TomlTable, TomlValue};
+use crate::config::read::{ConfigReader, DisclosedValue, TomlString, TomlTable, TomlValue};
 use crate::config::spec::keys::{HEADER, Kind};
 
 /// A header with its value, and the span of its name.
@@ -20,7 +20,7 @@ type AddedHeader = (String, Secret, Range<usize>);
 
 /// Reads `allow.credentials`. `http` is `allow.http`.
 pub(crate) fn read_credentials(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     allow: &TomlTable<'_>,
     http: &[HttpGrant],
 ) -> Vec<Credential> {
@@ -50,7 +50,7 @@ pub(crate) fn read_credentials(
 }
 
 /// Warns if no grant allows requests to the origin.
-fn check_origin(reader: &mut Reader<'_>, origin: &HttpOrigin, text: &TomlString, http: &[HttpGrant]) {
+fn check_origin(reader: &mut ConfigReader<'_>, origin: &HttpOrigin, text: &TomlString, http: &[HttpGrant]) {
     if !http.iter().any(|grant| grant.covers_origin(origin)) {
         let problem = Problem::warning(format!("unused credential: requests to `{origin}` aren't granted"));
         let hint = format!("add \"{origin}\" to `http`, or remove this");
@@ -58,7 +58,7 @@ fn check_origin(reader: &mut Reader<'_>, origin: &HttpOrigin, text: &TomlString,
     }
 }
 
-fn read_origin(reader: &mut Reader<'_>, text: &TomlString) -> Option<HttpOrigin> {
+fn read_origin(reader: &mut ConfigReader<'_>, text: &TomlString) -> Option<HttpOrigin> {
     match parse_origin(&text.text) {
         Ok(origin) => Some(origin),
         Err(error) => {
@@ -69,7 +69,10 @@ fn read_origin(reader: &mut Reader<'_>, text: &TomlString) -> Option<HttpOrigin>
 }
 
 /// The headers of a table, and what they are filled from.
-fn read_headers(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> (Vec<AddedHeader>, BTreeSet<String>) {
+fn read_headers(
+    reader: &mut ConfigReader<'_>,
+    table: &TomlTable<'_>,
+) -> (Vec<AddedHeader>, BTreeSet<String>) {
     let mut headers = Vec::new();
     let mut filled_from = BTreeSet::new();
     let named = reader.named_entries(table, "headers");
@@ -89,7 +92,7 @@ fn read_headers(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> (Vec<AddedHea
 }
 
 /// Reports a header that can't be added.
-fn check_header_name(reader: &mut Reader<'_>, name: &str, value: &TomlValue<'_>) -> bool {
+fn check_header_name(reader: &mut ConfigReader<'_>, name: &str, value: &TomlValue<'_>) -> bool {
     let shown = quoted(name);
     let problem = if !is_http_token(name) {
         Problem::error(format!("invalid header name {shown}")).hint("write a name such as `authorization`")
@@ -105,7 +108,7 @@ fn check_header_name(reader: &mut Reader<'_>, name: &str, value: &TomlValue<'_>)
 
 /// Reads the whole value of a header.
 fn read_header(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     value: &TomlValue<'_>,
     filled_from: &mut BTreeSet<String>,
 ) -> Option<Secret> {
@@ -148,7 +151,7 @@ fn read_header(
 
 /// Parses an origin: a pattern for one server, without a path.
 pub(crate) fn parse_origin(text: &str) -> Result<HttpOrigin, PatternError> {
-    let Pattern { scheme, host, port, path: _, parts } = http_pattern::parse(text)?;
+    let HttpPattern { scheme, host, port, path: _, parts } = http_pattern::parse(text)?;
     let host = match (scheme, host) {
         (HttpScheme::Http, _) => {
             let hint = "write `https`";

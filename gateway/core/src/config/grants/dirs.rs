@@ -2,10 +2,10 @@
 
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::{DirGrant, DirMode, Problem};
-use crate::config::read::{Reader, TomlString, TomlTable};
+use crate::config::read::{ConfigReader, TomlString, TomlTable};
 
 /// Reads `allow.dirs`.
-pub(crate) fn read_dirs(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> Vec<DirGrant> {
+pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<DirGrant> {
     let mut dirs: Vec<(DirGrant, TomlString)> = Vec::new();
     for table in reader.tables(allow, "dirs") {
         let host = reader.string(&table, "host");
@@ -29,7 +29,7 @@ pub(crate) fn read_dirs(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> Vec<D
 }
 
 /// Reports an invalid path inside the sandbox.
-fn check_guest_path(reader: &mut Reader<'_>, guest: &TomlString) -> bool {
+fn check_guest_path(reader: &mut ConfigReader<'_>, guest: &TomlString) -> bool {
     let text = guest.text.as_str();
     let hint = if !text.starts_with('/') {
         "start it with `/`"

@@ -10,7 +10,7 @@ use url::Url;
 use super::credentials::parse_origin;
 use super::networks::parse_network;
 use crate::config::model::http_path::PatternError;
-use crate::config::model::http_pattern::{self, Pattern};
+use crate::config::model::http_pattern::{self, HttpPattern};
 use crate::config::model::{HttpGrant, HttpScheme, Target};
 
 /// Parses a grant, a URL and a network from one line each. Every error has a place, and a grant covers a request exactly if
@@ -37,7 +37,7 @@ pub fn fuzz_grant(bytes: &[u8]) {
         Ok(pattern) => pattern,
         Err(error) => return assert_has_place(&error, written),
     };
-    let Pattern { scheme, host, port, path, parts } = pattern;
+    let HttpPattern { scheme, host, port, path, parts } = pattern;
     for part in [parts.scheme, parts.host, parts.path] {
         assert!(written.get(part).is_some(), "a part of {written:?} is outside of it");
     }

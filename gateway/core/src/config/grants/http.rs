@@ -9,11 +9,11 @@ use url::Host;
 use super::networks::read_networks;
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::http_path::PatternError;
-use crate::config::model::http_pattern::{self, Pattern};
+use crate::config::model::http_pattern::{self, HttpPattern};
 use crate::config::model::{
     HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, Problem, is_public, is_this_machine,
 };
-use crate::config::read::{Reader, TextOrTable, TomlString, TomlTable, TomlValue};
+use crate::config::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
 use crate::names::alike;
 
 /// Methods that can't be granted: a tunnel through a proxy, and echoes of the request with what the gateway added to it.
@@ -45,7 +45,7 @@ const PRIVATE_TOP_LEVEL_NAMES: [&str; 8] =
     ["localhost", "local", "internal", "test", "lan", "home", "corp", "intranet"];
 
 /// The networks of a grant.
-enum Networks {
+enum GrantNetworks {
     /// The grant is a string, which can't name any.
     NotPossible,
     /// The grant is a table that doesn't name any.
@@ -53,7 +53,7 @@ enum Networks {
     Named(Vec<IpNet>),
 }
 
-impl Networks {
+impl GrantNetworks {
     fn contains(&self, address: IpAddr) -> bool {
         match self {
             Self::NotPossible | Self::NotNamed => false,
@@ -79,7 +79,7 @@ impl Networks {
 }
 
 /// Reads `allow.http`.
-pub(crate) fn read_http_grants(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -> Vec<HttpGrant> {
+pub(crate) fn read_http_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<HttpGrant> {
     let items = reader.strings_or_tables(allow, "http");
     let grants: Vec<_> = items.into_iter().filter_map(|item| read_http_grant(reader, item)).collect();
     for (at, grant) in grants.iter().enumerate() {
@@ -98,13 +98,14 @@ pub(crate) fn read_http_grants(reader: &mut Reader<'_>, allow: &TomlTable<'_>) -
     grants
 }
 
-fn read_http_grant(reader: &mut Reader<'_>, item: TextOrTable<'_>) -> Option<HttpGrant> {
+fn read_http_grant(reader: &mut ConfigReader<'_>, item: TextOrTable<'_>) -> Option<HttpGrant> {
     let (text, methods, networks) = match item {
-        TextOrTable::Text(text) => (text, None, Networks::NotPossible),
+        TextOrTable::Text(text) => (text, None, GrantNetworks::NotPossible),
         TextOrTable::Table(table) => {
             let text = reader.string(&table, "url");
             let methods = read_methods(reader, &table);
-            let networks = read_networks(reader, &table).map_or(Networks::NotNamed, Networks::Named);
+            let networks =
+                read_networks(reader, &table).map_or(GrantNetworks::NotNamed, GrantNetworks::Named);
             (text?, methods, networks)
         }
     };
@@ -116,16 +117,16 @@ fn read_http_grant(reader: &mut Reader<'_>, item: TextOrTable<'_>) -> Option<Htt
         }
     };
     check_pattern(reader, &text, &pattern, &networks);
-    let Pattern { scheme, host, port, path, parts: _ } = pattern;
+    let HttpPattern { scheme, host, port, path, parts: _ } = pattern;
     let networks = match networks {
-        Networks::NotPossible | Networks::NotNamed => Vec::new(),
-        Networks::Named(networks) => networks,
+        GrantNetworks::NotPossible | GrantNetworks::NotNamed => Vec::new(),
+        GrantNetworks::Named(networks) => networks,
     };
     Some(HttpGrant { place: text.span, written: text.shown, scheme, host, port, methods, path, networks })
 }
 
 /// Reports a wrong part of a string.
-pub(crate) fn report_pattern_error(reader: &mut Reader<'_>, text: &TomlString, error: PatternError) {
+pub(crate) fn report_pattern_error(reader: &mut ConfigReader<'_>, text: &TomlString, error: PatternError) {
     let PatternError { part, message, hint, is_secret } = error;
     let span = reader.part(&text.span, &text.text, part);
     if is_secret {
@@ -135,7 +136,12 @@ pub(crate) fn report_pattern_error(reader: &mut Reader<'_>, text: &TomlString, e
 }
 
 /// Reports a grant that can't do what it seems to.
-fn check_pattern(reader: &mut Reader<'_>, text: &TomlString, pattern: &Pattern, networks: &Networks) {
+fn check_pattern(
+    reader: &mut ConfigReader<'_>,
+    text: &TomlString,
+    pattern: &HttpPattern,
+    networks: &GrantNetworks,
+) {
     let span = |part| reader.part(&text.span, &text.text, part);
     let host = span(pattern.parts.host.clone());
     let written = &text.text[pattern.parts.host.clone()];
@@ -191,7 +197,7 @@ fn check_pattern(reader: &mut Reader<'_>, text: &TomlString, pattern: &Pattern, 
 }
 
 /// Reads the methods of a grant. `None` means all.
-fn read_methods(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> Option<BTreeSet<String>> {
+fn read_methods(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<BTreeSet<String>> {
     let texts = reader.strings(table, "methods")?;
     let mut methods = BTreeSet::new();
     let is_empty = |value: &TomlValue<'_>| value.inner.as_array().is_some_and(|list| list.is_empty());
@@ -223,7 +229,7 @@ fn read_methods(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> Option<BTreeS
 }
 
 /// The network that an address in a URL names, if its path is a prefix length.
-fn network_in_url(address: IpAddr, text: &TomlString, pattern: &Pattern) -> Option<IpNet> {
+fn network_in_url(address: IpAddr, text: &TomlString, pattern: &HttpPattern) -> Option<IpNet> {
     let length = text.text[pattern.parts.path.clone()].trim_matches('/').parse().ok()?;
     IpNet::new(address, length).ok().filter(|network| network.network() == address && length > 0)
 }

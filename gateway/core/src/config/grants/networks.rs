@@ -8,7 +8,7 @@ use super::http::report_pattern_error;
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::http_path::PatternError;
 use crate::config::model::{Problem, is_public};
-use crate::config::read::{Reader, TomlString, TomlTable};
+use crate::config::read::{ConfigReader, TomlString, TomlTable};
 
 /// The addresses at which clouds give their machines credentials.
 const METADATA_ADDRESSES: [IpAddr; 5] = [
@@ -20,7 +20,7 @@ const METADATA_ADDRESSES: [IpAddr; 5] = [
 ];
 
 /// Reads the networks of a grant. `None` means that it doesn't name any.
-pub(crate) fn read_networks(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> Option<Vec<IpNet>> {
+pub(crate) fn read_networks(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<Vec<IpNet>> {
     let mut networks: Vec<IpNet> = Vec::new();
     for text in reader.strings(table, "networks")? {
         match parse_network(&text.text) {
@@ -38,7 +38,7 @@ pub(crate) fn read_networks(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> O
     Some(networks)
 }
 
-fn check_network(reader: &mut Reader<'_>, text: &TomlString, network: IpNet, earlier: &[IpNet]) {
+fn check_network(reader: &mut ConfigReader<'_>, text: &TomlString, network: IpNet, earlier: &[IpNet]) {
     let problem = if let Some(other) = earlier.iter().find(|other| other.contains(&network)) {
         Problem::warning(format!("redundant network: `{network}` is part of `{other}`")).hint("remove it")
     } else if METADATA_ADDRESSES.iter().any(|address| network.contains(address))

@@ -16,18 +16,18 @@ use crate::names::is_hidden;
 
 /// A parsed pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pattern {
+pub(crate) struct HttpPattern {
     pub(crate) scheme: HttpScheme,
     pub(crate) host: HostPattern,
     pub(crate) port: u16,
     /// Without a trailing `/`. If empty, any path matches.
     pub(crate) path: String,
-    pub(crate) parts: Parts,
+    pub(crate) parts: PatternParts,
 }
 
 /// The places of the parts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub(crate) struct PatternParts {
     pub(crate) scheme: Range<usize>,
     /// Without the port.
     pub(crate) host: Range<usize>,
@@ -39,7 +39,7 @@ pub(crate) struct Parts {
 const MAX_PATTERN_BYTES: usize = 2_048;
 
 /// Parses a pattern.
-pub(crate) fn parse(text: &str) -> Result<Pattern, PatternError> {
+pub(crate) fn parse(text: &str) -> Result<HttpPattern, PatternError> {
     check_characters(text)?;
     let start = text.find("://").map(|at| at + 3);
     let end = start.unwrap_or(0);
@@ -59,8 +59,8 @@ pub(crate) fn parse(text: &str) -> Result<Pattern, PatternError> {
     let (host_end, port) = port(text, start..end, scheme)?;
     let host = host(text, start..host_end)?;
     let path = parse_path(text, end)?;
-    let parts = Parts { scheme: scheme_part, host: start..host_end, path: end..text.len() };
-    Ok(Pattern { scheme, host, port, path, parts })
+    let parts = PatternParts { scheme: scheme_part, host: start..host_end, path: end..text.len() };
+    Ok(HttpPattern { scheme, host, port, path, parts })
 }
 
 /// Rejects characters that no pattern contains.

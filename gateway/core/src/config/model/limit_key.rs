@@ -41,7 +41,7 @@ pub enum LimitKey {
 
 /// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum LimitUnit {
     Bytes,
     Milliseconds,
     Items,
@@ -65,20 +65,20 @@ impl LimitKey {
     ];
 
     /// Its key, its unit and its largest value. A test compares them with the key table.
-    fn spec(self) -> (&'static str, Unit, u64) {
+    fn spec(self) -> (&'static str, LimitUnit, u64) {
         match self {
-            Self::Component => ("component", Unit::Bytes, 1 << 30),
-            Self::CompileTime => ("compile_time", Unit::Milliseconds, DAY_MILLIS),
-            Self::CompileMemory => ("compile_memory", Unit::Bytes, 1 << 40),
-            Self::DescribeTimeout => ("describe_timeout", Unit::Milliseconds, DAY_MILLIS),
-            Self::CpuTime => ("cpu_time", Unit::Milliseconds, DAY_MILLIS),
-            Self::Memory => ("memory", Unit::Bytes, 1 << 32),
-            Self::TableElements => ("table_elements", Unit::Items, 10_000_000),
-            Self::Handles => ("handles", Unit::Items, 1_000_000),
-            Self::Transfer => ("transfer", Unit::Bytes, 1 << 30),
-            Self::Items => ("items", Unit::Items, 1_000_000),
-            Self::Schema => ("schema", Unit::Bytes, 1 << 30),
-            Self::SchemaDepth => ("schema_depth", Unit::Items, 100),
+            Self::Component => ("component", LimitUnit::Bytes, 1 << 30),
+            Self::CompileTime => ("compile_time", LimitUnit::Milliseconds, DAY_MILLIS),
+            Self::CompileMemory => ("compile_memory", LimitUnit::Bytes, 1 << 40),
+            Self::DescribeTimeout => ("describe_timeout", LimitUnit::Milliseconds, DAY_MILLIS),
+            Self::CpuTime => ("cpu_time", LimitUnit::Milliseconds, DAY_MILLIS),
+            Self::Memory => ("memory", LimitUnit::Bytes, 1 << 32),
+            Self::TableElements => ("table_elements", LimitUnit::Items, 10_000_000),
+            Self::Handles => ("handles", LimitUnit::Items, 1_000_000),
+            Self::Transfer => ("transfer", LimitUnit::Bytes, 1 << 30),
+            Self::Items => ("items", LimitUnit::Items, 1_000_000),
+            Self::Schema => ("schema", LimitUnit::Bytes, 1 << 30),
+            Self::SchemaDepth => ("schema_depth", LimitUnit::Items, 100),
         }
     }
 
@@ -92,9 +92,9 @@ impl LimitKey {
     #[must_use]
     pub fn shown(self, amount: u64) -> String {
         match self.spec().1 {
-            Unit::Bytes => ByteSize::b(amount).display().iec().to_string(),
-            Unit::Milliseconds => humantime::format_duration(Duration::from_millis(amount)).to_string(),
-            Unit::Items => amount.to_string(),
+            LimitUnit::Bytes => ByteSize::b(amount).display().iec().to_string(),
+            LimitUnit::Milliseconds => humantime::format_duration(Duration::from_millis(amount)).to_string(),
+            LimitUnit::Items => amount.to_string(),
         }
     }
 
@@ -108,7 +108,7 @@ impl LimitKey {
     }
 }
 
-impl Unit {
+impl LimitUnit {
     /// The default if it suffices, or else a round number: a power of two for sizes, one digit and zeros otherwise.
     fn suggestion(self, default: Option<u64>, wanted: u64, max: u64) -> String {
         let round = || match self {
@@ -128,14 +128,16 @@ impl Unit {
 }
 
 /// Reads the value of a limit as [`Limits::value`] writes it.
-fn unit_and_amount(value: &str) -> Option<(Unit, u64)> {
+fn unit_and_amount(value: &str) -> Option<(LimitUnit, u64)> {
     let text = value.trim_matches('"');
     if let Ok(number) = value.parse() {
-        return Some((Unit::Items, number));
+        return Some((LimitUnit::Items, number));
     }
     match humantime::parse_duration(text) {
-        Ok(duration) => Some((Unit::Milliseconds, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))),
-        Err(_) => Some((Unit::Bytes, text.parse::<ByteSize>().ok()?.as_u64())),
+        Ok(duration) => {
+            Some((LimitUnit::Milliseconds, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+        }
+        Err(_) => Some((LimitUnit::Bytes, text.parse::<ByteSize>().ok()?.as_u64())),
     }
 }
 

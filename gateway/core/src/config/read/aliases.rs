@@ -3,7 +3,7 @@
 use super::reader::TomlTable;
 
 /// A key of other programs.
-pub(crate) struct Alias {
+pub(crate) struct KeyAlias {
     /// Its names.
     names: &'static [&'static str],
     /// A valid key of each table in which it means this.
@@ -22,51 +22,51 @@ const AUTH: &str = "tokens";
 const PLUGIN: &str = "source";
 const ALLOW: &str = "dirs";
 
-const ALIASES: [Alias; 8] = [
-    Alias {
+const ALIASES: [KeyAlias; 8] = [
+    KeyAlias {
         names: &["mcpServers", "mcp_servers", "servers"],
         tables: &[TOP],
         hint: "plugins are WebAssembly components, not commands or remote servers: add a table \
                `[plugins.NAME]` with `source = \"NAME.wasm\"` for each",
         key: None,
     },
-    Alias {
+    KeyAlias {
         names: &["command"],
         tables: &[PLUGIN],
         hint: "plugins are WebAssembly components, not commands: set `source` to a `.wasm` file",
         key: Some("source"),
     },
-    Alias {
+    KeyAlias {
         names: &["url"],
         tables: &[PLUGIN],
         hint: "plugins are WebAssembly components, not remote servers: set `source` to a `.wasm` file",
         key: Some("source"),
     },
-    Alias {
+    KeyAlias {
         names: &["hosts", "allowed_hosts"],
         tables: &[PLUGIN, ALLOW],
         hint: "list them in `http` in `[plugins.NAME.allow]`, such as `http = [\"https://example.com\"]`",
         key: None,
     },
-    Alias {
+    KeyAlias {
         names: &["env"],
         tables: &[PLUGIN],
         hint: "list the names of variables in `env` in `[plugins.NAME.allow]`; set values in `[plugins.NAME.config]`",
         key: None,
     },
-    Alias {
+    KeyAlias {
         names: &["port", "host"],
         tables: &[TOP, GATEWAY, LISTENER],
         hint: "set the address and port with `listen`, such as `listen = \"127.0.0.1:8931\"` in `[http]`",
         key: None,
     },
-    Alias {
+    KeyAlias {
         names: &["token"],
         tables: &[TOP, GATEWAY, LISTENER, AUTH],
         hint: "add it to `tokens` in `[http.auth]`: `{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }`",
         key: None,
     },
-    Alias {
+    KeyAlias {
         names: &["timeout"],
         tables: &[TOP, GATEWAY, PLUGIN],
         hint: "set it in `[plugins.NAME.limits]` or `[defaults.limits]`, with a unit: `timeout = \"30s\"`",
@@ -75,8 +75,8 @@ const ALIASES: [Alias; 8] = [
 ];
 
 /// The meaning of a key in a table that doesn't have it.
-pub(crate) fn find(table: &TomlTable<'_>, name: &str) -> Option<&'static Alias> {
-    let is_here = |alias: &&Alias| {
+pub(crate) fn find(table: &TomlTable<'_>, name: &str) -> Option<&'static KeyAlias> {
+    let is_here = |alias: &&KeyAlias| {
         alias.names.iter().any(|its| its.eq_ignore_ascii_case(name))
             && alias.tables.iter().any(|key| table.is_valid_key(key))
     };

@@ -13,7 +13,7 @@ use crate::config::model::diagnostic::{quoted, visible};
 
 /// A string with its variables filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Interpolated {
+pub(crate) struct InterpolatedString {
     pub(crate) text: String,
     /// The same with `***` for the values of secret variables.
     pub(crate) shown: String,
@@ -34,7 +34,7 @@ impl UsedVariable {
     }
 }
 
-impl Interpolated {
+impl InterpolatedString {
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         self.shown.push_str(text);
@@ -53,11 +53,11 @@ impl Interpolated {
     }
 
     /// What was filled in: the string as a whole, and each use of a variable. `raw` is the string before, `span` its span.
-    pub(crate) fn expansions(&self, raw: &str, span: &Range<usize>) -> Vec<Expansion> {
+    pub(crate) fn expansions(&self, raw: &str, span: &Range<usize>) -> Vec<VariableExpansion> {
         if self.text == raw {
             return Vec::new();
         }
-        let expansion = |value: &str, written: &str| Expansion {
+        let expansion = |value: &str, written: &str| VariableExpansion {
             value: value.to_owned(),
             written: written.to_owned(),
             span: span.clone(),
@@ -80,14 +80,14 @@ const CUT_CHARS: usize = 80;
 
 /// The value of a variable, and how it is written in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Expansion {
+pub(crate) struct VariableExpansion {
     value: String,
     written: String,
     /// The span of the string with the variable.
     span: Range<usize>,
 }
 
-impl Expansion {
+impl VariableExpansion {
     /// The diagnostic with the variable as written instead of its value. Labels keep the paths that were looked at, or
     /// else the operator couldn't find the file.
     pub(crate) fn undo(&self, problem: Problem) -> Problem {
@@ -153,8 +153,8 @@ fn replace_words(text: &str, word: &str, replacement: &str) -> String {
 pub(crate) fn interpolate(
     text: &str,
     environment: &dyn Environment,
-) -> Result<Interpolated, Vec<VariableError>> {
-    let mut filled = Interpolated::default();
+) -> Result<InterpolatedString, Vec<VariableError>> {
+    let mut filled = InterpolatedString::default();
     let mut errors = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {

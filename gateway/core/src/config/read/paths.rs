@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::environment::is_variable_name;
 use super::nearest_path::{Entry, nearest_path};
-use super::reader::{Reader, TomlString, TomlTable};
+use super::reader::{ConfigReader, TomlString, TomlTable};
 use super::resolved_path::ResolvedPath;
 use crate::config::model::Problem;
 use crate::config::model::diagnostic::quoted;
@@ -15,7 +15,7 @@ use crate::config::model::diagnostic::quoted;
 const MISSING_HINT: &str =
     "correct the path, or create it; relative paths start at the directory of this file";
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// The absolute path of a string.
     pub(crate) fn path(&mut self, text: &TomlString) -> Option<PathBuf> {
         let problem = if text.text.is_empty() {

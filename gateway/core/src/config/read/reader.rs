@@ -12,13 +12,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::environment::Environment;
-use super::interpolate::{Expansion, Interpolated, interpolate};
+use super::interpolate::{InterpolatedString, VariableExpansion, interpolate};
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::{Problem, Secret};
 use crate::config::spec::keys::{Key, Kind};
 
 /// The state of reading one file.
-pub(crate) struct Reader<'a> {
+pub(crate) struct ConfigReader<'a> {
     /// Where variables are looked up.
     pub(crate) environment: &'a dyn Environment,
     /// The text of the file.
@@ -43,7 +43,7 @@ pub(crate) struct Reader<'a> {
     /// Spans that probably contain a secret, though they shouldn't.
     pub(crate) secret_spans: Vec<Range<usize>>,
     /// The values of variables that were filled in.
-    pub(crate) expansions: Vec<Expansion>,
+    pub(crate) expansions: Vec<VariableExpansion>,
 }
 
 /// A value that a plugin or a server gets.
@@ -161,7 +161,7 @@ pub(crate) fn join(table: &str, key: &str) -> String {
     if table.is_empty() { key } else { format!("{table}.{key}") }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ConfigReader<'a> {
     pub(crate) fn new(file: &Path, source: &'a str, environment: &'a dyn Environment) -> Self {
         Self {
             environment,
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
             self.report_wrong_type(value, kind);
             return None;
         };
-        let Interpolated { text, shown, .. } = self.interpolated(value, raw)?;
+        let InterpolatedString { text, shown, .. } = self.interpolated(value, raw)?;
         if let Kind::Word(words) = kind
             && !words.contains(&text.as_str())
         {
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Fills in the variables of a string.
-    pub(crate) fn interpolated(&mut self, value: &TomlValue<'_>, raw: &str) -> Option<Interpolated> {
+    pub(crate) fn interpolated(&mut self, value: &TomlValue<'_>, raw: &str) -> Option<InterpolatedString> {
         match interpolate(raw, self.environment) {
             Ok(filled) => {
                 for secret in filled.secrets() {

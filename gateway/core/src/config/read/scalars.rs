@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use toml::de::DeValue;
 
-use super::reader::{Reader, TomlString, TomlTable, TomlValue};
+use super::reader::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::config::model::Problem;
 use crate::config::model::diagnostic::quoted;
 use crate::config::spec::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number};
@@ -22,7 +22,7 @@ pub(crate) enum TextOrTable<'t> {
     Table(TomlTable<'t>),
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// An array of strings and tables.
     pub(crate) fn strings_or_tables<'t>(
         &mut self,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::environment::{is_variable_name, nearest_variable};
 use super::paths;
-use super::reader::{Reader, TomlString, TomlTable, TomlValue};
+use super::reader::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::{Problem, Secret};
 use crate::config::spec::keys::{Kind, SECRET};
@@ -15,7 +15,7 @@ use crate::config::spec::keys::{Kind, SECRET};
 /// The largest secret, in bytes. A larger file is probably a log or a disk that was named by mistake.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// Reads a secret. It is never empty.
     pub(crate) fn secret(&mut self, value: &TomlValue<'_>) -> Option<Secret> {
         let read = self.optional_secret(value);

@@ -2,14 +2,14 @@
 
 use toml::de::DeValue;
 
-use super::reader::{Reader, TomlValue};
+use super::reader::{ConfigReader, TomlValue};
 use crate::config::model::Problem;
 use crate::config::spec::keys::Kind;
 
 /// Words for booleans in other formats.
 const BOOLEAN_WORDS: [&str; 6] = ["yes", "no", "on", "off", "true", "false"];
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// Reports that a value has the wrong type.
     pub(crate) fn report_wrong_type(&mut self, value: &TomlValue<'_>, kind: &Kind) {
         let found = match value.inner {

@@ -1,7 +1,7 @@
 //! Unknown and missing keys, with suggestions.
 
 use super::aliases;
-use super::reader::{Reader, TomlTable, TomlValue, join};
+use super::reader::{ConfigReader, TomlTable, TomlValue, join};
 use crate::config::model::Problem;
 use crate::config::model::diagnostic::quoted;
 use crate::config::spec::keys::{Inside, Key, Kind, ROOT};
@@ -10,7 +10,7 @@ use crate::names::alike;
 /// The name of any plugin in the path of a table.
 const ANY_PLUGIN: &str = "NAME";
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// Reports unknown keys of a table, and missing keys unless an unknown key or one of `explained` explains them.
     pub(crate) fn check_keys(&mut self, table: &TomlTable<'_>, explained: &[&str]) {
         let mut explained = explained.to_vec();

@@ -24,9 +24,9 @@ const MIN_DISTINCTIVE_BYTES: usize = 4;
 /// The file with everything masked that excerpts don't show, and the spans of masked values in order. `extra` are more
 /// spans to mask.
 pub(crate) fn redact(text: &str, root: &DeTable<'_>, extra: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
-    let mut walk = Walk { shown: Vec::new(), masked: extra.to_vec() };
+    let mut walk = MaskCollector { shown: Vec::new(), masked: extra.to_vec() };
     walk.table(root, Inside::Keys(ROOT), false);
-    let Walk { mut shown, mut masked } = walk;
+    let MaskCollector { mut shown, mut masked } = walk;
     masked.sort_by_key(|span| span.start);
     shown.extend(masked.iter().cloned());
     shown.sort_by_key(|span| span.start);
@@ -45,12 +45,12 @@ pub(crate) fn redact(text: &str, root: &DeTable<'_>, extra: &[Range<usize>]) -> 
 }
 
 /// Collects the spans of keys and values that are shown, and of values that are masked.
-struct Walk {
+struct MaskCollector {
     shown: Vec<Range<usize>>,
     masked: Vec<Range<usize>>,
 }
 
-impl Walk {
+impl MaskCollector {
     /// `is_secret` says whether the table is part of a secret.
     fn table(&mut self, table: &DeTable<'_>, inside: Inside, is_secret: bool) {
         for (key, value) in table.iter() {

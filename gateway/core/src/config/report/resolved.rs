@@ -26,7 +26,7 @@ pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String
     let config = loaded.config.as_ref()?;
     let parsed = DeTable::parse(config.written.expose()).ok()?;
     let base = config.file.parent().unwrap_or(Path::new("/"));
-    let mut writer = Writer {
+    let mut writer = ResolvedWriter {
         config,
         environment,
         base,
@@ -40,7 +40,7 @@ pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String
     Some(writer.out)
 }
 
-struct Writer<'a> {
+struct ResolvedWriter<'a> {
     config: &'a Config,
     environment: &'a dyn Environment,
     /// The directory to which relative paths are relative.
@@ -52,7 +52,7 @@ struct Writer<'a> {
     out: String,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ResolvedWriter<'a> {
     /// Writes a table: its header, its keys, and then the tables below it.
     fn table(&mut self, path: &str, keys: &'static [Key], found: Option<&'a DeTable<'a>>) {
         if !path.is_empty() {

@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use toml::de::DeTable;
 
-use super::http::{Listener, read_address};
+use super::http::{ListenerKind, read_address};
 use crate::config::model::Problem;
 use crate::config::model::diagnostic::quoted;
-use crate::config::read::{Environment, Reader, TomlTable};
+use crate::config::read::{ConfigReader, Environment, TomlTable};
 use crate::config::report::Source;
 use crate::config::sections::http::HttpConfig;
 use crate::config::spec::keys::ROOT;
@@ -45,7 +45,7 @@ impl AdminConfig {
 #[must_use]
 pub fn admin_listener(source: &Source, environment: &dyn Environment) -> Option<AdminConfig> {
     let (parsed, _) = DeTable::parse_recoverable(&source.text);
-    let mut reader = Reader::new(&source.path, &source.text, environment);
+    let mut reader = ConfigReader::new(&source.path, &source.text, environment);
     let root = TomlTable::root(parsed.get_ref(), ROOT);
     let admin = read_admin(&mut reader, &root, &HttpConfig::default())?;
     admin.listen.ip().to_canonical().is_loopback().then_some(admin)
@@ -53,14 +53,14 @@ pub fn admin_listener(source: &Source, environment: &dyn Environment) -> Option<
 
 /// Reads `[admin]`. Without the table there is no listener.
 pub(crate) fn read_admin(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     root: &TomlTable<'_>,
     http: &HttpConfig,
 ) -> Option<AdminConfig> {
     let table = reader.table(root, "admin")?;
     let written = reader.string(&table, "listen");
     let listen = match &written {
-        Some(text) => read_address(reader, text, Listener::Admin)?,
+        Some(text) => read_address(reader, text, ListenerKind::Admin)?,
         None => AdminConfig::default().listen,
     };
     let admin = AdminConfig { listen };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::{Problem, Secret};
 use crate::config::read::paths;
-use crate::config::read::{Reader, TomlTable};
+use crate::config::read::{ConfigReader, TomlTable};
 
 /// The default number of concurrent calls of all plugins together.
 pub(crate) const DEFAULT_CONCURRENCY: u32 = 64;
@@ -51,7 +51,7 @@ pub enum WiderGrants {
     Wait,
 }
 
-pub(crate) fn read_watch(reader: &mut Reader<'_>, gateway: &TomlTable<'_>) -> WatchConfig {
+pub(crate) fn read_watch(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> WatchConfig {
     let default = WatchConfig::default();
     let poll = reader.duration(gateway, "poll", default.poll);
     if let Some(value) = gateway.get("poll")
@@ -63,7 +63,7 @@ pub(crate) fn read_watch(reader: &mut Reader<'_>, gateway: &TomlTable<'_>) -> Wa
     WatchConfig { events: reader.boolean(gateway, "watch", default.events), poll }
 }
 
-pub(crate) fn read_wider_grants(reader: &mut Reader<'_>, gateway: &TomlTable<'_>) -> WiderGrants {
+pub(crate) fn read_wider_grants(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> WiderGrants {
     let written = reader.string(gateway, "wider_grants");
     match written.as_ref().map(|text| text.text.as_str()) {
         Some("wait") => WiderGrants::Wait,
@@ -71,13 +71,13 @@ pub(crate) fn read_wider_grants(reader: &mut Reader<'_>, gateway: &TomlTable<'_>
     }
 }
 
-pub(crate) fn read_page_size(reader: &mut Reader<'_>, gateway: &TomlTable<'_>) -> Option<NonZeroU32> {
+pub(crate) fn read_page_size(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<NonZeroU32> {
     gateway.get("page_size")?;
     NonZeroU32::new(reader.integer(gateway, "page_size", 0))
 }
 
 /// Reads the path of the CA bundle. The certificates themselves are read when the gateway starts.
-pub(crate) fn read_ca_file(reader: &mut Reader<'_>, gateway: &TomlTable<'_>) -> Option<PathBuf> {
+pub(crate) fn read_ca_file(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<PathBuf> {
     let text = reader.string(gateway, "ca_file")?;
     let path = reader.path(&text)?;
     let problem = match read_bundle(&path) {
@@ -90,7 +90,7 @@ pub(crate) fn read_ca_file(reader: &mut Reader<'_>, gateway: &TomlTable<'_>) -> 
     None
 }
 
-pub(crate) fn read_sealing_key(reader: &mut Reader<'_>, gateway: &TomlTable<'_>) -> Option<Secret> {
+pub(crate) fn read_sealing_key(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<Secret> {
     let value = gateway.get("sealing_key")?;
     let key = reader.secret(&value)?;
     if key.expose().chars().count() < MIN_SEALING_KEY_CHARS {

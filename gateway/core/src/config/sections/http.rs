@@ -10,7 +10,7 @@ use bytesize::ByteSize;
 
 use crate::config::model::diagnostic::quoted;
 use crate::config::model::{Problem, Secret};
-use crate::config::read::{Reader, TomlString, TomlTable};
+use crate::config::read::{ConfigReader, TomlString, TomlTable};
 
 /// A shorter token can be guessed, in characters.
 const MIN_TOKEN_CHARS: usize = 16;
@@ -91,26 +91,26 @@ impl HttpConfig {
 
 /// Who can reach the address.
 #[derive(Clone, Copy)]
-enum Reachable {
+enum Reachability {
     Locally,
     Remotely,
 }
 
 /// The listener that an address is for.
 #[derive(Clone, Copy)]
-pub(crate) enum Listener {
+pub(crate) enum ListenerKind {
     Http,
     Admin,
 }
 
 /// Reads `[http]`.
-pub(crate) fn read_http(reader: &mut Reader<'_>, root: &TomlTable<'_>) -> HttpConfig {
+pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> HttpConfig {
     let default = HttpConfig::default();
     let Some(table) = reader.table(root, "http") else { return default };
     let written = reader.string(&table, "listen");
-    let listen = written.as_ref().and_then(|text| read_address(reader, text, Listener::Http));
+    let listen = written.as_ref().and_then(|text| read_address(reader, text, ListenerKind::Http));
     let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
-    let reachable = if is_local { Reachable::Locally } else { Reachable::Remotely };
+    let reachable = if is_local { Reachability::Locally } else { Reachability::Remotely };
     let auth = reader.table(&table, "auth");
     let tokens = auth.map(|auth| read_tokens(reader, &auth, reachable)).unwrap_or_default();
     let http = HttpConfig {
@@ -143,16 +143,16 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, root: &TomlTable<'_>) -> HttpCo
 
 /// Reads an address to listen on.
 pub(crate) fn read_address(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     text: &TomlString,
-    listener: Listener,
+    listener: ListenerKind,
 ) -> Option<SocketAddr> {
     if let Some(address) = parse_address(&text.text) {
         return Some(address);
     }
     let default_port = match listener {
-        Listener::Http => 8931,
-        Listener::Admin => 8932,
+        ListenerKind::Http => 8931,
+        ListenerKind::Admin => 8932,
     };
     let hint = match text.text.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => format!("add the port: \"{address}:{default_port}\""),
@@ -168,7 +168,7 @@ pub(crate) fn read_address(
 
 /// Reads an array of strings of which each passes `check`.
 fn read_checked(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     table: &TomlTable<'_>,
     name: &str,
     check: fn(&str) -> Result<String, String>,
@@ -187,7 +187,7 @@ fn read_checked(
     valid
 }
 
-fn read_tokens(reader: &mut Reader<'_>, auth: &TomlTable<'_>, reachable: Reachable) -> Vec<Token> {
+fn read_tokens(reader: &mut ConfigReader<'_>, auth: &TomlTable<'_>, reachable: Reachability) -> Vec<Token> {
     let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
     let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
     let mut tokens = Vec::new();
@@ -227,7 +227,7 @@ fn read_tokens(reader: &mut Reader<'_>, auth: &TomlTable<'_>, reachable: Reachab
 }
 
 /// Reports a name that a principal can't have.
-fn check_principal(reader: &mut Reader<'_>, name: &TomlString) -> bool {
+fn check_principal(reader: &mut ConfigReader<'_>, name: &TomlString) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_-.@+".contains(c);
     let hint = if name.text.is_empty() || name.text.len() > 64 || !name.text.chars().all(is_allowed) {
         "use 1 to 64 ASCII letters, digits and `_ - . @ +`".to_owned()
@@ -242,15 +242,15 @@ fn check_principal(reader: &mut Reader<'_>, name: &TomlString) -> bool {
 }
 
 /// Reports a token that can't be sent or can be guessed.
-fn check_token(reader: &mut Reader<'_>, token: &Secret, span: &Range<usize>, reachable: Reachable) {
+fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize>, reachable: Reachability) {
     let text = token.expose();
     let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
         Problem::error("invalid token: it contains white space or non-ASCII characters")
     } else if text.len() < MIN_TOKEN_CHARS {
         let message = format!("the token is too short: it needs {MIN_TOKEN_CHARS} characters or more");
         match reachable {
-            Reachable::Locally => Problem::warning(message),
-            Reachable::Remotely => Problem::error(message),
+            Reachability::Locally => Problem::warning(message),
+            Reachability::Remotely => Problem::error(message),
         }
     } else {
         return;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use crate::config::model::Limits;
-use crate::config::read::{Reader, TomlTable};
+use crate::config::read::{ConfigReader, TomlTable};
 
 /// Reads limits. Those that the table doesn't set are as in `base`.
-pub(crate) fn read_limits(reader: &mut Reader<'_>, table: &TomlTable<'_>, base: &Limits) -> Limits {
+pub(crate) fn read_limits(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, base: &Limits) -> Limits {
     Limits {
         timeout: reader.duration(table, "timeout", base.timeout),
         cpu_time: reader.duration(table, "cpu_time", base.cpu_time),
@@ -42,10 +42,10 @@ pub(crate) fn read_limits(reader: &mut Reader<'_>, table: &TomlTable<'_>, base: 
     }
 }
 
-fn optional_duration(reader: &mut Reader<'_>, table: &TomlTable<'_>, name: &str) -> Option<Duration> {
+fn optional_duration(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, name: &str) -> Option<Duration> {
     table.get(name).map(|_| reader.duration(table, name, Duration::ZERO))
 }
 
-fn optional_size(reader: &mut Reader<'_>, table: &TomlTable<'_>, name: &str) -> Option<ByteSize> {
+fn optional_size(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, name: &str) -> Option<ByteSize> {
     table.get(name).map(|_| reader.size(table, name, ByteSize::b(0)))
 }

@@ -7,8 +7,8 @@ use super::limits::read_limits;
 use super::settings::read_settings;
 use crate::config::grants::read_grants;
 use crate::config::model::diagnostic::quoted;
-use crate::config::model::{Instances, LimitKey, Limits, PluginConfig, Problem, Reload, Spot, ToolFilter};
-use crate::config::read::{Reader, TomlString, TomlTable, TomlValue};
+use crate::config::model::{ToolFilter, Instances, LimitKey, Limits, PluginConfig, Problem, Reload, Spot};
+use crate::config::read::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::config::spec::keys::{Kind, ROOT};
 use crate::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName, alike};
 
@@ -19,7 +19,7 @@ const TOOL_HINT: &str =
 
 /// `[defaults]`: defaults for all plugins.
 #[derive(Default)]
-pub(crate) struct Defaults {
+pub(crate) struct PluginDefaults {
     limits: Limits,
     portable_schemas: bool,
     /// The places of the limits.
@@ -27,10 +27,10 @@ pub(crate) struct Defaults {
 }
 
 /// Reads `[defaults]`.
-pub(crate) fn read_defaults(reader: &mut Reader<'_>, root: &TomlTable<'_>) -> Defaults {
-    let default = Defaults::default();
+pub(crate) fn read_defaults(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> PluginDefaults {
+    let default = PluginDefaults::default();
     let Some(table) = reader.table(root, "defaults") else { return default };
-    Defaults {
+    PluginDefaults {
         portable_schemas: reader.boolean(&table, "portable_schemas", default.portable_schemas),
         places: limit_places(&table),
         limits: match reader.table(&table, "limits") {
@@ -42,9 +42,9 @@ pub(crate) fn read_defaults(reader: &mut Reader<'_>, root: &TomlTable<'_>) -> De
 
 /// Reads `[plugins]`, in the order of the file.
 pub(crate) fn read_plugins(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     root: &TomlTable<'_>,
-    defaults: &Defaults,
+    defaults: &PluginDefaults,
 ) -> Vec<PluginConfig> {
     let plugin = ROOT.iter().find(|key| key.name == "plugins").map(|key| key.kind);
     let Some(kind @ Kind::Named(Kind::Table(keys))) = plugin else {
@@ -72,11 +72,11 @@ pub(crate) fn read_plugins(
 }
 
 fn read_plugin(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     id: PluginId,
     value: &TomlValue<'_>,
     table: &TomlTable<'_>,
-    defaults: &Defaults,
+    defaults: &PluginDefaults,
 ) -> PluginConfig {
     let source = reader.string(table, "source");
     let config = table.get("config");
@@ -120,13 +120,13 @@ fn read_plugin(
     }
 }
 
-fn word(reader: &mut Reader<'_>, table: &TomlTable<'_>, name: &str) -> Option<String> {
+fn word(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, name: &str) -> Option<String> {
     reader.string(table, name).map(|word| word.text)
 }
 
 /// Reports an invalid name.
 fn or_report_name<T>(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     read: Result<T, NameError>,
     span: &Range<usize>,
     what: &str,
@@ -155,7 +155,7 @@ fn or_report_name<T>(
     }
 }
 
-fn read_prefix(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> Option<String> {
+fn read_prefix(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<String> {
     let text = reader.string(table, "prefix")?;
     if !text.text.is_empty() {
         or_report_name(reader, PluginId::new(&text.text), &text.span, "invalid prefix", NAME_HINT)?;
@@ -163,7 +163,7 @@ fn read_prefix(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> Option<String>
     Some(text.text)
 }
 
-fn read_uris(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> Vec<String> {
+fn read_uris(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Vec<String> {
     let texts = reader.strings(table, "uris").unwrap_or_default();
     let hint = "write a whole URI or the start of several, such as \"notes://\"";
     let uri = |text: TomlString| {
@@ -173,7 +173,7 @@ fn read_uris(reader: &mut Reader<'_>, table: &TomlTable<'_>) -> Vec<String> {
     texts.into_iter().filter_map(uri).collect()
 }
 
-fn read_tools(reader: &mut Reader<'_>, tools: &TomlTable<'_>) -> ToolFilter {
+fn read_tools(reader: &mut ConfigReader<'_>, tools: &TomlTable<'_>) -> ToolFilter {
     let allow = reader.strings(tools, "allow").map(|names| tool_names(reader, names));
     let deny = reader.strings(tools, "deny").map(|names| tool_names(reader, names)).unwrap_or_default();
     for (name, denied) in &deny {
@@ -205,7 +205,7 @@ fn read_tools(reader: &mut Reader<'_>, tools: &TomlTable<'_>) -> ToolFilter {
 }
 
 /// The names of tools, each with its place.
-fn tool_names(reader: &mut Reader<'_>, texts: Vec<TomlString>) -> BTreeMap<String, Range<usize>> {
+fn tool_names(reader: &mut ConfigReader<'_>, texts: Vec<TomlString>) -> BTreeMap<String, Range<usize>> {
     let mut names = BTreeMap::new();
     for text in texts {
         let name = ToolName::new(&text.text);
@@ -216,7 +216,10 @@ fn tool_names(reader: &mut Reader<'_>, texts: Vec<TomlString>) -> BTreeMap<Strin
     names
 }
 
-fn read_renames(reader: &mut Reader<'_>, renamed: &[(&str, TomlValue<'_>)]) -> BTreeMap<String, PublicName> {
+fn read_renames(
+    reader: &mut ConfigReader<'_>,
+    renamed: &[(&str, TomlValue<'_>)],
+) -> BTreeMap<String, PublicName> {
     const WHAT: &str = "invalid tool name";
     let mut renames = BTreeMap::new();
     let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();

@@ -14,17 +14,17 @@ use crate::config::model::{Problem, Secret};
 use crate::config::read::environment::variables;
 use crate::config::read::interpolate::interpolate;
 use crate::config::read::secret_detection::{contains_secret, is_secret_name, is_secret_ref};
-use crate::config::read::{DisclosedValue, Reader, TomlTable, TomlValue};
+use crate::config::read::{ConfigReader, DisclosedValue, TomlTable, TomlValue};
 use crate::config::spec::keys::Kind;
 
 /// The value of a shorter variable can occur in a message by chance, in bytes.
 const MIN_DISTINCTIVE_BYTES: usize = 8;
 
 /// Settings by key, and the variables and files that they are filled from.
-type Settings = (BTreeMap<String, Secret>, BTreeMap<String, BTreeSet<String>>);
+type PluginSettings = (BTreeMap<String, Secret>, BTreeMap<String, BTreeSet<String>>);
 
 /// Reads the settings of a plugin.
-pub(crate) fn read_settings(reader: &mut Reader<'_>, config: &TomlValue<'_>) -> Settings {
+pub(crate) fn read_settings(reader: &mut ConfigReader<'_>, config: &TomlValue<'_>) -> PluginSettings {
     let mut settings = BTreeMap::new();
     let mut filled_from = BTreeMap::new();
     let DeValue::Table(entries) = config.inner else {
@@ -47,7 +47,7 @@ pub(crate) fn read_settings(reader: &mut Reader<'_>, config: &TomlValue<'_>) -> 
 }
 
 /// Adds the secrets of a setting to those that the record of messages redacts.
-fn add_secrets(reader: &mut Reader<'_>, key: &str, value: &DeValue<'_>) {
+fn add_secrets(reader: &mut ConfigReader<'_>, key: &str, value: &DeValue<'_>) {
     match value {
         DeValue::String(written) => {
             for name in variables(written) {
@@ -83,7 +83,7 @@ fn add_secrets(reader: &mut Reader<'_>, key: &str, value: &DeValue<'_>) {
 }
 
 /// Finds the variables and files that a value is filled from: `env NAME`, `file PATH`.
-fn find_origins(reader: &Reader<'_>, value: &DeValue<'_>, found: &mut BTreeSet<String>) {
+fn find_origins(reader: &ConfigReader<'_>, value: &DeValue<'_>, found: &mut BTreeSet<String>) {
     match value {
         DeValue::String(text) => found.extend(variables(text).map(|name| format!("env {name}"))),
         DeValue::Array(items) => items.iter().for_each(|item| find_origins(reader, item.get_ref(), found)),
@@ -103,7 +103,7 @@ fn find_origins(reader: &Reader<'_>, value: &DeValue<'_>, found: &mut BTreeSet<S
     }
 }
 
-fn read_setting(reader: &mut Reader<'_>, value: &TomlValue<'_>) -> Option<Secret> {
+fn read_setting(reader: &mut ConfigReader<'_>, value: &TomlValue<'_>) -> Option<Secret> {
     match value.inner {
         DeValue::String(text) => reader.interpolated(value, text).map(|filled| Secret::new(filled.text)),
         DeValue::Table(table) if is_secret_ref(table) => reader.secret(value),
@@ -115,7 +115,7 @@ fn read_setting(reader: &mut Reader<'_>, value: &TomlValue<'_>) -> Option<Secret
 }
 
 /// Warns about a table that is almost a reference to a secret, and is passed as JSON.
-fn check_table(reader: &mut Reader<'_>, value: &TomlValue<'_>) {
+fn check_table(reader: &mut ConfigReader<'_>, value: &TomlValue<'_>) {
     let Some(table) = value.inner.as_table() else { return };
     let keys: Vec<String> = table.keys().map(|key| key.get_ref().to_ascii_lowercase()).collect();
     let is_source = |key: &String| matches!(key.as_str(), "env" | "file");
@@ -127,7 +127,7 @@ fn check_table(reader: &mut Reader<'_>, value: &TomlValue<'_>) {
     reader.report(Problem::warning(message).at(value.key_span.clone()).hint(hint));
 }
 
-fn read_json(reader: &mut Reader<'_>, value: &TomlValue<'_>) -> Option<Json> {
+fn read_json(reader: &mut ConfigReader<'_>, value: &TomlValue<'_>) -> Option<Json> {
     match value.inner {
         DeValue::String(text) => reader.interpolated(value, text).map(|filled| Json::String(filled.text)),
         DeValue::Boolean(boolean) => Some(Json::Bool(*boolean)),
@@ -166,7 +166,11 @@ fn read_json(reader: &mut Reader<'_>, value: &TomlValue<'_>) -> Option<Json> {
     }
 }
 
-fn or_report_number(reader: &mut Reader<'_>, value: &TomlValue<'_>, read: Option<Number>) -> Option<Json> {
+fn or_report_number(
+    reader: &mut ConfigReader<'_>,
+    value: &TomlValue<'_>,
+    read: Option<Number>,
+) -> Option<Json> {
     if read.is_none() {
         let message = format!("JSON can't represent the number in {}", quoted(&value.path));
         reader.report(Problem::error(message).at(value.span.clone()).hint("write it as a string"));

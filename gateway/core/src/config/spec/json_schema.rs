@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::config::spec::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
 
 /// The members of a schema, in order.
-struct Schema(Vec<(&'static str, Member)>);
+struct Schema(Vec<(&'static str, SchemaMember)>);
 
-enum Member {
+enum SchemaMember {
     Value(Value),
     Schema(Schema),
     Schemas(Vec<(&'static str, Schema)>),
@@ -32,8 +32,8 @@ pub fn render() -> String {
     out
 }
 
-fn text(text: &str) -> Member {
-    Member::Value(text.into())
+fn text(text: &str) -> SchemaMember {
+    SchemaMember::Value(text.into())
 }
 
 fn of_type(name: &'static str) -> Schema {
@@ -48,7 +48,7 @@ const NAME_PATTERN: &str = "^[A-Za-z0-9_-]+$";
 
 fn kind(kind: &Kind) -> Schema {
     match kind {
-        Kind::Version => Schema(vec![("const", Member::Value(1.into()))]),
+        Kind::Version => Schema(vec![("const", SchemaMember::Value(1.into()))]),
         Kind::Integer(range) => number(*range),
         Kind::Duration(_) => pattern(r"^\s*(0|([0-9]+(\.[0-9]+)?\s*[A-Za-zµ]+\s*)+)$"),
         Kind::Size(range) => {
@@ -56,43 +56,43 @@ fn kind(kind: &Kind) -> Schema {
                 pattern(r"^\s*[0-9]+(\.[0-9]+)?\s*([KMGTPEkmgtpe]?[Bb]?|[KMGTPEkmgtpe][Ii][Bb]?)\s*$");
             let bytes = Schema(vec![
                 ("type", text("integer")),
-                ("minimum", Member::Value(LEAST_WITHOUT_UNIT.into())),
-                ("maximum", Member::Value(range.most.into())),
+                ("minimum", SchemaMember::Value(LEAST_WITHOUT_UNIT.into())),
+                ("maximum", SchemaMember::Value(range.most.into())),
             ]);
             let mut all = vec![units, bytes];
             if range.zero.is_none() {
-                all.push(Schema(vec![("const", Member::Value(0.into()))]));
+                all.push(Schema(vec![("const", SchemaMember::Value(0.into()))]));
             }
-            Schema(vec![("anyOf", Member::AnyOf(all))])
+            Schema(vec![("anyOf", SchemaMember::AnyOf(all))])
         }
         Kind::Boolean => of_type("boolean"),
         Kind::NameOrBoolean(_) => {
             let name = pattern(NAME_PATTERN);
-            Schema(vec![("anyOf", Member::AnyOf(vec![of_type("boolean"), name]))])
+            Schema(vec![("anyOf", SchemaMember::AnyOf(vec![of_type("boolean"), name]))])
         }
         Kind::Text(_) | Kind::Path(_) => of_type("string"),
         Kind::TextOrTable(_, keys) => {
-            Schema(vec![("anyOf", Member::AnyOf(vec![of_type("string"), table(keys)]))])
+            Schema(vec![("anyOf", SchemaMember::AnyOf(vec![of_type("string"), table(keys)]))])
         }
         Kind::Word(words) => {
-            let words = Schema(vec![("enum", Member::Value(words.iter().copied().collect()))]);
+            let words = Schema(vec![("enum", SchemaMember::Value(words.iter().copied().collect()))]);
             let variable = Schema(vec![("type", text("string")), ("pattern", text(VARIABLE_PATTERN))]);
-            Schema(vec![("anyOf", Member::AnyOf(vec![words, variable]))])
+            Schema(vec![("anyOf", SchemaMember::AnyOf(vec![words, variable]))])
         }
         Kind::Secret => {
             let Schema(mut members) = table(super::keys::SECRET);
-            members.push(("minProperties", Member::Value(1.into())));
-            members.push(("maxProperties", Member::Value(1.into())));
+            members.push(("minProperties", SchemaMember::Value(1.into())));
+            members.push(("maxProperties", SchemaMember::Value(1.into())));
             Schema(members)
         }
         Kind::List(item) => {
-            Schema(vec![("type", text("array")), ("items", Member::Schema(self::kind(item)))])
+            Schema(vec![("type", text("array")), ("items", SchemaMember::Schema(self::kind(item)))])
         }
         Kind::Table(keys) => table(keys),
         Kind::Named(value) => Schema(vec![
             ("type", text("object")),
-            ("propertyNames", Member::Schema(Schema(vec![("pattern", text(NAME_PATTERN))]))),
-            ("additionalProperties", Member::Schema(self::kind(value))),
+            ("propertyNames", SchemaMember::Schema(Schema(vec![("pattern", text(NAME_PATTERN))]))),
+            ("additionalProperties", SchemaMember::Schema(self::kind(value))),
         ]),
         Kind::Settings => of_type("object"),
     }
@@ -102,8 +102,8 @@ fn number(range: Number) -> Schema {
     let least = u64::from(range.zero.is_some());
     Schema(vec![
         ("type", text("integer")),
-        ("minimum", Member::Value(least.into())),
-        ("maximum", Member::Value(range.most.into())),
+        ("minimum", SchemaMember::Value(least.into())),
+        ("maximum", SchemaMember::Value(range.most.into())),
     ])
 }
 
@@ -113,12 +113,12 @@ fn pattern(pattern: &str) -> Schema {
 
 fn table(keys: &'static [Key]) -> Schema {
     let properties = keys.iter().map(|key| (key.name, property(key))).collect();
-    let mut members = vec![("type", text("object")), ("properties", Member::Schemas(properties))];
+    let mut members = vec![("type", text("object")), ("properties", SchemaMember::Schemas(properties))];
     let required: Value = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
     if required != Value::Array(Vec::new()) {
-        members.push(("required", Member::Value(required)));
+        members.push(("required", SchemaMember::Value(required)));
     }
-    members.push(("additionalProperties", Member::Value(false.into())));
+    members.push(("additionalProperties", SchemaMember::Value(false.into())));
     Schema(members)
 }
 
@@ -126,8 +126,10 @@ fn property(key: &Key) -> Schema {
     let mut members = vec![("description", text(key.doc))];
     if let Some(default) = key.default {
         // Numbers, strings without escapes and empty arrays are the same in TOML and JSON.
-        members
-            .push(("default", Member::Value(serde_json::from_str(default).expect("defaults are also JSON"))));
+        members.push((
+            "default",
+            SchemaMember::Value(serde_json::from_str(default).expect("defaults are also JSON")),
+        ));
     }
     members.extend(kind(&key.kind).0);
     Schema(members)
@@ -138,10 +140,10 @@ impl Serialize for Schema {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, member) in &self.0 {
             match member {
-                Member::Value(value) => map.serialize_entry(name, value)?,
-                Member::Schema(schema) => map.serialize_entry(name, schema)?,
-                Member::AnyOf(schemas) => map.serialize_entry(name, schemas)?,
-                Member::Schemas(schemas) => map.serialize_entry(name, &Named(schemas))?,
+                SchemaMember::Value(value) => map.serialize_entry(name, value)?,
+                SchemaMember::Schema(schema) => map.serialize_entry(name, schema)?,
+                SchemaMember::AnyOf(schemas) => map.serialize_entry(name, schemas)?,
+                SchemaMember::Schemas(schemas) => map.serialize_entry(name, &NamedSchemas(schemas))?,
             }
         }
         map.end()
@@ -149,9 +151,9 @@ impl Serialize for Schema {
 }
 
 /// Schemas under names that aren't keywords of JSON Schema.
-struct Named<'a>(&'a [(&'static str, Schema)]);
+struct NamedSchemas<'a>(&'a [(&'static str, Schema)]);
 
-impl Serialize for Named<'_> {
+impl Serialize for NamedSchemas<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, schema)| (name, schema)))
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::grant_guard::mounts::Mounts;
+use crate::config::grant_guard::mounts::MountTable;
 
 /// The disk, a folder of it shown once more below `/etc`, one with blanks, and one file inside a granted folder.
 const TABLE: &[u8] = b"\
@@ -15,7 +15,7 @@ const TABLE: &[u8] = b"\
 ";
 
 fn overlap(a: &str, b: &str) -> bool {
-    Mounts::parse(TABLE).overlap(Path::new(a), Path::new(b))
+    MountTable::parse(TABLE).overlap(Path::new(a), Path::new(b))
 }
 
 #[test]
@@ -40,12 +40,12 @@ fn mounts_below_a_granted_directory_are_in_it() {
 #[test]
 fn what_is_mounted_last_hides_what_was_there() {
     let table = [TABLE, b"35 22 8:2 / /etc/moongate rw - ext4 /dev/sdb1 rw\n"].concat();
-    assert!(!Mounts::parse(&table).overlap(Path::new("/srv"), Path::new("/etc/moongate/gateway.toml")));
+    assert!(!MountTable::parse(&table).overlap(Path::new("/srv"), Path::new("/etc/moongate/gateway.toml")));
 }
 
 #[test]
 fn the_root_of_a_mount_is_not_below_itself() {
-    let mounts = Mounts::parse(TABLE);
+    let mounts = MountTable::parse(TABLE);
     assert!(mounts.shows_below(Path::new("/srv"), Path::new("/etc/moongate")));
     assert!(!mounts.shows_below(Path::new("/etc/moongate"), Path::new("/srv/app")));
     assert!(mounts.shows_below(Path::new("/etc/moongate"), Path::new("/srv/app/sub")));
@@ -54,6 +54,6 @@ fn the_root_of_a_mount_is_not_below_itself() {
 #[test]
 fn without_a_list_nothing_is_found() {
     for text in [&b""[..], b"nonsense\n", b"1 2 3\n"] {
-        assert!(!Mounts::parse(text).overlap(Path::new("/a"), Path::new("/a/b")));
+        assert!(!MountTable::parse(text).overlap(Path::new("/a"), Path::new("/a/b")));
     }
 }

@@ -5,7 +5,7 @@ use crate::config::{HttpGrant, Target};
 
 /// The grant that a pattern alone is.
 fn grant(written: &str) -> HttpGrant {
-    let Pattern { scheme, host, port, path, parts: _ } =
+    let HttpPattern { scheme, host, port, path, parts: _ } =
         parse(written).unwrap_or_else(|error| panic!("{written}: {error:?}"));
     HttpGrant {
         place: 0..0,

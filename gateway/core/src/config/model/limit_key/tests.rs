@@ -18,9 +18,9 @@ fn limit_keys_match_the_key_table() {
         let (name, unit, max) = limit.spec();
         let kind = LIMITS.iter().find(|key| key.name == name).unwrap().kind;
         let expected = match kind {
-            Kind::Size(number) => (Unit::Bytes, number.most),
-            Kind::Duration(number) => (Unit::Milliseconds, number.most * 1000),
-            Kind::Integer(number) => (Unit::Items, number.most),
+            Kind::Size(number) => (LimitUnit::Bytes, number.most),
+            Kind::Duration(number) => (LimitUnit::Milliseconds, number.most * 1000),
+            Kind::Integer(number) => (LimitUnit::Items, number.most),
             _ => panic!("{name} is no number"),
         };
         assert_eq!((unit, max), expected, "{name}");
