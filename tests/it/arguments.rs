@@ -118,7 +118,7 @@ fn what_does_not_read_is_told_in_a_document_where_one_is_wanted() {
     }
     assert!(workspace.run(&["list", "tols"]).stdout.is_empty());
     let help = workspace.run(&["list", "--format", "json", "--help"]);
-    assert!(said(&help.stdout).starts_with("List what"), "{help:?}");
+    assert!(said(&help.stdout).starts_with("List tools"), "{help:?}");
 }
 
 #[test]

@@ -81,14 +81,14 @@ fn a_list_takes_one_value_and_several_with_commas() {
 }
 
 #[test]
-fn what_should_follow_json_is_written_out() {
+fn suggests_the_likely_json_option() {
     for (text, cure) in [
-        ("{'a': 1}", r#"its texts stand in double quotes: write --json '{"a": 1}'"#),
+        ("{'a': 1}", r#"use double quotes for strings: write --json '{"a": 1}'"#),
         ("@args.json", r#"write --json "$(cat args.json)""#),
         ("a=1", r#"expected an object, such as --json '{"name": "value"}'"#),
     ] {
-        let text = parse_arguments(Some(text), &[], None).unwrap_err().to_string();
-        assert!(text.ends_with(cure), "{text}: {text}");
+        let message = parse_arguments(Some(text), &[], None).unwrap_err().to_string();
+        assert!(message.ends_with(cure), "{text}: {message}");
     }
 }
 
