@@ -59,6 +59,17 @@ pub(crate) fn said(verbosity: Verbosity, of: impl FnOnce()) -> String {
 }
 
 #[test]
+fn ungranted_hides_missing_grants_but_not_limits() {
+    let log = || {
+        tracing::warn!(target: "moongate::grants", "missing");
+        tracing::warn!("limit");
+    };
+    assert_eq!(said(Verbosity::Low, log).lines().count(), 2);
+    let ungranted = said(Verbosity::Ungranted, log);
+    assert!(ungranted.contains("limit") && !ungranted.contains("missing"), "{ungranted}");
+}
+
+#[test]
 fn a_filter_that_does_not_read_is_named_with_its_variable() {
     let error =
         filter(Verbosity::Normal, |name| (name == "MOONGATE_LOG").then(|| "a=b=c".to_owned())).unwrap_err();
