@@ -21,6 +21,8 @@ pub mod fuzz;
 mod load;
 mod plugin;
 mod sandbox;
+#[cfg(test)]
+pub mod test_support;
 mod wasi;
 
 use std::collections::BTreeMap;

@@ -49,7 +49,8 @@ impl Inbox {
         std::mem::take(&mut *self.unread.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) {
+    /// Adds the changes that a call of `plugin` reported.
+    pub fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) {
         {
             let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
             let reported = unread.entry(plugin.clone()).or_default();

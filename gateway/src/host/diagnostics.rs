@@ -1,4 +1,4 @@
-//! What operators and callers read of a plugin: its output, its crash reports, and cleaned texts.
+//! Diagnostics of plugins: captured output, crash reports, log-once sets and cleaned texts.
 
 pub(in crate::host) mod crash_report;
 pub(in crate::host) mod failure_text;

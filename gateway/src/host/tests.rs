@@ -2,7 +2,6 @@
 
 mod calls;
 mod generations;
-mod guest;
 mod openings;
 mod reports;
 mod reuse;
@@ -17,7 +16,7 @@ use moongate_model::names::PluginId;
 
 use super::{Gauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
 
-pub(crate) use guest::{Guest, component};
+pub(crate) use super::test_support::{Guest, component};
 pub(super) use warnings::Warnings;
 
 /// A host with a cache directory of its own.

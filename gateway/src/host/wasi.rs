@@ -1,4 +1,4 @@
-//! What plugins import: WASI, `wasi:http`, `wasi:keyvalue` and the contract's own functions.
+//! The functions that plugins import: WASI, `wasi:http`, `wasi:keyvalue` and the contract's own.
 
 pub(in crate::host) mod contract;
 pub(in crate::host) mod cli;

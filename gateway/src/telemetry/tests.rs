@@ -59,6 +59,17 @@ pub(crate) fn said(verbosity: Verbosity, action: impl FnOnce()) -> String {
 }
 
 #[test]
+fn ungranted_hides_missing_grants_but_not_limits() {
+    let log = || {
+        tracing::warn!(target: "moongate::grants", "missing");
+        tracing::warn!("limit");
+    };
+    assert_eq!(said(Verbosity::Low, log).lines().count(), 2);
+    let ungranted = said(Verbosity::Ungranted, log);
+    assert!(ungranted.contains("limit") && !ungranted.contains("missing"), "{ungranted}");
+}
+
+#[test]
 fn an_invalid_filter_is_reported_with_its_variable() {
     let error =
         filter(Verbosity::Normal, |name| (name == "MOONGATE_LOG").then(|| "a=b=c".to_owned())).unwrap_err();

@@ -87,7 +87,7 @@ impl Drop for State {
     }
 }
 
-/// Why there is no store.
+/// The reason why there is no store.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::host) enum StoreError {
     #[error(transparent)]
@@ -104,11 +104,11 @@ pub(in crate::host) struct StoreDeps {
     pub(in crate::host) sender: Arc<RequestSender>,
     /// The most memory that any call has used, in bytes.
     pub(in crate::host) peak_memory: Arc<AtomicU64>,
-    /// How many files a call may have open, including the granted directories.
+    /// The most files that a call may have open, including the granted directories.
     pub(in crate::host) open_files: u32,
 }
 
-/// Makes a store with every limit set.
+/// Creates a store with every limit set.
 ///
 /// # Errors
 /// There is no room for an instance.
@@ -156,8 +156,8 @@ pub(in crate::host) fn store(
     Ok(store)
 }
 
-/// How many of a call's open files are left for the guest when the granted directories are open. A few are always left,
-/// because the operator decides on the number of directories.
+/// The open files that are left for the guest, after the granted directories. A few are always left, because the
+/// operator decides on the number of directories.
 fn open_files_for_guest(open_files: u32, config: &PluginConfig) -> u32 {
     let granted = u32::try_from(config.allow.dirs.len()).unwrap_or(u32::MAX);
     open_files.saturating_sub(granted).max(open_files::MIN_PER_CALL)
@@ -205,7 +205,7 @@ impl State {
         self.files.instantiated();
     }
 
-    /// Logs what is left to log at the end of a call.
+    /// Logs refused growth and remaining output at the end of a call.
     fn finish(&mut self) {
         match self.limiter.refused {
             Some(Refused::Memory) => self.audit.report_limit("memory", "was refused more memory"),
@@ -216,8 +216,8 @@ impl State {
         self.contract.finish();
     }
 
-    /// Whether another call of the same caller may use this instance: not if the last one left something behind that the
-    /// next one would have to pay for.
+    /// True if another call of the same principal can use this instance: not if the last call left something behind that
+    /// would count against the next one's limits.
     pub(in crate::host) fn is_reusable(&mut self) -> bool {
         let Some(streams) = self.cli.handles(&self.table) else { return false };
         let expected = streams + self.files.preopen_handles();
@@ -229,7 +229,7 @@ impl State {
         handles == expected && self.limiter.memory.used() <= self.config.limits.reusable_memory()
     }
 
-    /// Detaches the instance from its call. What the call reported is passed on now, and not with the next call.
+    /// Detaches the instance from its call. Changes that the call reported are passed on now, not with the next call.
     pub(in crate::host) fn detach(&mut self) {
         self.finish();
         let audit = self.audit.without_call();
@@ -293,13 +293,13 @@ pub(in crate::host) struct MemoryLimiter {
     memory: ByteQuota,
     table_elements: CountQuota,
     refused: Option<Refused>,
-    /// The amount that there would have been with what was refused.
+    /// The amount that there would have been with the refused growth.
     wanted: Option<u64>,
     /// The most memory that any call has used.
     peak: Arc<AtomicU64>,
 }
 
-/// What the guest was refused last. It may cope; if it traps, this is why.
+/// The growth that was refused last. The guest can continue without it; if it traps, this is the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::host) enum Refused {
     Memory,
@@ -317,7 +317,7 @@ impl MemoryLimiter {
         }
     }
 
-    /// The amount of memory, or of table elements, that there would have been with what was refused last.
+    /// The amount of memory, or of table elements, that there would have been with the growth that was refused last.
     pub(in crate::host) fn wanted(&self) -> Option<u64> {
         self.wanted
     }
@@ -326,7 +326,7 @@ impl MemoryLimiter {
         self.refused
     }
 
-    /// Forgets what was refused: it isn't logged, because it is reported in another way, or the next call starts.
+    /// Forgets refused growth, so that it isn't logged: it is reported in another way, or the next call starts.
     pub(in crate::host) fn forget_refusals(&mut self) {
         self.refused = None;
         self.wanted = None;
@@ -334,8 +334,8 @@ impl MemoryLimiter {
 }
 
 impl ResourceLimiter for MemoryLimiter {
-    // Growth that fails after it was allowed stays counted: taking it back would let a guest that asks for more than
-    // its memory's own maximum lower the sum again and again.
+    // Growth that fails after it was allowed stays counted: taking it back would let a guest that requests more than its
+    // memory's own maximum lower the sum repeatedly.
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let growth = desired.saturating_sub(current) as u64;
         if !self.memory.take(growth) {

@@ -7,7 +7,12 @@ use tracing::subscriber::DefaultGuard;
 
 /// The warnings of a thread.
 #[derive(Clone, Default)]
-pub(in crate::host) struct Warnings(Arc<Mutex<Vec<String>>>);
+pub(in crate::host) struct Warnings(Arc<Mutex<Vec<Warning>>>);
+
+struct Warning {
+    target: String,
+    message: String,
+}
 
 impl tracing::Subscriber for Warnings {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
@@ -29,7 +34,8 @@ impl tracing::Subscriber for Warnings {
         }
         let mut message = String::new();
         event.record(&mut Message(&mut message));
-        self.0.lock().unwrap().push(message);
+        let target = event.metadata().target().to_owned();
+        self.0.lock().unwrap().push(Warning { target, message });
     }
     fn enter(&self, _: &tracing::span::Id) {}
     fn exit(&self, _: &tracing::span::Id) {}
@@ -48,6 +54,13 @@ impl Warnings {
 
     /// The warnings so far.
     pub(in crate::host) fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().unwrap().iter().map(|warning| warning.message.clone()).collect()
+    }
+
+    /// The warnings so far, without those of this log target.
+    pub(in crate::host) fn lines_without(&self, target: &str) -> Vec<String> {
+        let warnings = self.0.lock().unwrap();
+        let others = warnings.iter().filter(|warning| warning.target != target);
+        others.map(|warning| warning.message.clone()).collect()
     }
 }

@@ -2,8 +2,6 @@
 
 use super::*;
 use crate::host::tests::Warnings;
-use crate::telemetry::Verbosity;
-use crate::telemetry::tests::said;
 
 fn audit() -> GrantAudit {
     GrantAudit::new(PluginId::new("greedy").unwrap(), None, Arc::default())
@@ -63,19 +61,16 @@ fn a_fix_is_shown_whole_or_not_at_all() {
 }
 
 #[test]
-fn without_a_table_limits_are_logged_and_grants_are_not() {
-    let report = || {
-        let audit = audit();
-        for at in 0..100 {
-            let fix = (at > 0).then(|| Cure::Line(format!("env = [\"V{at}\"]")));
-            audit.report_missing(&MissingGrant { wanted: format!("the variable V{at}"), fix });
-        }
-        audit.report_limit("memory", "was refused more memory");
-    };
-    let (low, ungranted) = (said(Verbosity::Low, report), said(Verbosity::Ungranted, report));
-    assert!(low.contains("which can't be allowed") && low.contains("lacks more grants"), "{low}");
-    assert!(!ungranted.contains("denied") && !ungranted.contains("grants"), "{ungranted}");
-    for logged in [low, ungranted] {
-        assert!(logged.contains("raise `memory` in `[plugins.greedy.limits]`"), "{logged}");
+fn missing_grants_have_a_log_target_of_their_own() {
+    let (warnings, _guard) = Warnings::listen();
+    let audit = audit();
+    for at in 0..100 {
+        let fix = (at > 0).then(|| Cure::Line(format!("env = [\"V{at}\"]")));
+        audit.report_missing(&MissingGrant { wanted: format!("the variable V{at}"), fix });
     }
+    audit.report_limit("memory", "was refused more memory");
+    let all = warnings.lines().join("\n");
+    assert!(all.contains("which can't be allowed") && all.contains("lacks more grants"), "{all}");
+    let [limit] = &warnings.lines_without(GRANTS_TARGET)[..] else { panic!("{all}") };
+    assert!(limit.contains("raise `memory` in `[plugins.greedy.limits]`"), "{limit}");
 }

@@ -1,4 +1,4 @@
-//! A guest in WebAssembly's text format with one tool, `run`, whose body each test provides.
+//! Test support: a guest in WebAssembly's text format with one tool, `run`, whose body each test provides.
 //!
 //! The memory has the layout of the contract's records (canonical ABI). Bytes that aren't set are zero, which means
 //! "absent", "empty list" or "the first case".
@@ -18,29 +18,34 @@ const FILESYSTEM: &str = "package wasi:filesystem@0.2.0;
 
 /// The parts that differ from guest to guest.
 #[derive(Debug, Default)]
-pub(crate) struct Guest {
+pub struct Guest {
     /// Lines of its world in addition to the exports, such as `import moongate:plugin/log@0.1.0;`.
-    pub(crate) world: &'static str,
+    pub world: &'static str,
     /// Imports, globals, functions and data of the core module.
-    pub(crate) fields: &'static str,
+    pub fields: &'static str,
     /// The code of `call-tool` before it returns an empty result. The result is at 3072.
-    pub(crate) body: &'static str,
+    pub body: &'static str,
     /// The code of `describe` before it returns.
-    pub(crate) describe: &'static str,
+    pub describe: &'static str,
     /// The code of `list-tools` before it returns. The length of the tool's name is at 2308.
-    pub(crate) list: &'static str,
+    pub list: &'static str,
     /// The input schema. Empty means `{}`.
-    pub(crate) schema: &'static str,
+    pub schema: &'static str,
 }
 
 impl Guest {
     /// A guest whose tool runs this code.
-    pub(crate) fn that(body: &'static str) -> Self {
+    #[must_use]
+    pub fn that(body: &'static str) -> Self {
         Self { body, ..Self::default() }
     }
 
     /// The component.
-    pub(crate) fn build(&self) -> Vec<u8> {
+    ///
+    /// # Panics
+    /// The guest's code or world is invalid.
+    #[must_use]
+    pub fn build(&self) -> Vec<u8> {
         let Self { world, fields, body, describe, list, schema } = self;
         let schema = if schema.is_empty() { "{}" } else { schema };
         let length = schema.len();
@@ -89,7 +94,11 @@ impl Guest {
 }
 
 /// Wraps a core module in the types of a world of the contract.
-pub(crate) fn component(world: &str, core: &str) -> Vec<u8> {
+///
+/// # Panics
+/// The module or the world is invalid.
+#[must_use]
+pub fn component(world: &str, core: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit")).unwrap();
     if world.contains("wasi:filesystem/") {
