@@ -2,4 +2,4 @@
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-moongate_fuzz::target!(moongate_core::config::fuzz_grant);
+moongate_fuzz::target!(moongate_config::fuzz_grant);

@@ -1,4 +1,4 @@
-//! Common parts of the fuzz targets. Each target is one function of `moongate-core` or `moongate` that panics if an
+//! Common parts of the fuzz targets. Each target is one function of a crate of the gateway that panics if an
 //! invariant is violated.
 
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use moongate::host::{HostOptions, OutgoingOptions, WasmHost};
 use moongate::metrics::Metrics;
-use moongate_core::config::{Instances, PluginConfig};
+use moongate_config::{Instances, PluginConfig};
 use moongate_model::call::{CallContext, Outcome};
 use moongate_model::names::{PluginId, Principal};
 use moongate_protocol::catalog::{Catalog, Member};

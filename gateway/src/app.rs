@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::config::Config;
+use moongate_config::Config;
 use moongate_protocol::mcp::{CacheScope, Identity, NoRandomness, ProtocolOptions, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;

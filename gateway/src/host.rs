@@ -30,7 +30,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use moongate_core::config::PluginConfig;
+use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 
 use self::engine::Ticker;

@@ -11,9 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use moongate_core::config::{
-    Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, StateGrant,
-};
+use moongate_config::{Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, StateGrant};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::Updates;
@@ -140,7 +138,7 @@ impl Options {
     }
 
     /// Applies changes of files, unless the configuration turns that off. `files` are those that the configuration was
-    /// read from, see [`Loaded::files`](moongate_core::config::Loaded::files); `since` is when reading them began.
+    /// read from, see [`Loaded::files`](moongate_config::Loaded::files); `since` is when reading them began.
     #[must_use]
     pub fn watching(files: BTreeSet<PathBuf>, since: SystemTime) -> Self {
         Self { watched: Some(WatchedFiles { files, since }), ..Self::once() }

@@ -59,11 +59,9 @@ impl Verbosity {
             Self::Low => "warn,notify=error,wasmtime_wasi_http=error",
             Self::Normal => DEFAULT_FILTER,
             Self::Verbose => {
-                "info,moongate=debug,moongate_core=debug,plugin=debug,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error"
+                "info,moongate=debug,plugin=debug,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error"
             }
-            Self::Debugging => {
-                "debug,moongate=trace,moongate_core=trace,plugin=trace,cranelift=info,wasmtime_wasi_http=error"
-            }
+            Self::Debugging => "debug,moongate=trace,plugin=trace,cranelift=info,wasmtime_wasi_http=error",
         }
     }
 }

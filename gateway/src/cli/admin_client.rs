@@ -12,7 +12,7 @@ use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use moongate_core::config::{Loaded, ProcessEnvironment, admin_listener};
+use moongate_config::{Loaded, ProcessEnvironment, admin_listener};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;

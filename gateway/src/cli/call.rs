@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use moongate_core::config::ClientFeature;
+use moongate_config::ClientFeature;
 use moongate_model::call::{self, CallError, Ledger};
 use moongate_model::json::Json;
 use moongate_protocol::catalog::{Catalog, ToolEntry};

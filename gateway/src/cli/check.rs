@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_core::config::{
-    self, DirGrant, DirMode, Loaded, PluginConfig, Problem, ProcessEnvironment, Severity, Source,
+use moongate_config::{
+    DirGrant, DirMode, Loaded, PluginConfig, Problem, ProcessEnvironment, Severity, Source,
 };
 use moongate_protocol::catalog::Member;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ impl Check {
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         let loaded = configuration::read(common.config.as_deref()).for_http();
         let resolved =
-            if self.print_resolved { config::resolved(&loaded, &ProcessEnvironment) } else { None };
+            if self.print_resolved { moongate_config::resolved(&loaded, &ProcessEnvironment) } else { None };
         let Loaded { source, config, mut problems, .. } = loaded;
         let mut totals = None;
         if let Some(config) = config {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use moongate_core::config::{Environment, Loaded, ProcessEnvironment};
+use moongate_config::{Environment, Loaded, ProcessEnvironment};
 use serde_json::json;
 use url::Url;
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use moongate_core::config::{
-    self, ClientFeature, Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, Source,
+use moongate_config::{
+    ClientFeature, Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, Source,
 };
 use moongate_model::names::PluginId;
 
@@ -27,7 +27,7 @@ pub(super) fn read_with(named: Option<&Path>, variables: &dyn Environment) -> Lo
     let folder = home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")));
     let usual = default_locations(folder);
     match named.or_else(|| usual.iter().map(PathBuf::as_path).find(|path| path.exists())) {
-        Some(file) => config::load(file, variables),
+        Some(file) => moongate_config::load(file, variables),
         None => missing(&usual),
     }
 }
@@ -70,7 +70,7 @@ pub(super) async fn load(common: &CommonOptions, options: Options) -> Result<Sup
 pub(super) fn bare(file: &Path) -> Result<Config> {
     let nothing = "version = 1\n".to_owned();
     let Loaded { config, problems, .. } =
-        config::from_text(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
+        moongate_config::from_text(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
     let mut config = config.with_context(|| problems.first().map(ToString::to_string).unwrap_or_default())?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let id = PluginId::new(&stem)

@@ -1,6 +1,6 @@
 //! The error of a command: text on stderr, and with `--format json` also a document on stdout.
 
-use moongate_core::config::{Problem, Source};
+use moongate_config::{Problem, Source};
 use serde_json::{Value, json};
 
 use crate::cli::print::MAX_LINE_CHARS;

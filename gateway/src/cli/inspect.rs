@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, PluginConfig, StateGrant};
+use moongate_config::{Asked, Config, Credential, Loaded, Match, PluginConfig, StateGrant};
 use moongate_model::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Member;
@@ -74,7 +74,7 @@ impl Inspect {
 struct InspectTarget {
     config: Config,
     /// The file that problems refer to; `None` without a configuration.
-    source: Option<config::Source>,
+    source: Option<moongate_config::Source>,
 }
 
 /// The name of a plugin; `None` if the argument is a file.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
-use moongate_core::config::{Problem, Source, Style, render};
+use moongate_config::{Problem, Source, Style, render};
 use moongate_model::names::is_hidden;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use moongate_core::config::schema;
+use moongate_config::schema;
 
 use crate::cli::{ExitKind, print};
 

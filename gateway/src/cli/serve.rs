@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use moongate_core::config::{AdminConfig, Config, Loaded, Problem, Source};
+use moongate_config::{AdminConfig, Config, Loaded, Problem, Source};
 
 use crate::admin::AdminError;
 use crate::app::{App, Options, Reason, Service, Signals, StartError, Stopped, Stops};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use moongate_core::config::{ClientFeature, PluginConfig};
+use moongate_config::{ClientFeature, PluginConfig};
 use moongate_protocol::catalog::{Catalog, Member, Plugin as _};
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::gate::Gate;

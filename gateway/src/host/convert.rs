@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use moongate_core::config::LimitKey;
+use moongate_config::LimitKey;
 use moongate_model::json::{Json, parse_strict};
 use moongate_model::manifest::{Annotations, Entries, Icon, IconTheme, Role, is_reserved_key};
 use moongate_model::names::PluginId;

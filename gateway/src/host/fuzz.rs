@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use moongate_core::config::Limits;
+use moongate_config::Limits;
 use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };

@@ -13,7 +13,7 @@ pub(in crate::host) mod file;
 
 use std::sync::Arc;
 
-use moongate_core::config::Limits;
+use moongate_config::Limits;
 use moongate_model::names::Digest;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use wasmtime::component::{Component, InstancePre, Linker};

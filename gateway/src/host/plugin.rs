@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use moongate_core::config::{Limits, PluginConfig};
+use moongate_config::{Limits, PluginConfig};
 use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };

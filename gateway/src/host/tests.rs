@@ -11,7 +11,7 @@ mod warnings;
 use std::path::Path;
 use std::sync::Arc;
 
-use moongate_core::config::PluginConfig;
+use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 
 use super::{Gauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_core::config::{DirGrant, DirMode, PluginConfig, Reload, overlap};
+use moongate_config::{DirGrant, DirMode, PluginConfig, Reload, overlap};
 use moongate_model::names::Digest;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use moongate_core::config::{
-    self, Config, Environment, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load, overlap,
+use moongate_config::{
+    Config, Environment, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load, overlap,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -24,12 +24,12 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REREADS: usize = 20;
 
 /// Inspects a configuration that was read, before it is used, and may reject it.
-pub(super) type ConfigHook = Arc<dyn Fn(config::Loaded) -> config::Loaded + Send + Sync>;
+pub(super) type ConfigHook = Arc<dyn Fn(moongate_config::Loaded) -> moongate_config::Loaded + Send + Sync>;
 
 /// Reads the configuration.
 pub(super) trait ConfigReader: Send + Sync {
     /// Blocks meanwhile.
-    fn read(&self) -> config::Loaded;
+    fn read(&self) -> moongate_config::Loaded;
 }
 
 /// Reads the configuration from its file.
@@ -40,7 +40,7 @@ pub(super) struct ConfigFile {
 }
 
 impl ConfigReader for ConfigFile {
-    fn read(&self) -> config::Loaded {
+    fn read(&self) -> moongate_config::Loaded {
         let mut loaded = load(&self.path, &*self.environment);
         if loaded.config.is_none() && !self.path.exists() {
             // The gateway was started with this file.
@@ -66,14 +66,14 @@ pub(super) struct ConfigInForce {
 impl ConfigInForce {
     /// Rejects a configuration that would let a plugin reach files that the gateway uses until it is restarted, and one
     /// that a plugin may have written. Looks at directories and blocks meanwhile.
-    fn check(&self, loaded: config::Loaded) -> config::Loaded {
-        let config::Loaded { source, config, mut problems, of_http, files } = loaded;
+    fn check(&self, loaded: moongate_config::Loaded) -> moongate_config::Loaded {
+        let moongate_config::Loaded { source, config, mut problems, of_http, files } = loaded;
         // Files that move only with a restart are still in use, and no plugin may reach them.
         let endangered = config.as_ref().map(|new| self.started.endangered_by(new)).unwrap_or_default();
         let foreign = overlap::of_configuration(&self.started.file, &self.plugins);
         let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
         problems.extend(endangered.into_iter().chain(foreign));
-        config::Loaded { source, config, problems, of_http, files }
+        moongate_config::Loaded { source, config, problems, of_http, files }
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn read_settled(
     reader: Arc<dyn ConfigReader>,
     lane: Lane,
     in_force: ConfigInForce,
-) -> config::Loaded {
+) -> moongate_config::Loaded {
     let mut before = read(&reader, &lane, &in_force).await;
     for _ in 0..MAX_REREADS {
         let exists = before.config.is_some() || !before.source.text.is_empty();
@@ -97,8 +97,8 @@ pub(super) async fn read_settled(
 }
 
 /// True if both reads agree. Files of secrets may be being written, too.
-fn is_same(a: &config::Loaded, b: &config::Loaded) -> bool {
-    let plugins = |loaded: &config::Loaded| {
+fn is_same(a: &moongate_config::Loaded, b: &moongate_config::Loaded) -> bool {
+    let plugins = |loaded: &moongate_config::Loaded| {
         loaded.config.as_ref().map(|config| config.plugins.clone()).unwrap_or_default()
     };
     a.source.text == b.source.text
@@ -106,7 +106,11 @@ fn is_same(a: &config::Loaded, b: &config::Loaded) -> bool {
         && plugins(a).iter().zip(&plugins(b)).all(|(a, b)| a.says_the_same_as(b))
 }
 
-async fn read(reader: &Arc<dyn ConfigReader>, lane: &Lane, in_force: &ConfigInForce) -> config::Loaded {
+async fn read(
+    reader: &Arc<dyn ConfigReader>,
+    lane: &Lane,
+    in_force: &ConfigInForce,
+) -> moongate_config::Loaded {
     let reader = Arc::clone(reader);
     let in_force = in_force.clone();
     let error = match timeout(READ_TIMEOUT, lane.run(move || in_force.check(reader.read()))).await {
@@ -116,7 +120,7 @@ async fn read(reader: &Arc<dyn ConfigReader>, lane: &Lane, in_force: &ConfigInFo
             format!("reading the configuration and the files it names takes longer than {READ_TIMEOUT:?}")
         }
     };
-    config::Loaded {
+    moongate_config::Loaded {
         source: Source { path: PathBuf::new(), text: String::new() },
         config: None,
         problems: vec![Problem::error(error)],

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use moongate_core::config::{PluginConfig, Problem};
+use moongate_config::{PluginConfig, Problem};
 use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Failure as Refusal, Fault, Outcome, PromptResult,
     ReadResult, ToolResult,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::config::{PluginConfig, Problem};
+use moongate_config::{PluginConfig, Problem};
 use moongate_model::names::Digest;
 
 use crate::host::{self, LoadError, Named, Unreadable, WasmHost, WasmPlugin};

@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use moongate_core::config::Problem;
+use moongate_config::Problem;
 use moongate_model::names::{PluginId, ResourceUri};
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::Updates;

@@ -14,7 +14,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use moongate_core::config::PluginConfig;
+use moongate_config::PluginConfig;
 use moongate_model::names::{Digest, PluginId};
 use tokio::time::Instant;
 

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::config::{PluginConfig, Problem};
+use moongate_config::{PluginConfig, Problem};
 use moongate_model::names::Digest;
 use moongate_protocol::catalog::{Member, Plugin};
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::config::{self, Config, PluginConfig, Problem};
+use moongate_config::{Config, PluginConfig, Problem};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::Updates;
@@ -126,7 +126,7 @@ enum TaskResult {
         result: RefreshResult,
     },
     /// The configuration was read.
-    ConfigRead(Box<config::Loaded>),
+    ConfigRead(Box<moongate_config::Loaded>),
 }
 
 impl Reconciler {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use moongate_core::config::load;
+use moongate_config::load;
 
 use super::*;
 

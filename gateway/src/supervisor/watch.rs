@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use moongate_core::config::WatchConfig;
+use moongate_config::WatchConfig;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 

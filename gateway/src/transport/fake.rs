@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::config::PluginConfig;
+use moongate_config::PluginConfig;
 use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Content, Outcome, PromptResult, ReadResult,
     ToolResult,

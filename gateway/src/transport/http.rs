@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::any;
-use moongate_core::config::HttpConfig;
+use moongate_config::HttpConfig;
 use moongate_protocol::server::Server;
 
 use crate::transport::Ending;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use moongate_core::config::{Config, Loaded, Problem, Secret, overlap};
+use moongate_config::{Config, Loaded, Problem, Secret, overlap};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use moongate_core::config::{DirMode, PluginConfig, directory_item, directory_to_read};
+use moongate_config::{DirMode, PluginConfig, directory_item, directory_to_read};
 use moongate_model::call::{Cure, Entry, Ledger};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytesize::ByteSize;
-use moongate_core::config::{Asked, Credential, Match};
+use moongate_config::{Asked, Credential, Match};
 use moongate_model::manifest::{Manifest, Need, Prompt, PromptArgument, Resource, ResourceTemplate, Tool};
 use serde_json::Value;
 

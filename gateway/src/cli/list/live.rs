@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use moongate_core::config::Loaded;
+use moongate_config::Loaded;
 use serde_json::Value;
 
 use crate::admin::Route;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Parser;
-use moongate_core::config::from_text;
+use moongate_config::from_text;
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use moongate_core::config::{LimitKey, Limits};
+use moongate_config::{LimitKey, Limits};
 use moongate_model::manifest::{
     PluginInfo, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
 };

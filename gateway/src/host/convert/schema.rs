@@ -1,6 +1,6 @@
 //! JSON Schemas of plugins: limited in size, cleaned and parsed strictly. The root of an input schema is an object.
 
-use moongate_core::config::{LimitKey, Limits};
+use moongate_config::{LimitKey, Limits};
 use moongate_model::json::{Json, parse_strict};
 use serde_json::Value;
 

@@ -101,7 +101,7 @@ fn drops_icons_with_unsafe_urls() {
 
 #[test]
 fn fills_in_missing_descriptions_and_schema_types() {
-    let limits = moongate_core::config::Limits::default();
+    let limits = moongate_config::Limits::default();
     let tool = |description: Option<&str>, title: Option<&str>, schema: &str| {
         let given = tools::Tool {
             name: "run".to_owned(),

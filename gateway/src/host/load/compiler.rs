@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_core::config::{LimitKey, Limits};
+use moongate_config::{LimitKey, Limits};
 use rustix::process::{Resource, Rlimit, Signal};
 use wasmtime::Engine;
 

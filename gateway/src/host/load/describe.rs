@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use moongate_core::config::{LimitKey, Limits, PluginConfig};
+use moongate_config::{LimitKey, Limits, PluginConfig};
 use moongate_model::call::CallError;
 use moongate_model::manifest::Manifest;
 use wasmtime::Store;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
-use moongate_core::config::{LimitKey, Limits, Spot};
+use moongate_config::{LimitKey, Limits, Spot};
 use moongate_model::call::CallError;
 use moongate_model::names::Digest;
 

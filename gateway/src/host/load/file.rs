@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
-use moongate_core::config::{Entry, PluginConfig, nearest_path};
+use moongate_config::{Entry, PluginConfig, nearest_path};
 use moongate_model::names::Digest;
 use rustix::fs::OFlags;
 use tokio::time::{Instant, sleep};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use moongate_core::config::PluginConfig;
+use moongate_config::PluginConfig;
 use moongate_model::names::{Digest, PluginId};
 use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;

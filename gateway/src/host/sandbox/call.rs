@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_core::config::{Instances, PluginConfig};
+use moongate_config::{Instances, PluginConfig};
 use moongate_model::call::{CallContext, CallError};
 use moongate_model::names::Principal;
 use tokio::time::Instant;

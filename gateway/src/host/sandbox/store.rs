@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use moongate_core::config::{Limits, PluginConfig};
+use moongate_config::{Limits, PluginConfig};
 use moongate_model::call::CallContext;
 use moongate_model::names::Principal;
 use wasmtime::component::ResourceTable;

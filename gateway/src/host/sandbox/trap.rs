@@ -3,7 +3,7 @@
 //! Some causes can only be recognised by their text, because their types are private to the engine. A test triggers
 //! each of them, so that an engine update that changes the text is noticed.
 
-use moongate_core::config::Limits;
+use moongate_config::Limits;
 use moongate_model::call::{Busy, CallError};
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::{I32Exit, ResourceTableError};

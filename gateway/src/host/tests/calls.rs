@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_core::config::{DirGrant, DirMode, PluginConfig};
+use moongate_config::{DirGrant, DirMode, PluginConfig};
 use moongate_model::call::{Busy, CallContext, CallError, Content, Outcome, ToolResult};
 use moongate_model::names::{Principal, ToolName};
 use moongate_protocol::catalog::Plugin as _;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::config::{PluginConfig, Secret, StateGrant};
+use moongate_config::{PluginConfig, Secret, StateGrant};
 use moongate_model::call::{CallContext, CallError};
 use moongate_model::names::{Digest, PluginId, Principal, StoreName, ToolName};
 use moongate_protocol::catalog::Plugin as _;

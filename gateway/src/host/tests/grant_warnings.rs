@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use moongate_core::config::{DirGrant, DirMode};
+use moongate_config::{DirGrant, DirMode};
 use moongate_model::call::{CallContext, CallError, Entry, Ledger};
 use moongate_model::names::{Principal, ToolName};
 use moongate_protocol::catalog::Plugin as _;
@@ -76,10 +76,9 @@ async fn warnings_and_missing(
         }
     }
     let lacked = ledger.entries().into_iter().filter_map(|entry| match entry {
-        Entry::Lacked { wanted, cure } => Some(format!(
-            "{wanted}; {}",
-            cure.as_ref().map(moongate_core::config::grant_line).unwrap_or_default()
-        )),
+        Entry::Lacked { wanted, cure } => {
+            Some(format!("{wanted}; {}", cure.as_ref().map(moongate_config::grant_line).unwrap_or_default()))
+        }
         Entry::Used(_) | Entry::HeldBack { .. } => None,
     });
     (warnings.lines(), lacked.collect())

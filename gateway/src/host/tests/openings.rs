@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use moongate_core::config::{DirGrant, DirMode, Instances, PluginConfig};
+use moongate_config::{DirGrant, DirMode, Instances, PluginConfig};
 use moongate_model::call::{CallContext, CallError};
 use moongate_model::names::{PluginId, Principal, ToolName};
 use moongate_protocol::catalog::Plugin as _;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use moongate_core::config::{PluginConfig, Secret};
+use moongate_config::{PluginConfig, Secret};
 use moongate_model::call::{CallContext, CallError, CallSink, LogLevel, Outcome, ToolResult};
 use moongate_model::json::Json;
 use moongate_model::names::{Principal, ResourceUri, ToolName};

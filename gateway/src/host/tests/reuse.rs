@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::config::{Instances, PluginConfig};
+use moongate_config::{Instances, PluginConfig};
 use moongate_model::call::{CallContext, Content};
 use moongate_model::names::{Principal, ToolName};
 use moongate_protocol::catalog::Plugin as _;

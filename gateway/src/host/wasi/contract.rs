@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use moongate_core::config::{ClientFeature, PluginConfig};
+use moongate_config::{ClientFeature, PluginConfig};
 use moongate_model::call::{CallContext, Cure, LogLevel};
 use moongate_model::json::Json;
 use moongate_model::names::PluginId;

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use moongate_core::config::PluginConfig;
+use moongate_config::PluginConfig;
 use wasmtime::component::{Linker, Resource, ResourceTable};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};

@@ -58,7 +58,7 @@ impl MissingGrant {
     /// The fix, if it can be shown as it is: a line that was cut or cleaned would grant something else, or break the
     /// file.
     fn shown_fix(&self) -> Option<Cure> {
-        self.fix.clone().filter(|fix| is_unchanged_by_cleaning(&moongate_core::config::grant_line(fix)))
+        self.fix.clone().filter(|fix| is_unchanged_by_cleaning(&moongate_config::grant_line(fix)))
     }
 }
 
@@ -175,7 +175,7 @@ impl GrantAudit {
             ),
             FirstTime::Yes => match (missing.shown_fix(), &missing.fix) {
                 (Some(fix), _) => {
-                    let line = moongate_core::config::grant_line(&fix);
+                    let line = moongate_config::grant_line(&fix);
                     tracing::warn!(
                         target: GRANTS_TARGET,
                         %plugin,

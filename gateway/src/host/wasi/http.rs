@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderName, Request, Response};
-use moongate_core::config::{HttpOrigin, PluginConfig, Reserved};
+use moongate_config::{HttpOrigin, PluginConfig, Reserved};
 use moongate_model::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ClientConfig;

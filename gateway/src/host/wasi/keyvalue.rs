@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytesize::ByteSize;
-use moongate_core::config::{PluginConfig, StateGrant};
+use moongate_config::{PluginConfig, StateGrant};
 use moongate_model::names::{PluginId, StoreName};
 
 use self::database::DATABASE_FILE;

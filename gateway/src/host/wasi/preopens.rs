@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use moongate_core::config::{DirGrant, DirMode, Entry, Grants, PluginConfig, nearest_path};
+use moongate_config::{DirGrant, DirMode, Entry, Grants, PluginConfig, nearest_path};
 use moongate_model::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
-use moongate_core::config::from_text;
+use moongate_config::from_text;
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn variables(secret: &str) -> BTreeMap<String, String> {
 struct ChangingSecret(AtomicUsize);
 
 impl ConfigReader for ChangingSecret {
-    fn read(&self) -> config::Loaded {
+    fn read(&self) -> moongate_config::Loaded {
         let secret = ["ab", "abc", "abc"][self.0.fetch_add(1, Ordering::Relaxed)];
         let variables = variables(secret);
         let text = "version = 1\n[plugins.a]\nsource = '/a'\nconfig.k = { env = 'KEY' }\n";
@@ -48,7 +48,7 @@ fn hint_for_a_removed_configuration_is_to_put_it_back() {
     let environment = Arc::new(variables("ab"));
     let reader = ConfigFile { path: file.clone(), environment, hook: None };
     std::fs::write(&file, "version = 1\ncolour = 1\n").unwrap();
-    let hint = |loaded: config::Loaded| loaded.problems[0].hint.clone().unwrap();
+    let hint = |loaded: moongate_config::Loaded| loaded.problems[0].hint.clone().unwrap();
     assert!(hint(reader.read()).starts_with("known here"));
     std::fs::rename(&file, place.path().join("gatewy.toml")).unwrap();
     assert!(hint(reader.read()).starts_with("put it back"));
@@ -61,7 +61,7 @@ struct StalledReader {
 }
 
 impl ConfigReader for StalledReader {
-    fn read(&self) -> config::Loaded {
+    fn read(&self) -> moongate_config::Loaded {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let _ = self.released.lock().unwrap().recv();
         from_text(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use moongate_core::config::{self, PluginConfig, from_text};
+use moongate_config::{PluginConfig, from_text};
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::Updates;
 use moongate_protocol::gate::Gate;
@@ -30,13 +30,13 @@ const CONFIG_FILE: &str = "/gateway.toml";
 struct FakeConfigReader(Arc<FakeDisk>);
 
 impl ConfigReader for FakeConfigReader {
-    fn read(&self) -> config::Loaded {
+    fn read(&self) -> moongate_config::Loaded {
         let text = self.0.files.lock().unwrap().get(Path::new(CONFIG_FILE)).cloned().unwrap_or_default();
         parse(&text)
     }
 }
 
-fn parse(text: &str) -> config::Loaded {
+fn parse(text: &str) -> moongate_config::Loaded {
     let variables = [("MOONGATE_CACHE_DIR", "/cache"), ("KEY", "a key that is long enough for all")];
     let variables: BTreeMap<_, _> = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     from_text(Path::new(CONFIG_FILE), format!("version = 1\n{text}"), &variables)

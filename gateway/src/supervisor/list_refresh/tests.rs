@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use moongate_core::config::from_text;
+use moongate_config::from_text;
 use moongate_model::call::CallContext;
 use moongate_model::names::{Principal, ToolName};
 use moongate_protocol::changes::Listener;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
-use moongate_core::config::Problem;
+use moongate_config::Problem;
 use tokio::time::Instant;
 
 use crate::supervisor::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin};

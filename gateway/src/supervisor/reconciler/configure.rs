@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use moongate_core::config::{self, Config, PluginConfig, Problem, Source, Style, WiderGrants, render};
+use moongate_config::{Config, PluginConfig, Problem, Source, Style, WiderGrants, render};
 use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
@@ -30,10 +30,10 @@ struct ConfigChanges {
 }
 
 impl Reconciler {
-    pub(super) fn handle_config(&mut self, loaded: config::Loaded) {
+    pub(super) fn handle_config(&mut self, loaded: moongate_config::Loaded) {
         let now = Instant::now();
         let read = self.desired.finish_read().unwrap_or(ReadRequest { detected: now, request: None });
-        let config::Loaded { source, config, problems, files, .. } = loaded;
+        let moongate_config::Loaded { source, config, problems, files, .. } = loaded;
         match config {
             Some(config) => {
                 self.log_warnings(&problems, &source);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use moongate_core::config::PluginConfig;
+use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 use tokio::time::Instant;
 

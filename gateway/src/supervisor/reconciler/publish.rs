@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use moongate_core::config::{Problem, Severity};
+use moongate_config::{Problem, Severity};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::{Build, Candidate, Catalog, Diff, Refused};
 use tokio::time::Instant;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use moongate_core::config::WatchConfig;
+use moongate_config::WatchConfig;
 
 use super::burst::Burst;
 use super::folders::{FitOutcome, FolderWatches, LostWatches, WantedFolders};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use moongate_core::config::{HttpConfig, Token};
+use moongate_config::{HttpConfig, Token};
 use moongate_model::names::{Digest, Principal};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 

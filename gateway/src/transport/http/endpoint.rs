@@ -13,7 +13,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
-use moongate_core::config::HttpConfig;
+use moongate_config::HttpConfig;
 use moongate_model::names::Principal;
 use moongate_protocol::server::{Get, Header, Headers, HttpAnswer, HttpReply, Post, Server};
 

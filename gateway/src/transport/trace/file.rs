@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use moongate_core::config::Config;
+use moongate_config::Config;
 use rustix::fs::OFlags;
 
 use super::TraceError;

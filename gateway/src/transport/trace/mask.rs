@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use memchr::memchr;
 use memchr::memmem::Finder;
-use moongate_core::config::{Secret, Standing};
+use moongate_config::{Secret, Standing};
 
 /// The replacement of a secret.
 const SECRET_PLACEHOLDER: &str = "<secret>";

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::catalog::Member;
 use crate::catalog::fake::FakePlugin;
-use moongate_core::config::{Severity, from_text};
+use moongate_config::{Severity, from_text};
 
 fn schema() -> Value {
     json!({

@@ -1,6 +1,6 @@
 //! Suggested lines can be pasted into the configuration.
 
-use moongate_core::config::DirGrant;
+use moongate_config::DirGrant;
 use moongate_model::names::PluginId;
 
 use super::*;

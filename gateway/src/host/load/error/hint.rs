@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use moongate_core::config::{LimitKey, PluginConfig, Spot};
+use moongate_config::{LimitKey, PluginConfig, Spot};
 
 use super::{LoadError, TooLow, Unreadable, shown};
 

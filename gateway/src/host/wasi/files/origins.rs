@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use moongate_core::config::{DirGrant, DirMode};
+use moongate_config::{DirGrant, DirMode};
 use moongate_model::call::Cure;
 use wasmtime::Result;
 use wasmtime_wasi::p2::FsResult;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use moongate_core::config::Limits;
+use moongate_config::Limits;
 use tokio::sync::Semaphore;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, StreamError};

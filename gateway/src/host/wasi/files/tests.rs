@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use bytesize::ByteSize;
-use moongate_core::config::Limits;
+use moongate_config::Limits;
 use moongate_model::names::PluginId;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 

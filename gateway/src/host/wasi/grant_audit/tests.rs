@@ -49,7 +49,7 @@ fn a_fix_is_shown_whole_or_not_at_all() {
     }
     let whole = |entry: &Entry| match entry {
         Entry::Lacked { cure, .. } => {
-            cure.as_ref().map(|cure| moongate_core::config::grant_line(cure).ends_with("\"rw\" }]"))
+            cure.as_ref().map(|cure| moongate_config::grant_line(cure).ends_with("\"rw\" }]"))
         }
         Entry::Used(_) | Entry::HeldBack { .. } => None,
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use moongate_core::config::HttpOrigin;
+use moongate_config::HttpOrigin;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 

@@ -5,9 +5,7 @@ use std::net::IpAddr;
 use http::header::Entry;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Uri};
-use moongate_core::config::{
-    Credential, Grants, HttpGrant, HttpOrigin, NoTarget, PluginConfig, Target, is_public,
-};
+use moongate_config::{Credential, Grants, HttpGrant, HttpOrigin, NoTarget, PluginConfig, Target, is_public};
 use moongate_model::call::Cure;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use moongate_core::config::{HttpOrigin, HttpScheme};
+use moongate_config::{HttpOrigin, HttpScheme};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;

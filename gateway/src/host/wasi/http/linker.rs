@@ -4,7 +4,7 @@
 //! [`buffered`](super::buffered). Each part of a request has a maximum length, and headers that are reserved for the
 //! gateway are refused when a guest sets them.
 
-use moongate_core::config::Reserved;
+use moongate_config::Reserved;
 use wasmtime::component::{Linker, Resource, ResourceTable};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi_http::p2::HeaderResult;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use hyper::client::conn::http1::SendRequest;
-use moongate_core::config::HttpOrigin;
+use moongate_config::HttpOrigin;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 

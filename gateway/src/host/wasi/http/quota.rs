@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use moongate_core::config::Limits;
+use moongate_config::Limits;
 use wasmtime_wasi_http::Error;
 
 use super::buffered::MAX_BUFFERED_BYTES;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use moongate_core::config::{HttpOrigin, is_this_machine};
+use moongate_config::{HttpOrigin, is_this_machine};
 use url::Host;
 
 /// The addresses that the gateway listens on.

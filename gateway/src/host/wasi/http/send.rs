@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::{Body as _, Incoming};
-use moongate_core::config::{HttpOrigin, Reserved, is_same_header};
+use moongate_config::{HttpOrigin, Reserved, is_same_header};
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 

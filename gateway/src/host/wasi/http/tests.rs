@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Empty};
-use moongate_core::config::{PluginConfig, from_text};
+use moongate_config::{PluginConfig, from_text};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::OwnedSemaphorePermit;

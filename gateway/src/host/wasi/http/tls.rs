@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use moongate_core::config::HttpOrigin;
+use moongate_config::HttpOrigin;
 use moongate_model::names::PluginId;
 use tokio::sync::watch;
 use tokio_rustls::rustls::client::Resumption;

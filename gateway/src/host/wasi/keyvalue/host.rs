@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use moongate_core::config::{PluginConfig, StateGrant};
+use moongate_config::{PluginConfig, StateGrant};
 use moongate_model::call::Cure;
 use wasmtime::Result;
 use wasmtime::component::{HasData, Resource, ResourceTable};

@@ -1,6 +1,6 @@
 //! Secrets in every form in a message.
 
-use moongate_core::config::Secret;
+use moongate_config::Secret;
 use serde_json::{Value, json};
 
 use super::SecretMask;

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use moongate_core::config::Limits;
+use moongate_config::Limits;
 use moongate_model::names::PluginId;
 use wasmtime_wasi::FsPerms;
 

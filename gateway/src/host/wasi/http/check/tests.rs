@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moongate_core::config::from_text;
+use moongate_config::from_text;
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn refused(url: &str) -> String {
     let uri: Uri = url.parse().unwrap();
     match check(&config.plugins[0], &SelfAddresses::new(Vec::new()), "GET", &uri) {
         Err(RequestRefusal::NotGranted { missing, shown_fix }) => {
-            let fix = missing.fix.as_ref().map(moongate_core::config::grant_line);
+            let fix = missing.fix.as_ref().map(moongate_config::grant_line);
             assert_eq!(fix, shown_fix);
             format!("{}; {}", missing.wanted, fix.unwrap())
         }
