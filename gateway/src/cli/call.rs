@@ -159,7 +159,7 @@ impl Call {
         let failure = match called {
             Ok(CallEnd::Done(result)) => return self.print(result::document(&result), explained, &answers),
             Ok(CallEnd::Unanswered(open)) => {
-                let failure = open.into_error();
+                let failure = open.to_error();
                 let table = entry.filter(|_| self.is_bare()).map(|entry| grant_note(entry, &open));
                 failure.notes(&table.unwrap_or_default()).notes(&unused_answers_note(&answers))
             }
@@ -282,7 +282,7 @@ impl Call {
             rounds::run_rounds(&mut answers, async |more| remote.call(name, &arguments, schema, more).await);
         match came.await {
             Ok(CallEnd::Done(result)) => self.print(result::protocol_document(&result), None, &answers),
-            Ok(CallEnd::Unanswered(open)) => Err(open.into_error().notes(&unused_answers_note(&answers))),
+            Ok(CallEnd::Unanswered(open)) => Err(open.to_error().notes(&unused_answers_note(&answers))),
             Err(McpClientError::Rejected(message)) if schema.is_null() => {
                 Err(CommandError::new(ExitKind::Tool).message(&message, Some(LIST_TOOLS_HINT)))
             }
@@ -349,7 +349,7 @@ impl Call {
         match self.format {
             OutputFormat::Text => {
                 print::untrusted(&result::text(&document))?;
-                print::stderr_lines(&unused_answers_note(&answers));
+                print::stderr_lines(&unused_answers_note(answers));
                 print::stderr_lines(&explained.map(|explained| explained.text).unwrap_or_default());
             }
             OutputFormat::Json => {
@@ -357,7 +357,7 @@ impl Call {
                     document["grants"] = explained.document;
                 }
                 print::json(&document)?;
-                print::stderr_lines(&unused_answers_note(&answers));
+                print::stderr_lines(&unused_answers_note(answers));
             }
         }
         Ok(if document["isError"] == true { ExitKind::Tool } else { ExitKind::Success })

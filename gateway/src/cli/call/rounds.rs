@@ -132,7 +132,7 @@ impl OpenQuestions {
     }
 
     /// The error with the questions and the options that answer them.
-    pub(super) fn into_error(&self) -> CommandError {
+    pub(super) fn to_error(&self) -> CommandError {
         let sentence = match (self.errors.as_slice(), self.questions.len()) {
             ([], 1) => "the tool asked a question, and no `--answer` answers it".to_owned(),
             ([], number) => format!("the tool asked {number} questions, and no `--answer` answers them"),
