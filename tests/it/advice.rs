@@ -30,7 +30,7 @@ fn a_crash_in_python_is_one_sentence_for_the_caller_and_its_exception_in_the_log
          runtime/src/lib.rs:1293:29:\nPython function threw an unexpected exception\nnote: run with `RUST_BACKTRACE=1` \
          environment variable to display a backtrace\n",
     );
-    let sentence = "plugin `zoo`: it crashed: it raised an exception that it didn't catch; a logged warning says where and why";
+    let sentence = "plugin `zoo`: crashed: it raised an exception that it didn't catch; a logged warning says where and why";
     assert_eq!(said, sentence);
     let line = "the plugin raised ValueError: thirteen is unlucky at app.py:12, in `describe`";
     assert!(log.lines().any(|its| its.contains("WARN") && its.contains(line)), "{log}");
@@ -43,7 +43,7 @@ fn a_crash_in_javascript_is_one_sentence_for_the_caller_and_its_exception_in_the
          Value(Exception(\n    Exception { message: Some(\"thirteen is unlucky\"), stack: Some(\"    at callTool \
          (/plugin.js:89:47)\\n\") })\n)\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
     );
-    let sentence = "plugin `zoo`: it crashed: it threw an exception that it didn't catch; a logged warning says where and why";
+    let sentence = "plugin `zoo`: crashed: it threw an exception that it didn't catch; a logged warning says where and why";
     assert_eq!(said, sentence);
     let line = "the plugin threw \"thirteen is unlucky\" at plugin.js:89:47, in `callTool`";
     assert!(log.lines().any(|its| its.contains("WARN") && its.contains(line)), "{log}");

@@ -184,7 +184,9 @@ impl<'a> CallSpan<'a> {
             CallKind::Resource | CallKind::Completion => (None, None),
         };
         let duration_ms = took.map(|took| took.as_secs_f64() * 1e3);
-        let (plugin, kind, outcome) = (member.id(), kind.as_str(), ended.kind());
+        let plugin = member.id();
+        let kind = kind.as_str();
+        let outcome = ended.kind();
         tracing::debug!(%plugin, kind, tool, prompt, outcome, duration_ms, "a call ended");
     }
 }

@@ -252,7 +252,7 @@ impl Server {
 fn unknown_revision() -> ProtocolError {
     let known: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
     ProtocolError::invalid_request(format!(
-        "the `MCP-Protocol-Version` header names no known revision; known are {}",
+        "the `MCP-Protocol-Version` header names no known revision; known members are {}",
         known.join(", ")
     ))
 }

@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for Members {
                 let mut seen = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, Json>()? {
                     if !seen.insert(key.clone()) {
-                        return Err(A::Error::custom(format_args!("the key `{key}` stands here twice")));
+                        return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
                     }
                     members.push((key, value));
                 }

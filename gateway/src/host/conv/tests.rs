@@ -65,7 +65,7 @@ fn a_block_in_json_is_read_as_the_case_that_it_has() {
         (r#"{"type":"resource","resource":{"uri":"a:b"}}"#, "`resource`: it needs either `text` or `blob`"),
         (
             r#"{"type":"text","text":"a","text":"b"}"#,
-            "it is no JSON: the key `text` stands here twice at line 1 column 37",
+            "it is no JSON: duplicate key `text` at line 1 column 37",
         ),
         ("[]", "it is no JSON object: invalid type: sequence, expected an object at line 1 column 0"),
     ] {

@@ -162,14 +162,14 @@ async fn a_plugin_that_fails_to_describe_itself_names_the_function() {
     let trap = Guest { describe: "unreachable", ..Guest::default() }.build();
     assert_eq!(
         message(&trap).await,
-        "`lifecycle.describe` failed: it crashed: it stopped itself (`unreachable`) and didn't say why"
+        "`lifecycle.describe` failed: crashed: it stopped itself (`unreachable`) and didn't say why"
     );
     let endless = Guest { describe: "(loop $again (br $again))", ..Guest::default() }.build();
     let error = refused(&endless, |config| {
         config.limits.describe_timeout = std::time::Duration::from_millis(20);
     })
     .await;
-    assert_eq!(error.to_string(), "`lifecycle.describe` failed: it ran longer than 20ms");
+    assert_eq!(error.to_string(), "`lifecycle.describe` failed: exceeded the time limit of 20ms");
     assert_eq!(
         hint(&error).unwrap(),
         "raise `limits.describe_timeout`: write `describe_timeout = \"10s\"` in `[plugins.p.limits]`"
@@ -186,7 +186,7 @@ async fn what_a_plugin_says_of_itself_is_checked() {
         ),
         (
             r#"{"a":1,"a":2}"#,
-            "tool `run`: `input-schema`: it is no JSON: the key `a` stands here twice at line 1 column 13",
+            "tool `run`: `input-schema`: it is no JSON: duplicate key `a` at line 1 column 13",
         ),
         ("nonsense", "tool `run`: `input-schema`: it is no JSON: expected ident at line 1 column 2"),
     ] {

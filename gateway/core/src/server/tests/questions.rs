@@ -154,7 +154,7 @@ async fn a_client_that_says_no_more_is_not_waited_for() {
     next(&mut messages).await.unwrap();
     connection.wind_up();
     assert_eq!(next(&mut messages).await.unwrap()["method"], "notifications/cancelled");
-    assert!(text(&next(&mut messages).await.unwrap()).contains("no answer can come any more"));
+    assert!(text(&next(&mut messages).await.unwrap()).contains("no answer is possible any more"));
 
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-11-25").await;
@@ -164,7 +164,7 @@ async fn a_client_that_says_no_more_is_not_waited_for() {
     heard(&mut events).await.unwrap();
     server.stop();
     assert_eq!(heard(&mut events).await.unwrap()["method"], "notifications/cancelled");
-    assert!(text(&heard(&mut events).await.unwrap()).contains("no answer can come any more"));
+    assert!(text(&heard(&mut events).await.unwrap()).contains("no answer is possible any more"));
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn a_client_that_answers_nothing_is_not_listened_to_for_answers() {
     let connection = StdioConnection::new();
     line(&server, &connection, &hello()).await.unwrap();
     let response = line(&server, &connection, &call(1, "a_asks")).await.unwrap();
-    assert!(text(&response).contains("the client lacks what this needs: roots"), "{response}");
+    assert!(text(&response).contains("the client doesn't support: roots"), "{response}");
 }
 
 #[tokio::test]

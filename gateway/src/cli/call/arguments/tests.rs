@@ -37,7 +37,7 @@ fn a_whole_object_stays_as_it_was_written() {
     assert!(object(Some("[1]"), &[], None).unwrap_err().to_string().contains("no JSON object"));
     assert!(
         format!("{:#}", object(Some("{\"a\":1,\"a\":2}"), &[], None).unwrap_err())
-            .contains("`a` stands here twice")
+            .contains("duplicate key `a`")
     );
 }
 
