@@ -226,7 +226,7 @@ fn what_the_operator_does_not_grant_is_not_asked_and_the_line_is_said() {
     let refused = call(&[]);
     let err = said(&refused.stderr);
     assert_eq!(refused.status.code(), Some(5), "{err}");
-    assert!(err.contains("`client = [\"elicitation\"]` in `[plugins.zoo.allow]` grants it"), "{err}");
+    assert!(err.contains("add `client = [\"elicitation\"]` to `[plugins.zoo.allow]`"), "{err}");
     let explained = said(&call(&["--explain"]).stderr);
     assert!(explained.contains("missing\n  to ask the client for elicitation\n"), "{explained}");
     assert!(explained.contains("[plugins.zoo.allow]\n  client = [\"elicitation\"]\n"), "{explained}");

@@ -236,7 +236,7 @@ impl<'de> Visitor<'de> for StrictSeed {
         while let Some(key) = members.next_key::<String>()? {
             let value = members.next_value_seed(self)?;
             if object.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("the key `{key}` stands here twice")));
+                return Err(de::Error::custom(format_args!("duplicate key `{key}`")));
             }
             object.insert(key, value);
         }

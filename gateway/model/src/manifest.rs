@@ -222,14 +222,14 @@ pub enum TemplateError {
     #[error("its braces don't match")]
     Braces,
     /// The template contains white space or invisible characters.
-    #[error("it holds white space, or a character that nobody sees")]
+    #[error("it contains white space or an invisible character")]
     Hidden,
     /// The template contains characters that URIs can't contain.
-    #[error("it holds characters that no URI has; write them as `%` escapes (RFC 3986)")]
+    #[error("it contains characters that URIs can't contain; write them as `%` escapes (RFC 3986)")]
     NoUri,
     /// The prefix before the first `{` is too short.
     #[error(
-        "what stands before its first `{{` must name at least a scheme and an authority, or a scheme and one character of the path"
+        "the part before its first `{{` must contain at least a scheme and an authority, or a scheme and one character of the path"
     )]
     ShortPrefix,
 }

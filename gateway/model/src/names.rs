@@ -37,7 +37,7 @@ pub enum NameError {
         most: usize,
     },
     /// The text contains a character that isn't allowed in names.
-    #[error("`{name}` holds {}; only letters, digits, `_` and `-` are allowed", in_words(*found))]
+    #[error("`{name}` contains {}; only letters, digits, `_` and `-` are allowed", in_words(*found))]
     BadCharacter {
         /// The name, with unprintable characters escaped.
         name: String,
@@ -45,7 +45,7 @@ pub enum NameError {
         found: char,
     },
     /// The text isn't an absolute URI.
-    #[error("`{uri}` is no absolute URI: {reason}")]
+    #[error("invalid URI `{uri}`: {reason}")]
     BadUri {
         /// The text, with unprintable characters escaped.
         uri: String,
@@ -53,7 +53,7 @@ pub enum NameError {
         reason: &'static str,
     },
     /// The text isn't a SHA-256 digest.
-    #[error("`{0}` is no SHA-256 digest: it takes 64 hexadecimal digits")]
+    #[error("`{0}` isn't a SHA-256 digest, which has 64 hexadecimal digits")]
     BadDigest(String),
 }
 
@@ -74,7 +74,7 @@ fn check(text: &str, most: usize) -> Result<(), NameError> {
 /// A character, as a message names it.
 fn in_words(c: char) -> String {
     match c {
-        ' ' => "a blank".to_owned(),
+        ' ' => "a space".to_owned(),
         '`' => "a backtick".to_owned(),
         c => format!("`{}`", quotable(c.encode_utf8(&mut [0; 4]))),
     }
@@ -202,19 +202,19 @@ impl ResourceUri {
         if !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             || !scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         {
-            return bad("what stands before the first `:` is no scheme");
+            return bad("the part before the first `:` is not a valid scheme");
         }
         if rest.is_empty() {
             return bad("nothing follows the scheme");
         }
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return bad("it holds white space or a control character");
+            return bad("it contains white space or a control character");
         }
         if text.chars().any(is_hidden_in_uri) {
-            return bad("it holds a character that nobody sees");
+            return bad("it contains an invisible character");
         }
         if !is_uri_text(text) {
-            return bad("it holds characters that can't stand there; write them as `%` escapes (RFC 3986)");
+            return bad("it contains invalid characters; write them as `%` escapes (RFC 3986)");
         }
         Ok(Self(text.into()))
     }

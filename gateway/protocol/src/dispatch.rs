@@ -232,7 +232,7 @@ impl Dispatcher {
             answer = answer => answer.unwrap_or_else(|panic| {
                 // The text is for developers, not for the caller.
                 tracing::error!(plugin = %member.id(), "a panic: {}", error::panic_text(&*panic));
-                Err(CallError::Internal("a bug; its log says more".to_owned()))
+                Err(CallError::Internal("a bug in the gateway; see its log".to_owned()))
             }),
             () = grace_after(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
         };

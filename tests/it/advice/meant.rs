@@ -60,10 +60,10 @@ fn a_wrong_argument_of_a_prompt_is_named_with_the_prompt() {
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for (arguments, message, at) in [
-        (json!({}), "prompt `zoo_repeat` needs the argument `text`", "/arguments/text"),
+        (json!({}), "prompt `zoo_repeat` requires the argument `text`", "/arguments/text"),
         (
             json!({ "txt": "x" }),
-            "prompt `zoo_repeat` needs the argument `text` (did you write `txt` for it?)",
+            "prompt `zoo_repeat` requires the argument `text` (did you mean `txt`?)",
             "/arguments/text",
         ),
         (json!({ "text": 3 }), "prompt `zoo_repeat`: `text` must be a string, not number", "/arguments/text"),
@@ -86,7 +86,7 @@ fn a_wrong_argument_of_a_tool_is_named_with_what_is_wanted() {
         ("zoo_echo", json!({}), "`text` is missing"),
         ("zoo_echo", json!({ "txt": "x" }), "`txt` is unknown (did you mean `text`?)"),
         ("zoo_echo", json!({ "text": 3 }), "`text` must be of type string, not number"),
-        ("zoo_echo", json!({ "text": "x", "y": 1 }), "`y` is unknown; known are `text`"),
+        ("zoo_echo", json!({ "text": "x", "y": 1 }), "`y` is unknown; known members are `text`"),
         ("zoo_sleep", json!({ "milliseconds": -1 }), "`milliseconds` must be at least 0"),
         ("zoo_sleep", json!({ "milliseconds": "1" }), "`milliseconds` must be of type integer, not string"),
     ] {

@@ -162,8 +162,8 @@ fn the_networks_of_other_grants_are_the_operators_alone() {
 #[test]
 fn a_question_without_a_grant_names_the_grant_and_what_the_client_lacks() {
     let workspace = zoo("");
-    let why = "it asks the client for elicitation, which isn't granted; `client = [\"elicitation\"]` in `[plugins.zoo.allow]` \
-               grants it";
+    let why = "asking the client for elicitation is not granted; to allow it, add `client = [\"elicitation\"]` to \
+               `[plugins.zoo.allow]`";
     let told = explained(&workspace, "zoo_ask_name", &json!({}));
     assert!(told.contains(&format!("error: plugin `zoo`: {why}\n")), "{told}");
     let lacked = "missing\n  to ask the client for elicitation\nto allow it, add to gateway.toml (extend existing lists):\n  [plugins.zoo.allow]\n  client = [\"elicitation\"]\n";

@@ -14,28 +14,28 @@ pub enum CallError {
     #[error("{0}")]
     Refused(Failure),
     /// The plugin exceeded its time limit.
-    #[error("it ran longer than {}", humantime::format_duration(*.0))]
+    #[error("exceeded the time limit of {}", humantime::format_duration(*.0))]
     Timeout(Duration),
     /// The plugin exceeded its limit of processor time.
-    #[error("it used more than {} of processor time", humantime::format_duration(*.0))]
+    #[error("exceeded the limit of {} of processor time", humantime::format_duration(*.0))]
     CpuTime(Duration),
     /// The plugin trapped after it was denied more memory. The limit is in bytes.
-    #[error("it needed more than {} of memory", bytesize::ByteSize(*.0).display().iec())]
+    #[error("exceeded the memory limit of {}", bytesize::ByteSize(*.0).display().iec())]
     Memory(u64),
     /// The plugin trapped after it was denied more table elements.
-    #[error("it needed more than {0} table elements")]
+    #[error("exceeded the limit of {0} table elements")]
     Tables(u32),
     /// The plugin held too many handles at the same time.
-    #[error("it held more than {0} handles")]
+    #[error("exceeded the limit of {0} handles")]
     Handles(u32),
     /// A single message between plugin and gateway exceeded its limit, in bytes.
-    #[error("what it handed over was larger than {}", bytesize::ByteSize(*.0).display().iec())]
+    #[error("a message to the gateway exceeded the limit of {}", bytesize::ByteSize(*.0).display().iec())]
     TooLarge(u64),
     /// The plugin trapped: a panic, a division by zero, infinite recursion.
-    #[error("it crashed: {0}")]
+    #[error("crashed: {0}")]
     Trap(String),
     /// The plugin's answer is invalid.
-    #[error("its answer can't be used: {0}")]
+    #[error("invalid answer: {0}")]
     BadOutput(String),
     /// The plugin requested a client feature that isn't granted. The message says which, and how to grant it.
     #[error("{0}")]
@@ -47,10 +47,10 @@ pub enum CallError {
     #[error("{0}")]
     Busy(Busy),
     /// The plugin was replaced or removed, and the caller returned to the old version too late.
-    #[error("it was replaced while this request waited; make the request anew to use it as it is now")]
+    #[error("it was replaced while this request waited; send the request again to use the new version")]
     Replaced,
     /// The caller disconnected or cancelled the request.
-    #[error("it was cancelled")]
+    #[error("cancelled")]
     Cancelled,
     /// The gateway itself failed.
     #[error("the gateway failed: {0}")]
@@ -108,7 +108,7 @@ impl CallError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Busy {
     /// The limit of one plugin.
-    #[error("it is busy: {running} calls run and {waiting} wait already; try again later")]
+    #[error("busy: {running} calls are running and {waiting} are waiting; try again later")]
     Plugin {
         /// The number of running calls.
         running: u32,
@@ -132,7 +132,7 @@ pub enum Failure {
     NotFound(Fault),
     /// The client doesn't support a required feature. Names are as in
     /// [`Capabilities::has`](crate::call::Capabilities::has).
-    #[error("the client lacks what this needs: {}", .0.join(", "))]
+    #[error("the client doesn't support: {}", .0.join(", "))]
     MissingCapability(Vec<String>),
     /// The plugin failed.
     #[error("{}", .0.message)]

@@ -31,9 +31,12 @@ fn finds_capabilities_by_path() {
 #[test]
 fn limit_error_names_value_and_key() {
     let memory = CallError::Memory(64 << 20);
-    assert_eq!(memory.to_string(), "it needed more than 64.0 MiB of memory");
+    assert_eq!(memory.to_string(), "exceeded the memory limit of 64.0 MiB");
     assert_eq!(memory.config_key(), Some("memory"));
-    assert_eq!(CallError::Timeout(Duration::from_millis(1500)).to_string(), "it ran longer than 1s 500ms");
+    assert_eq!(
+        CallError::Timeout(Duration::from_millis(1500)).to_string(),
+        "exceeded the time limit of 1s 500ms"
+    );
 }
 
 #[test]

@@ -191,13 +191,15 @@ impl ConflictTable {
     }
 
     fn refused(&self, at: usize, found: Collisions) -> Refused {
-        let (plugin, place) = (self.members[at].id().clone(), self.members[at].policy().place.clone());
+        let plugin = self.members[at].id().clone();
+        let place = self.members[at].policy().place.clone();
         let conflicts = found
             .into_iter()
             .map(|((rival, subject), names)| {
                 let with = &self.members[rival];
                 let restart = if at < rival { RestartEffect::SwapsPlugins } else { RestartEffect::NoChange };
-                let (with, with_place) = (with.id().clone(), with.policy().place.clone());
+                let with_place = with.policy().place.clone();
+                let with = with.id().clone();
                 PluginConflict { with, with_place, subject, names, restart }
             })
             .collect();

@@ -130,7 +130,7 @@ impl CatalogBuilder {
         if !keeps {
             let id = member.id();
             let message =
-                format!("`{text}` of plugin `{id}` isn't listed: `uris` grants it to another plugin");
+                format!("`{text}` of plugin `{id}` is not listed: `uris` grants it to another plugin");
             self.problems.push(Problem::warning(message).at(member.policy().place.clone()));
         }
         keeps
@@ -147,7 +147,7 @@ impl CatalogBuilder {
             let tidy = name.as_str().to_ascii_lowercase().replace('-', "_");
             if let Some(other) = seen.insert(tidy, name) {
                 let message = format!(
-                    "the {kind} names `{other}` and `{name}` differ by nothing but case, `-` and `_`; some hosts take them for one"
+                    "the {kind} names `{other}` and `{name}` differ only in case, `-` and `_`; some hosts treat them as equal"
                 );
                 let id = member.id();
                 let hint = format!(

@@ -89,7 +89,7 @@ impl Refused {
         let restart = match restart {
             RestartEffect::NoChange => "",
             RestartEffect::SwapsPlugins => {
-                "; after a restart it would be the other way round, as it stands first in the file"
+                "; after a restart it would be the other way round, because it comes first in the file"
             }
         };
         let cure = match subject {
@@ -107,7 +107,7 @@ impl Refused {
         Problem::error(format!("plugins `{with}` and `{plugin}` {what}: {instead}{restart}"))
             .at(place.clone())
             .label("refused")
-            .related(with_place.clone(), "goes on serving")
+            .related(with_place.clone(), "keeps serving")
             .hint(cure)
     }
 }

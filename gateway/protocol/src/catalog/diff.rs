@@ -102,7 +102,8 @@ impl Diff {
 
 impl KindDiff {
     fn between<I: DiffItem>(old: &[I], new: &[I]) -> Self {
-        let (before, now) = (by_key(old), by_key(new));
+        let before = by_key(old);
+        let now = by_key(new);
         let missing = |from: &BTreeMap<&str, &I>, of: &BTreeMap<&str, &I>| {
             of.keys().filter(|key| !from.contains_key(*key)).map(|key| quotable(key)).collect()
         };
@@ -151,7 +152,8 @@ fn instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
             granted.map(|member| (member.id(), member.plugin().manifest().info.instructions.as_deref()));
         all.filter_map(|(id, instructions)| Some((id, instructions?))).collect()
     }
-    let (before, now) = (advice(old), advice(new));
+    let before = advice(old);
+    let now = advice(new);
     let plugins: BTreeSet<_> = before.keys().chain(now.keys()).copied().collect();
     plugins.into_iter().filter(|plugin| before.get(plugin) != now.get(plugin)).cloned().collect()
 }

@@ -219,7 +219,10 @@ struct OfferBuilder<'a> {
 
 impl<'a> OfferBuilder<'a> {
     fn new(manifest: &'a Manifest, policy: &'a PluginPolicy) -> Self {
-        let (tools, prompts, resources, templates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let tools = Vec::new();
+        let prompts = Vec::new();
+        let resources = Vec::new();
+        let templates = Vec::new();
         let offer =
             PluginOffer { tools, prompts, resources, templates, settings: None, warnings: Vec::new() };
         Self { manifest, policy, offer, errors: Vec::new(), long: Vec::new() }
@@ -292,7 +295,7 @@ impl<'a> OfferBuilder<'a> {
             Err(error) => {
                 let id = &self.policy.id;
                 let message = format!("the schema of the settings of plugin `{id}` can't be used: {error}");
-                let hint = "mend it in the plugin; what is set in its `config` isn't checked";
+                let hint = "fix it in the plugin; what is set in its `config` isn't checked";
                 self.offer.warnings.push((Problem::warning(message).hint(hint), None));
             }
         }
@@ -311,8 +314,9 @@ impl<'a> OfferBuilder<'a> {
                 let problem = not_there(&self.policy.id, list, name, &known);
                 let new = exposure.rename.get(name).map(PublicName::as_str).filter(|_| list == "rename");
                 let problem = match new.filter(|new| known.contains(new)) {
-                    Some(old) => problem
-                        .hint(format!("the old name stands before the new one: write `{old} = \"{name}\"`")),
+                    Some(old) => {
+                        problem.hint(format!("the old name comes first: write `{old} = \"{name}\"`"))
+                    }
                     None => problem,
                 };
                 self.offer.warnings.push((problem, Some(name.clone())));
@@ -347,7 +351,7 @@ impl<'a> OfferBuilder<'a> {
     fn warn_of_long_names(&mut self, kind: &str) {
         let long = std::mem::take(&mut self.long);
         let id = &self.policy.id;
-        let refused = "hosts that put a prefix of their own before";
+        let refused = "hosts that add a prefix to";
         let message = match long.as_slice() {
             [] => return,
             [name] => {
@@ -376,7 +380,7 @@ impl<'a> OfferBuilder<'a> {
                 tool.name, self.policy.id
             );
             let hint = format!(
-                "mend it in the plugin, or leave the tool out with `tools.deny = [\"{}\"]`",
+                "fix it in the plugin, or leave the tool out with `tools.deny = [\"{}\"]`",
                 tool.name
             );
             self.errors.push(Problem::error(message).hint(hint));
@@ -403,7 +407,7 @@ impl<'a> OfferBuilder<'a> {
                 "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is left out: {why}",
                 tool.name, self.policy.id
             );
-            let hint = "mend it in the plugin; clients would drop the whole tool";
+            let hint = "fix it in the plugin; clients would drop the whole tool";
             self.offer.warnings.push((Problem::warning(message).hint(hint), None));
         }
         shown
@@ -434,7 +438,7 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
     let meant = known.iter().filter(is_end).max_by_key(|tool| tool.len()).copied();
     match meant.or_else(|| nearest_name(name, known.iter().copied())) {
         Some(meant) => problem.hint(format!("did you mean `{meant}`? {OWN}")),
-        None if known.is_empty() => problem.hint("it has no tools at all"),
+        None if known.is_empty() => problem.hint("the plugin has no tools"),
         None => {
             let listed: Vec<_> =
                 known.iter().take(MAX_LISTED_TOOLS).map(|tool| format!("`{tool}`")).collect();
@@ -449,7 +453,8 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
 fn see_tool(public: &PublicName, tool: &Tool, shown: &ShownSchemas) -> Digest {
     let Tool { name: _, title, description, input_schema: _, output_schema: _, hints, icons, meta, extra } =
         tool;
-    let (input, output) = (shown.input(tool), shown.output(tool));
+    let input = shown.input(tool);
+    let output = shown.output(tool);
     see(&(public, title, description, input, output, hints, icons, meta, extra))
 }
 

@@ -148,10 +148,10 @@ impl Schema {
         let misfit = |message: &str| Err(MismatchError { message: message.to_owned(), at: None });
         let size = ValueSize::of(value);
         if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_PATTERN_STEPS {
-            return misfit("it is too large to be checked by this schema");
+            return misfit("the value is too large for this schema");
         }
         if cost.nesting(size.depth) > MAX_NESTING {
-            return misfit("it nests too deep to be checked by this schema");
+            return misfit("the value nests too deep for this schema");
         }
         let mut found = ValueErrors::default();
         if validator.is_valid(value) {
@@ -162,7 +162,7 @@ impl Schema {
         let branches = cost.branches(size.depth);
         let is_small = branches.saturating_mul(size.nodes) <= MAX_LISTED_STEPS;
         if branches > MAX_STEPS || (cost.has_choices() && !is_small) {
-            return misfit("it doesn't fit the schema");
+            return misfit("the value doesn't match the schema");
         }
         let mut words = ErrorDescriber::new(schema);
         if !is_small {

@@ -70,7 +70,7 @@ impl SettingsSchema {
         let place = policy.settings.entries.get(key)?.key_place.clone();
         let hint = match nearest_name(key, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{}`?", quotable(near)),
-            None if known.is_empty() => "it has no settings at all".to_owned(),
+            None if known.is_empty() => "the plugin has no settings".to_owned(),
             None => {
                 let names: Vec<_> = known
                     .iter()
@@ -118,7 +118,7 @@ impl SettingsSchema {
         let show = format!("`moongate inspect {id}` shows what its settings may be");
         let Some(key) = of(&flaw) else {
             // The message may quote a part of any of them.
-            let all = "they aren't together what the plugin's schema asks for";
+            let all = "together they don't match the plugin's schema";
             let reason =
                 if policy.settings.entries.values().all(is_literal) { flaw.message.as_str() } else { all };
             return Some(misfit(policy, reason).at(policy.settings.place.clone()).hint(show));
@@ -129,7 +129,7 @@ impl SettingsSchema {
         }
         if matches!(flaw.kind, ValueErrorKind::Missing) && flaw.at == its {
             let message =
-                format!("the plugin `{id}` needs the setting `{}`, which isn't there", quotable(&key));
+                format!("the plugin `{id}` requires the setting `{}`, which is missing", quotable(&key));
             let hint = match as_key(&key) {
                 Some(key) => format!("add `{key} = …` to `[plugins.{id}.config]`; {show}"),
                 None => show,
@@ -143,7 +143,7 @@ impl SettingsSchema {
         let reason = if is_shown {
             flaw.message
         } else {
-            format!("`{}` isn't what the plugin's schema asks for", quotable(&key))
+            format!("`{}` doesn't match the plugin's schema", quotable(&key))
         };
         let written = setting.filter(|setting| is_literal(setting) && self.switches.contains(&key));
         let meant = written.and_then(|setting| switch(&setting.value));

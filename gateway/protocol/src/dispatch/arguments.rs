@@ -118,16 +118,16 @@ pub(super) fn check_prompt(
     };
     for (name, _) in arguments {
         if !given.insert(name.as_str()) {
-            return Err(wrong(format!("is given the argument `{}` twice", quotable(name)), name));
+            return Err(wrong(format!("got the argument `{}` twice", quotable(name)), name));
         }
     }
     let is_missing = |it: &&PromptArgument| it.required && !given.contains(it.name.as_str());
     let Some(missing) = prompt.arguments.iter().find(is_missing) else { return Ok(()) };
     let declared: HashSet<_> = prompt.arguments.iter().map(|it| it.name.as_str()).collect();
     let strays = arguments.iter().map(|(name, _)| name.as_str()).filter(|name| !declared.contains(name));
-    let mut message = format!("needs the argument `{}`", quotable(&missing.name));
+    let mut message = format!("requires the argument `{}`", quotable(&missing.name));
     if let Some(stray) = nearest_name(&missing.name, strays) {
-        message.push_str(&format!(" (did you write `{}` for it?)", quotable(stray)));
+        message.push_str(&format!(" (did you mean `{}`?)", quotable(stray)));
     }
     Err(wrong(message, &missing.name))
 }

@@ -54,7 +54,10 @@ impl fmt::Display for Unknown {
 
 fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
     // In order of precedence. Similar names come before the last group.
-    let (mut same, mut within, mut own, mut own_within) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut same = Vec::new();
+    let mut within = Vec::new();
+    let mut own = Vec::new();
+    let mut own_within = Vec::new();
     for (public, its_own) in all.clone() {
         match (name_suffix(asked, public), name_suffix(asked, its_own)) {
             (Some(NameSuffix::Whole), _) => same.push(public),

@@ -35,11 +35,11 @@ pub(super) async fn tool(
     if let Some(schema) = entry.output().filter(|_| !result.is_error) {
         let Some(structured) = &result.structured else {
             return Err(CallError::BadOutput(
-                "there is no structured result, though it has a schema".to_owned(),
+                "the structured result is missing, but the tool has an output schema".to_owned(),
             ));
         };
         check_text(schema, structured.get()).await.map_err(|misfit| {
-            CallError::BadOutput(format!("the structured result doesn't fit its schema: {misfit}"))
+            CallError::BadOutput(format!("the structured result doesn't match the output schema: {misfit}"))
         })?;
     }
     if let Some(structured) = result.structured.as_ref().filter(|_| result.content.is_empty()) {
@@ -73,7 +73,7 @@ pub(super) fn read(
         own
     });
     if result.contents.is_empty() && before > 0 {
-        return Err(CallError::BadOutput("all that it read lies outside its own space".to_owned()));
+        return Err(CallError::BadOutput("all returned resources belong to other plugins".to_owned()));
     }
     Ok(Outcome::Done(result))
 }
@@ -95,10 +95,10 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
     let bad = |why: String| Err(CallError::BadOutput(why));
     let count = need.requests.len();
     if count > MAX_QUESTIONS {
-        return bad(format!("it asks {count} questions at once; {MAX_QUESTIONS} are allowed"));
+        return bad(format!("it asks {count} questions at once; at most {MAX_QUESTIONS} are allowed"));
     }
     if need.requests.is_empty() && need.state.is_none() {
-        return bad("it needs input and asks for none".to_owned());
+        return bad("it requires input but asks no question".to_owned());
     }
     let mut keys = HashSet::new();
     for request in &need.requests {
@@ -106,7 +106,12 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
             "elicitation/create" => ClientFeature::Elicitation,
             "sampling/createMessage" => ClientFeature::Sampling,
             "roots/list" => ClientFeature::Roots,
-            other => return bad(format!("it asks for `{}`, which is no question", other.escape_debug())),
+            other => {
+                return bad(format!(
+                    "it asks for `{}`, which is not a supported question",
+                    other.escape_debug()
+                ));
+            }
         };
         if !member.policy().client_features.contains(&feature) {
             return Err(not_granted(member, context, feature));
@@ -139,9 +144,11 @@ pub(super) fn refusal(member: &Member, context: &CallContext, error: CallError) 
 /// The error for a client feature that isn't granted. It is logged once and recorded, and names the line that grants
 /// it.
 fn not_granted(member: &Member, context: &CallContext, feature: ClientFeature) -> CallError {
-    let (id, word, cure) = (member.id(), feature.as_str(), feature.cure());
+    let id = member.id();
+    let word = feature.as_str();
+    let cure = feature.cure();
     let mut why = format!(
-        "it asks the client for {word}, which isn't granted; `{cure}` in `[plugins.{id}.allow]` grants it"
+        "asking the client for {word} is not granted; to allow it, add `{cure}` to `[plugins.{id}.allow]`"
     );
     if member.asks_too_much(feature) {
         tracing::warn!(plugin = %id, "{why}");

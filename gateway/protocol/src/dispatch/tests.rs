@@ -99,12 +99,7 @@ async fn rejects_invalid_arguments_before_the_plugin() {
         ("a_run", "{}", "invalid arguments: `n` is missing", Some("/n")),
         ("a_run", r#"{"n":"1"}"#, "invalid arguments: `n` must be of type integer, not string", Some("/n")),
         ("a_run", "[]", "invalid arguments: `arguments` must be an object", Some("")),
-        (
-            "a_run",
-            r#"{"n":1,"n":2}"#,
-            "invalid arguments: the key `n` stands here twice at line 1 column 13",
-            None,
-        ),
+        ("a_run", r#"{"n":1,"n":2}"#, "invalid arguments: duplicate key `n` at line 1 column 13", None),
         ("a_rnu", "{}", "unknown tool: `a_rnu`; did you mean `a_run`?", None),
         ("b\n", "{}", "unknown tool: `b\\n`", None),
     ] {
@@ -153,8 +148,8 @@ async fn checks_structured_results() {
 
     for (result, part) in [
         (structured("{}"), "`t` is missing"),
-        (structured(r#"{"t":1,"t":2}"#), "twice"),
-        (ToolResult::default(), "there is no structured result"),
+        (structured(r#"{"t":1,"t":2}"#), "duplicate key"),
+        (ToolResult::default(), "the structured result is missing"),
     ] {
         let error = call_error(run(result, Some(&schema)).await);
         assert!(matches!(&error, CallError::BadOutput(why) if why.contains(part)), "{error}");
@@ -258,11 +253,11 @@ async fn questions_need_a_grant_and_distinct_keys() {
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "b")], None),
         (
             vec![ask("sampling/createMessage", "a")],
-            Some("`client = [\"sampling\"]` in `[plugins.a.allow]` grants it"),
+            Some("add `client = [\"sampling\"]` to `[plugins.a.allow]`"),
         ),
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "a")], Some("two questions")),
-        (vec![ask("elicitation/complete", "a")], Some("is no question")),
-        (vec![], Some("asks for none")),
+        (vec![ask("elicitation/complete", "a")], Some("is not a supported question")),
+        (vec![], Some("asks no question")),
         ((0..17).map(|n| ask("elicitation/create", &n.to_string())).collect(), Some("17 questions at once")),
     ] {
         let mut fake = answers(Ok(ToolResult::default()), None);
@@ -288,10 +283,10 @@ async fn missing_capability_names_the_missing_grant() {
         (
             false,
             json!({ "sampling": {} }),
-            "which isn't granted; `client = [\"sampling\"]` in `[plugins.a.allow]`",
+            "is not granted; to allow it, add `client = [\"sampling\"]` to `[plugins.a.allow]`",
         ),
-        (false, json!({}), "the client lacks what this needs: sampling.tools"),
-        (true, json!({ "sampling": {} }), "the client lacks what this needs: sampling.tools"),
+        (false, json!({}), "the client doesn't support: sampling.tools"),
+        (true, json!({ "sampling": {} }), "the client doesn't support: sampling.tools"),
     ] {
         let mut fake = answers(Ok(ToolResult::default()), None);
         fake.on_tool = Some(Box::new(move |_, _| ready(Err(lacks()))));
@@ -342,7 +337,7 @@ async fn drops_resources_of_other_plugins() {
     let mixed = reads(&["x://a/1", "x://b", "x://one", "x://nobody"]);
     assert_eq!(read(&mixed, "x://a/1").await.unwrap(), ["x://a/1", "x://one"]);
     let foreign = reads(&["x://b"]);
-    assert!(read(&foreign, "x://one").await.unwrap_err().to_string().contains("outside its own space"));
+    assert!(read(&foreign, "x://one").await.unwrap_err().to_string().contains("belong to other plugins"));
     let empty = reads(&[]);
     assert!(read(&empty, "x://one").await.unwrap().is_empty());
     for uri in ["x://nobody", "no uri", "x://a/ "] {
@@ -377,10 +372,10 @@ async fn checks_prompt_arguments() {
         r#"review [("code", "x"), ("stile", "y")]"#
     );
     for (arguments, message, at) in [
-        (&[("code", "x"), ("code", "y")][..], "is given the argument `code` twice", "/code"),
-        (&[("style", "x")], "needs the argument `code`", "/code"),
-        (&[("cod", "x"), ("more/", "y")], "needs the argument `code` (did you write `cod` for it?)", "/code"),
-        (&[("codes/", "x"), ("codes/", "y")], "is given the argument `codes/` twice", "/codes~1"),
+        (&[("code", "x"), ("code", "y")][..], "got the argument `code` twice", "/code"),
+        (&[("style", "x")], "requires the argument `code`", "/code"),
+        (&[("cod", "x"), ("more/", "y")], "requires the argument `code` (did you mean `cod`?)", "/code"),
+        (&[("codes/", "x"), ("codes/", "y")], "got the argument `codes/` twice", "/codes~1"),
     ] {
         let error = get("a_review", arguments).await.unwrap_err();
         assert_eq!(error.to_string(), format!("invalid arguments: prompt `a_review` {message}"));

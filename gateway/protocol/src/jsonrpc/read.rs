@@ -153,7 +153,7 @@ impl<'a> MessageMembers<'a> {
             shape,
         };
         if let Some(member) = self.twice {
-            return Err(bad(Shape::Unknown, format!("`{}` stands there twice", member.as_str())));
+            return Err(bad(Shape::Unknown, format!("duplicate member `{}`", member.as_str())));
         }
         if self.jsonrpc.and_then(string).as_deref() != Some("2.0") {
             return Err(bad(self.shape(), "`jsonrpc` must be \"2.0\"".to_owned()));

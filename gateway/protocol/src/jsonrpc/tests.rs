@@ -239,7 +239,7 @@ fn error_messages_name_the_problem() {
         said(r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#),
         "`id` must not be null; leave it out to send a notification"
     );
-    assert_eq!(said(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#), "`id` stands there twice");
+    assert_eq!(said(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#), "duplicate member `id`");
 }
 
 #[test]

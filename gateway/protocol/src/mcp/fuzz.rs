@@ -24,7 +24,7 @@ pub fn fuzz_params(bytes: &[u8]) {
         Ok(params) => params,
         Err(error) => return told(&error),
     };
-    assert!(json::parse_strict(raw.get()).is_ok(), "a key stands there twice");
+    assert!(json::parse_strict(raw.get()).is_ok(), "a duplicate key");
     if let Some((text, value)) = params.arguments() {
         assert_eq!(
             serde_json::from_str::<Value>(text.get()).as_ref().ok(),

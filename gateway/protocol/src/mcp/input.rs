@@ -124,10 +124,10 @@ pub enum AskError {
     #[error("{0} questions to this client are open already")]
     TooMany(usize),
     /// The client answered, but the gateway has no memory for the answer.
-    #[error("too many long answers wait for others; try again later")]
+    #[error("the gateway has no memory for the answer; try again later")]
     NoRoom,
     /// The connection is closed.
-    #[error("no answer can come any more: the client has gone, or the gateway stops")]
+    #[error("no answer is possible any more: the connection is closed, or the gateway is stopping")]
     Gone,
 }
 
@@ -189,7 +189,7 @@ pub(super) async fn converse<C: InputCall>(
         let asked = read(&member, requests)?;
         talk.check_declared(&member, &asked)?;
         if round.asked == MAX_ROUNDS {
-            let why = format!("it asked the client {} times and still has questions", round.asked);
+            let why = format!("it asked the client {} times and still requires input", round.asked);
             return Err(Trouble::unanswered(&member, why));
         }
         match exchange.revision.era() {
@@ -229,7 +229,9 @@ fn answered(
     asked: ParsedQuestions,
     given: &mut HashMap<String, Json>,
 ) -> (Vec<(String, Json)>, ParsedQuestions, Entries) {
-    let (mut answers, mut open, mut reasons) = (Vec::new(), Vec::new(), Map::new());
+    let mut answers = Vec::new();
+    let mut open = Vec::new();
+    let mut reasons = Map::new();
     for (request, question) in asked {
         match given.remove(&question.key).map(|answer| question.accept(answer.get())) {
             Some(Ok(answer)) => answers.push((request.key, answer)),

@@ -97,11 +97,14 @@ impl Protocol {
                 return Err(ProtocolError::params("/cursor", "`cursor` must be a string"));
             }
         };
-        let (scope, page_size) = (self.cache_scope, self.lists.page_size);
+        let scope = self.cache_scope;
+        let page_size = self.lists.page_size;
         let catalog = self.dispatcher.catalog();
         let rendered = self.lists.rendered(catalog.generation());
         let list = |items, next| {
-            let (catalog, revision, server) = (&*catalog, exchange.revision, &self.identity);
+            let catalog = &*catalog;
+            let revision = exchange.revision;
+            let server = &self.identity;
             render(&ListResult { catalog, revision, kind, server, scope, items, next })
         };
         let fits = |size: NonZeroU32| page::count(&catalog, kind) <= size.get() as usize;
@@ -118,8 +121,7 @@ impl Protocol {
 }
 
 fn no_cursor() -> ProtocolError {
-    let message =
-        "the cursor isn't one that this server gave out for this list; ask for the first page again";
+    let message = "invalid cursor for this list; request the first page again";
     ProtocolError::params("/cursor", message)
 }
 

@@ -279,7 +279,7 @@ fn limit_error_names_plugin_and_key() {
     let text = value(&View::new(&result.content[0], Revision::V2026_07_28))["text"].clone();
     assert_eq!(
         text,
-        "plugin `zoo`: it needed more than 64.0 MiB of memory (limit `plugins.zoo.limits.memory`)"
+        "plugin `zoo`: exceeded the memory limit of 64.0 MiB (limit `plugins.zoo.limits.memory`)"
     );
 }
 

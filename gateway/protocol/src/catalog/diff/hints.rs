@@ -21,7 +21,8 @@ pub enum WeakerHint {
 impl WeakerHint {
     /// The hints of `now` that promise more than those of `before`.
     pub(super) fn between(before: &ToolHints, now: &ToolHints) -> Vec<Self> {
-        let (before, now) = (HintValues::by(before), HintValues::by(now));
+        let before = HintValues::by(before);
+        let now = HintValues::by(now);
         let all = [
             (Self::ReadOnly, !before.read_only && now.read_only),
             (Self::NotDestructive, before.destructive && !now.destructive),

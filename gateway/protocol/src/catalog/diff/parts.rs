@@ -80,7 +80,8 @@ impl DifferingParts {
 
 /// The parts of a tool that differ.
 pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
-    let (before, now) = (old.tool(), new.tool());
+    let before = old.tool();
+    let now = new.tool();
     // New fields must be compared.
     let Tool { name, title, description, input_schema, output_schema, hints, icons, meta, extra } = before;
     let ToolHints { title: hinted, read_only, destructive, idempotent, open_world, extra: hinted_others } =
@@ -113,7 +114,8 @@ pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
 
 /// The parts of a prompt that differ.
 pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
-    let (before, now) = (old.prompt(), new.prompt());
+    let before = old.prompt();
+    let now = new.prompt();
     let Prompt { name, title, description, arguments, icons, meta, extra } = before;
     DifferingParts::default()
         .compare(ItemPart::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
@@ -128,7 +130,8 @@ pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
 
 /// The parts of a resource that differ.
 pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemPart> {
-    let (before, now) = (old.resource(), new.resource());
+    let before = old.resource();
+    let now = new.resource();
     let Resource { uri: _, name, title, description, mime_type, size, icons, annotations, meta, extra } =
         before;
     DifferingParts::default()
@@ -147,7 +150,8 @@ pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemP
 
 /// The parts of a template that differ.
 pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<ItemPart> {
-    let (before, now) = (old.template(), new.template());
+    let before = old.template();
+    let now = new.template();
     let ResourceTemplate {
         uri_template: _,
         name,

@@ -63,13 +63,13 @@ impl SchemaCost {
         let width = meeting.width();
         if width > MAX_SUBSCHEMAS_PER_NODE {
             let message = format!(
-                "its branches and references multiply: {width} subschemas may meet at one value, {MAX_SUBSCHEMAS_PER_NODE} at most are allowed"
+                "its branches and references multiply: up to {width} subschemas apply to one value; at most {MAX_SUBSCHEMAS_PER_NODE} are allowed"
             );
             return Err(SchemaError { at: String::new(), message });
         }
         if walk.patterns > MAX_PATTERNS {
             let message =
-                format!("it has {} regular expressions; {MAX_PATTERNS} at most are allowed", walk.patterns);
+                format!("it has {} regular expressions; at most {MAX_PATTERNS} are allowed", walk.patterns);
             return Err(SchemaError { at: String::new(), message });
         }
         Ok(Self {
@@ -192,11 +192,11 @@ impl<'s> CostWalk<'s> {
             None => {}
         }
         if !at.is_empty() && members.get("$id").is_some_and(Value::is_string) {
-            let message = "`$id` may only stand at the top: references are resolved within one document";
+            let message = "`$id` is only allowed at the top: references are resolved within one document";
             return Err(SchemaError { at: at.to_owned(), message: message.to_owned() });
         }
         if self.level == MAX_SCHEMA_LEVELS {
-            let message = format!("it lies deeper than {MAX_SCHEMA_LEVELS} levels, references followed");
+            let message = format!("it is nested deeper than {MAX_SCHEMA_LEVELS} levels, references included");
             return Err(SchemaError { at: at.to_owned(), message });
         }
         self.known.insert(schema, None);
@@ -317,7 +317,7 @@ impl<'s> CostWalk<'s> {
         let wrong = |message: String| SchemaError { at: at.to_owned(), message };
         let Some(fragment) = reference.strip_prefix('#') else {
             return Err(wrong(format!(
-                "`{reference}` leads out of the schema; put what it names under `$defs`"
+                "`{reference}` refers to another document; move its target to `$defs`"
             )));
         };
         let root = self.root;
@@ -330,12 +330,12 @@ impl<'s> CostWalk<'s> {
             let target = root.pointer(&pointer);
             return match target {
                 Some(target) => self.meet(target, &pointer),
-                None => Err(wrong(format!("`{reference}` leads nowhere"))),
+                None => Err(wrong(format!("`{reference}` has no target"))),
             };
         }
         let targets = self.anchors.get(fragment).cloned().unwrap_or_default();
         if targets.is_empty() {
-            return Err(wrong(format!("`{reference}` leads nowhere: no `$anchor` has that name")));
+            return Err(wrong(format!("`{reference}` has no target: no `$anchor` has that name")));
         }
         targets
             .into_iter()

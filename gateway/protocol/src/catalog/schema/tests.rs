@@ -42,7 +42,7 @@ fn names_each_invalid_member() {
     }
     assert!(misfit.message.ends_with("; and 1 more"), "{}", misfit.message);
     let misfit = compiled.check(&json!({ "city": 1, "town": 2, "a/b": 1 })).unwrap_err();
-    assert_eq!(misfit.message, "`town` is unknown; known are `city`, `a/b`, `days`, `unit`, `at`");
+    assert_eq!(misfit.message, "`town` is unknown; known members are `city`, `a/b`, `days`, `unit`, `at`");
     assert_eq!(misfit.at.as_deref(), Some("/town"));
     let misfit = compiled.check(&json!({ "city": 1 })).unwrap_err();
     assert_eq!((misfit.message.as_str(), misfit.at.as_deref()), ("`a/b` is missing", Some("/a~1b")));
@@ -82,7 +82,7 @@ fn suggests_corrections_for_members_and_options() {
             "`style` must be one of \"camel\", \"snake\", \"kebab\" (did you mean \"snake\"?)",
             "/style",
         ),
-        (&open, json!({ "nmae": 1 }), "`name` is missing (did you write `nmae` for it?)", "/name"),
+        (&open, json!({ "nmae": 1 }), "`name` is missing (did you mean `nmae`?)", "/name"),
         (&open, json!({ "nick": 1 }), "`name` is missing", "/name"),
     ] {
         let found = misfit(schema, &value);
@@ -109,14 +109,14 @@ fn describes_the_errors_of_each_form() {
         ),
         (
             json!({ "id": "x" }),
-            "`id` fits none of the forms that the schema allows (`id` must be of type integer, not string, or `id` must \
+            "`id` matches none of the forms that the schema allows (`id` must be of type integer, not string, or `id` must \
              have at least 3 characters)",
         ),
     ] {
         assert_eq!(misfit(&schema, &value).message, message);
     }
     let deep = misfit(&schema, &json!({ "deep": 1 })).message;
-    assert!(deep.starts_with("`deep` fits none of the forms") && deep.len() < 500, "{deep}");
+    assert!(deep.starts_with("`deep` matches none of the forms") && deep.len() < 500, "{deep}");
 }
 
 #[test]
@@ -130,24 +130,24 @@ fn shortens_values_in_messages() {
 fn reports_invalid_schemas_with_their_place() {
     for (schema, at, part) in [
         (json!({ "properties": { "a": { "type": "strnig" } } }), "/properties/a/type", "strnig"),
-        (
-            json!({ "properties": { "a": { "pattern": "(?=x)" } } }),
-            "/properties/a/pattern",
-            "may not look around",
-        ),
+        (json!({ "properties": { "a": { "pattern": "(?=x)" } } }), "/properties/a/pattern", "lookaround"),
         (
             json!({ "properties": { "a": { "pattern": "a{1000}{1000}" } } }),
             "/properties/a/pattern",
-            "grow large",
+            "very large",
         ),
-        (json!({ "items": { "$ref": "https://example.com/x" } }), "/items/0/$ref", "leads out of the schema"),
-        (json!({ "allOf": [{ "$ref": "other.json" }] }), "/allOf/0/$ref", "leads out of the schema"),
-        (json!({ "$ref": "#/$defs/x" }), "/$ref", "leads nowhere"),
+        (
+            json!({ "items": { "$ref": "https://example.com/x" } }),
+            "/items/0/$ref",
+            "refers to another document",
+        ),
+        (json!({ "allOf": [{ "$ref": "other.json" }] }), "/allOf/0/$ref", "refers to another document"),
+        (json!({ "$ref": "#/$defs/x" }), "/$ref", "has no target"),
         (json!({ "$ref": "#x" }), "/$ref", "no `$anchor`"),
         (
             json!({ "properties": { "a": { "$id": "b" } } }),
             "/properties/a",
-            "`$id` may only stand at the top",
+            "`$id` is only allowed at the top",
         ),
         (json!({ "$schema": "http://json-schema.org/draft-04/schema#" }), "", "draft 4"),
         (json!({ "$schema": "https://example.com/dialect" }), "", "example.com/dialect"),
@@ -170,7 +170,7 @@ fn limits_size_depth_and_duplicate_keys() {
     assert_eq!(error.unwrap_err().message, "it nests deeper than 3 levels");
     let twice = Json::parse(r#"{"type":"object","type":"array"}"#).unwrap();
     let error = Schema::compile(&twice, bounds).unwrap_err();
-    assert!(error.message.contains("twice"), "{error}");
+    assert!(error.message.contains("duplicate key"), "{error}");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn supports_older_drafts_and_local_references() {
     compile(&json!(true)).unwrap().check(&json!(1)).unwrap();
     assert_eq!(
         compile(&json!(false)).unwrap().check(&json!(1)).unwrap_err().message,
-        "the value must not be there"
+        "the value is not allowed"
     );
 }
 
@@ -229,7 +229,7 @@ fn bounds_schemas_that_branch_at_each_level() {
         assert_eq!(schema.check(&nested(json!({}))).is_ok(), keyword != "oneOf", "{keyword}");
         assert_eq!(
             schema.check(&nested(json!(1))).unwrap_err().message,
-            "it doesn't fit the schema",
+            "the value doesn't match the schema",
             "{keyword}"
         );
     }
@@ -267,7 +267,7 @@ fn rejects_values_that_nest_too_deep() {
     let node = (0..20).fold(json!({ "$ref": "#/$defs/n" }), |inner, _| json!({ "allOf": [inner] }));
     let schema = json!({ "$defs": { "n": { "properties": { "c": node } } }, "$ref": "#/$defs/n" });
     let value = (0..100).fold(json!({}), |inner, _| json!({ "c": inner }));
-    assert_eq!(misfit(&schema, &value).message, "it nests too deep to be checked by this schema");
+    assert_eq!(misfit(&schema, &value).message, "the value nests too deep for this schema");
     let simple = json!({ "properties": { "c": { "allOf": [{ "$ref": "#" }] } } });
     compile(&simple).unwrap().check(&value).unwrap();
 }
@@ -325,7 +325,7 @@ fn rejects_long_strings_for_costly_patterns() {
     for pattern in ["[01]*1[01]{8000}2", "(?:[01]{1,3000}){1,2}2"] {
         let schema = compile(&json!({ "properties": { "a": { "pattern": pattern } } })).unwrap();
         let long = json!({ "a": "01".repeat(200_000) });
-        assert_eq!(schema.check(&long).unwrap_err().message, "it is too large to be checked by this schema");
+        assert_eq!(schema.check(&long).unwrap_err().message, "the value is too large for this schema");
         // A slow check is allowed on another thread.
         assert!(schema.is_quick(100) && !schema.is_quick(60_000), "{pattern}");
     }
@@ -342,7 +342,7 @@ fn rejects_thousands_of_patterns() {
         json!({ "anyOf": (0..200).map(|at| json!({ "pattern": format!("\\pL{{50}}{at}") })).collect::<Vec<_>>() }),
     ] {
         let error = compile(&schema).unwrap_err();
-        assert!(error.message.contains("regular expressions; 128 at most"), "{error}");
+        assert!(error.message.contains("regular expressions; at most 128"), "{error}");
     }
 }
 
@@ -359,6 +359,9 @@ fn does_not_collect_errors_of_large_values() {
     {
         let compiled = compile(&schema).unwrap();
         let misfit = compiled.check(&Value::Array(vec![json!("x"); 10_000])).unwrap_err();
-        assert_eq!(misfit, MismatchError { message: "it doesn't fit the schema".to_owned(), at: None });
+        assert_eq!(
+            misfit,
+            MismatchError { message: "the value doesn't match the schema".to_owned(), at: None }
+        );
     }
 }

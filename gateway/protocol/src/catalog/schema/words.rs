@@ -117,9 +117,9 @@ impl<'s> ErrorDescriber<'s> {
             }
             ValidationErrorKind::MaxProperties { limit } => format!("{it} must have at most {limit} members"),
             ValidationErrorKind::UniqueItems => format!("{it} must not have equal items"),
-            ValidationErrorKind::FalseSchema => format!("{it} must not be there"),
+            ValidationErrorKind::FalseSchema => format!("{it} is not allowed"),
             ValidationErrorKind::OneOfMultipleValid { .. } => {
-                format!("{it} fits several of the forms of which the schema allows one")
+                format!("{it} matches several forms, but the schema allows only one")
             }
             // The enum belongs to another crate, which may add cases.
             _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
@@ -138,7 +138,7 @@ impl<'s> ErrorDescriber<'s> {
         if around["additionalProperties"] != false
             && let Some(stray) = self.budget.nearest_name(name, strays)
         {
-            message.push_str(&format!(" (did you write `{}` for it?)", cut(stray)));
+            message.push_str(&format!(" (did you mean `{}`?)", cut(stray)));
         }
         ValueError { at, message, kind: ValueErrorKind::Missing }
     }
@@ -164,7 +164,7 @@ impl<'s> ErrorDescriber<'s> {
         let mut message = said.join("; ");
         let known: Vec<_> = declared.take(MAX_NAMED_MEMBERS).map(|name| format!("`{}`", cut(name))).collect();
         if is_any_like_none && !known.is_empty() {
-            message.push_str(&format!("; known are {}", known.join(", ")));
+            message.push_str(&format!("; known members are {}", known.join(", ")));
         }
         let at = names.first().map_or_else(|| at.to_owned(), |name| pointer(name));
         ValueError { at, message, kind: ValueErrorKind::Unknown }
@@ -176,7 +176,7 @@ impl<'s> ErrorDescriber<'s> {
         let is_null = |error: &ValidationError<'_>| {
             matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
         };
-        let mut message = format!("{} fits none of the forms that the schema allows", named(&at));
+        let mut message = format!("{} matches none of the forms that the schema allows", named(&at));
         let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
         if let Some(message) = self.no_choice(&at, forms.iter().copied().filter(|error| !is_null(error))) {
             return ValueError { at, message, kind: ValueErrorKind::Value };
@@ -220,7 +220,8 @@ impl<'s> ErrorDescriber<'s> {
                 _ => None,
             })
             .collect();
-        let (options, given) = (Value::from(options?), given?);
+        let options = Value::from(options?);
+        let given = given?;
         let meant = self.option(&options, given);
         Some(format!("{} must be one of {}{meant}", named(at), sentence(&listed(&options))))
     }
@@ -246,7 +247,7 @@ fn around<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
 pub(super) fn schema(error: &ValidationError<'_>) -> String {
     match error.kind() {
         ValidationErrorKind::Format { format } if format == "regex" => format!(
-            "{} is no regular expression that the gateway runs: it may not look around, refer back or grow large",
+            "unsupported regular expression {}: lookaround, backreferences and very large expressions are not supported",
             cut(&error.instance().to_string())
         ),
         ValidationErrorKind::Referencing(error) => cut(&error.to_string()),

@@ -89,7 +89,7 @@ fn reports_missing_settings_at_the_table() {
     for (settings, place) in [("[plugins.p.config]\nmost = 1", "config"), ("", "p")] {
         let found = told(&schema(), settings);
         let [(Severity::Error, message, at, hint)] = &found[..] else { panic!("{found:?}") };
-        assert_eq!(message, "the plugin `p` needs the setting `token`, which isn't there");
+        assert_eq!(message, "the plugin `p` requires the setting `token`, which is missing");
         assert_eq!(at, place);
         assert!(hint.starts_with("add `token = …` to `[plugins.p.config]`"), "{hint}");
     }
@@ -119,7 +119,7 @@ fn hides_secrets_in_messages() {
     );
     assert_eq!(found.len(), 2, "{found:?}");
     for (_, message, _, hint) in &found {
-        assert!(message.contains("isn't what the plugin's schema asks for"), "{message}");
+        assert!(message.contains("doesn't match the plugin's schema"), "{message}");
         assert!(!message.contains("hidden") && !hint.contains("hidden"), "{message}");
     }
     let found = told(&schema(), "[plugins.p.config]\ntoken = \"abc\"\nquick = { env = \"HELD\" }");

@@ -30,7 +30,12 @@ impl ChangeFilter {
         let wanted = match params.get("notifications") {
             Some(Value::Object(wanted)) => wanted,
             Some(_) => return Err(wrong("", "`notifications` must be an object")),
-            None => return Err(wrong("", "`notifications` is missing: it says what to be told of")),
+            None => {
+                return Err(wrong(
+                    "",
+                    "`notifications` is missing: it selects the changes to be notified of",
+                ));
+            }
         };
         let mut kinds = Vec::new();
         for kind in Kind::ALL {

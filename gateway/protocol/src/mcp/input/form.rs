@@ -55,7 +55,7 @@ impl Form {
             return Err("`requestedSchema.type` must be `object`".to_owned());
         }
         if let Some(key) = root.keys().find(|key| !ROOT_MEMBERS.contains(&key.as_str())) {
-            return Err(format!("`{}` in `requestedSchema` is more than a form can ask", quotable(key)));
+            return Err(format!("`{}` in `requestedSchema` is not supported in a form", quotable(key)));
         }
         let properties = root.get("properties").and_then(Value::as_object);
         let properties = properties.ok_or("`requestedSchema.properties` must be an object")?;

@@ -48,7 +48,8 @@ pub fn fuzz_question(bytes: &[u8]) {
 pub fn fuzz_state(bytes: &[u8]) {
     let key = SealingKey::shared("fuzz");
     let states = StateStore::new(key.clone());
-    let (now, claim) = (UNIX_EPOCH + Duration::from_secs(1), StateClaim::fixed("p", Digest::of(b"")));
+    let now = UNIX_EPOCH + Duration::from_secs(1);
+    let claim = StateClaim::fixed("p", Digest::of(b""));
     assert!(states.open(&claim, &String::from_utf8_lossy(bytes), now).is_err(), "a forged state was opened");
     let sealed = key.seal(STATE_PURPOSE, bytes).expect("the system has random bytes");
     if let Ok(opened) = states.open(&claim, &sealed, now) {

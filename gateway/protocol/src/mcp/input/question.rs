@@ -53,7 +53,7 @@ impl Question {
         let InputRequest { key, method, params } = request;
         if key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains(is_hidden) {
             return Err(format!(
-                "the key of a question must have 1 to {MAX_KEY_BYTES} bytes and no characters that nobody sees"
+                "the key of a question must have 1 to {MAX_KEY_BYTES} bytes and no invisible characters"
             ));
         }
         let asks = QuestionKind::read(method, params.as_ref())
@@ -194,7 +194,7 @@ impl QuestionKind {
         match method {
             ELICITATION_METHOD => {
                 let message =
-                    params.get("message").and_then(Value::as_str).ok_or("`message` must be a text")?;
+                    params.get("message").and_then(Value::as_str).ok_or("`message` must be a string")?;
                 let message = clean::message(message);
                 match params.get("mode").map(Value::as_str) {
                     None | Some(Some("form")) => {
@@ -207,7 +207,7 @@ impl QuestionKind {
             }
             SAMPLING_METHOD => Ok(Self::Sampling { asked: Box::new(Sampling::read(params)?), meta }),
             ROOTS_METHOD => Ok(Self::Roots),
-            other => Err(format!("`{}` asks a client nothing", quotable(other))),
+            other => Err(format!("`{}` is not a question to a client", quotable(other))),
         }
     }
 }
@@ -223,7 +223,7 @@ fn action(answer: &Map<String, Value>) -> Result<&str, String> {
 /// The URL of a page for the user, who must see where it leads. Letters of other scripts can look like those of a
 /// trusted host, and escapes in a host are decoded.
 fn url(given: Option<&Value>) -> Result<String, String> {
-    const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host in ASCII (`xn--` for other scripts), and neither a user nor characters that nobody sees";
+    const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host in ASCII (`xn--` for other scripts), and neither a user nor invisible characters";
     let url = given.and_then(Value::as_str).ok_or(WHAT)?;
     let lower = url.to_ascii_lowercase();
     let rest = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).ok_or(WHAT)?;
@@ -242,10 +242,10 @@ fn roots(answer: &Map<String, Value>) -> Result<(), String> {
     for root in roots {
         let uri = root.get("uri").and_then(Value::as_str);
         if !uri.is_some_and(|uri| uri.starts_with("file://")) {
-            return Err("the `uri` of each root must begin with `file://`".to_owned());
+            return Err("the `uri` of each root must start with `file://`".to_owned());
         }
         if root.get("name").is_some_and(|name| !name.is_string()) {
-            return Err("the `name` of a root must be a text".to_owned());
+            return Err("the `name` of a root must be a string".to_owned());
         }
     }
     Ok(())

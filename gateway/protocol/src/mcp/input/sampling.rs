@@ -149,11 +149,11 @@ fn check_tool_use(messages: &[SamplingMessage]) -> Result<(), String> {
 fn member(key: &str, value: &Value) -> Result<Option<Value>, &'static str> {
     let when = |fits: bool, what: &'static str| if fits { Ok(Some(value.clone())) } else { Err(what) };
     match key {
-        "maxTokens" => when(value.as_u64().is_some_and(|most| most > 0), "a whole number from 1 on"),
+        "maxTokens" => when(value.as_u64().is_some_and(|most| most > 0), "a positive integer"),
         "temperature" => when(value.is_number(), "a number"),
         "systemPrompt" => match value {
             Value::String(text) => Ok(Some(remove_hidden(text).into())),
-            _ => Err("a text"),
+            _ => Err("a string"),
         },
         "includeContext" => {
             let known = matches!(value.as_str(), Some("none" | "thisServer" | "allServers"));
@@ -161,7 +161,7 @@ fn member(key: &str, value: &Value) -> Result<Option<Value>, &'static str> {
         }
         "stopSequences" => {
             let texts = value.as_array().is_some_and(|all| all.iter().all(Value::is_string));
-            when(texts, "a list of texts")
+            when(texts, "a list of strings")
         }
         "metadata" => when(value.is_object(), "an object"),
         "modelPreferences" => preferences(value).map(Some),
@@ -228,14 +228,14 @@ pub(super) fn check(answer: &Map<String, Value>, tools: bool) -> Result<(), Stri
         return Err("`role` must be `user` or `assistant`".to_owned());
     }
     if !answer.get("model").is_some_and(Value::is_string) {
-        return Err("`model` must be a text".to_owned());
+        return Err("`model` must be a string".to_owned());
     }
     if answer.get("stopReason").is_some_and(|reason| !reason.is_string()) {
-        return Err("`stopReason` must be a text".to_owned());
+        return Err("`stopReason` must be a string".to_owned());
     }
     let blocks = MessageBlocks::read(answer.get("content"))?;
     if blocks.use_tools() && !tools {
-        return Err("it uses a tool, though none was offered".to_owned());
+        return Err("it uses a tool, but none was offered".to_owned());
     }
     Ok(())
 }

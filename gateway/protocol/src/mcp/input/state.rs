@@ -66,7 +66,7 @@ pub(super) struct OpenedState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SealError {
     #[error(
-        "its questions, the answers and its own state are more than the {} KiB that a client carries",
+        "its questions, the answers and its state exceed the {} KiB that a client carries",
         MAX_STATE_BYTES / 1024
     )]
     TooLarge,
@@ -79,13 +79,13 @@ pub(super) enum SealError {
 /// A state that isn't accepted. Cases that don't help an honest client aren't distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StateError {
-    #[error("`requestState` doesn't belong to this request; make it anew, without `requestState`")]
+    #[error("`requestState` doesn't belong to this request; send the request again without `requestState`")]
     Foreign,
-    #[error("`requestState` has expired; make the request anew, without it")]
+    #[error("`requestState` has expired; send the request again without it")]
     Expired,
-    #[error("`requestState` was used already; make the request anew, without it")]
+    #[error("`requestState` was already used; send the request again without it")]
     Used,
-    #[error("the plugin was replaced since it asked; make the request anew, without `requestState`")]
+    #[error("the plugin was replaced since it asked; send the request again without `requestState`")]
     Replaced,
 }
 

@@ -85,7 +85,7 @@ impl ClientInput<'_> {
             let answer = answer.map_err(|error| format!("{} (`{method}`)", clean::label(&error.to_string())));
             let answer = answer.and_then(|answer| {
                 let used = question.accept(answer.get());
-                used.map_err(|why| format!("the client's answer to `{method}` can't be used: {why}"))
+                used.map_err(|why| format!("the client's answer to `{method}` is invalid: {why}"))
             });
             let answer = answer.and_then(|answer| {
                 let size = answer.get().len();
@@ -128,7 +128,7 @@ impl ClientInput<'_> {
             return Ok(StatelessStart::CallRound(round));
         }
         if let Some((request, _)) = missing.iter().find(|(_, question)| question.is_forgotten()) {
-            let message = "the answer is missing, and the question is too long to be asked again; make the request anew, without `requestState`";
+            let message = "the answer is missing, and the question is too long to be asked again; send the request again without `requestState`";
             let at = format!("/inputResponses/{}", crate::json::pointer_step(&request.key));
             return Err(Trouble::Refused(ProtocolError::params(&at, message)));
         }
@@ -147,7 +147,8 @@ impl ClientInput<'_> {
     /// Opens a state and marks it as used.
     fn open(&self, member: &Member, state: &str) -> Result<OpenedState, Trouble> {
         let refuse = |why: StateError| Trouble::Refused(ProtocolError::request_state(&why.to_string()));
-        let (states, now) = (&self.protocol.states, SystemTime::now());
+        let states = &self.protocol.states;
+        let now = SystemTime::now();
         let opened = states.open(&self.claim(member), state, now).map_err(refuse)?;
         let granted = &member.policy().client_features;
         if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {

@@ -154,7 +154,7 @@ async fn questions_end_when_the_client_closes_its_side() {
     next(&mut messages).await.unwrap();
     connection.close_streams();
     assert_eq!(next(&mut messages).await.unwrap()["method"], "notifications/cancelled");
-    assert!(text(&next(&mut messages).await.unwrap()).contains("no answer can come any more"));
+    assert!(text(&next(&mut messages).await.unwrap()).contains("no answer is possible any more"));
 
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-11-25").await;
@@ -168,7 +168,7 @@ async fn questions_end_when_the_client_closes_its_side() {
     next_event(&mut events).await.unwrap();
     server.stop();
     assert_eq!(next_event(&mut events).await.unwrap()["method"], "notifications/cancelled");
-    assert!(text(&next_event(&mut events).await.unwrap()).contains("no answer can come any more"));
+    assert!(text(&next_event(&mut events).await.unwrap()).contains("no answer is possible any more"));
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn ignores_answers_of_clients_without_questions() {
     let connection = StdioConnection::new();
     line(&server, &connection, &initialize_request()).await.unwrap();
     let response = line(&server, &connection, &call(1, "a_asks")).await.unwrap();
-    assert!(text(&response).contains("the client lacks what this needs: roots"), "{response}");
+    assert!(text(&response).contains("the client doesn't support: roots"), "{response}");
 }
 
 #[tokio::test]

@@ -19,11 +19,11 @@ fn lists_known_names_without_a_suggestion() {
         (json!({ "nmae": 1 }), "`nmae` is unknown (did you mean `name`?)"),
         (
             json!({ "zzz": 1, "nmae": 1 }),
-            "`zzz` is unknown; `nmae` is unknown (did you mean `name`?); known are `name`, `style`",
+            "`zzz` is unknown; `nmae` is unknown (did you mean `name`?); known members are `name`, `style`",
         ),
         (
             json!({ "nmae": 1, "zzz": 1 }),
-            "`nmae` is unknown (did you mean `name`?); `zzz` is unknown; known are `name`, `style`",
+            "`nmae` is unknown (did you mean `name`?); `zzz` is unknown; known members are `name`, `style`",
         ),
         (
             json!({ "nmae": 1, "stile": 1 }),
@@ -70,11 +70,11 @@ fn bounds_nested_forms() {
         form = json!({ "anyOf": (0..4).map(|at| json!({ "allOf": [form], "title": format!("{level}.{at}") })).collect::<Vec<_>>() });
     }
     let (said, words) = told(&form, &json!({ "nmae": 1 }));
-    assert!(said.len() == 1 && said[0].contains("fits none of the forms"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("matches none of the forms"), "{said:?}");
     // Four on each level down to the last, and then upwards from the last as long as there are any.
     assert_eq!(words.forms, 0);
     let small = json!({ "anyOf": [{ "type": "null" }, { "required": ["name"] }] });
     let (said, words) = told(&small, &json!({ "nmae": 1 }));
-    assert_eq!(said, ["`name` is missing (did you write `nmae` for it?)"]);
+    assert_eq!(said, ["`name` is missing (did you mean `nmae`?)"]);
     assert_eq!(words.forms, MAX_FORMS_PER_ANSWER - 2);
 }

@@ -75,11 +75,11 @@ impl Field {
     pub(super) fn read(name: &str, given: &Value) -> Result<Self, String> {
         if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(is_hidden) {
             return Err(format!(
-                "its name must have 1 to {MAX_NAME_BYTES} bytes and no characters that nobody sees"
+                "its name must have 1 to {MAX_NAME_BYTES} bytes and no invisible characters"
             ));
         }
         if clean::is_labelled(name) {
-            return Err("its name looks like the label that tells which plugin asks".to_owned());
+            return Err("its name imitates the label of the asking plugin".to_owned());
         }
         let given = given.as_object().ok_or("its schema must be an object")?;
         let kind = FieldKind::of(given)?;
@@ -90,7 +90,7 @@ impl Field {
                 continue;
             }
             if !kind.members().contains(&key) && !["type", "title", "description", "default"].contains(&key) {
-                return Err(format!("`{}` is more than a form can ask there", quotable(key)));
+                return Err(format!("`{}` is not supported in a form field", quotable(key)));
             }
             if let Some(value) = member(kind, key, value)? {
                 schema.insert(key.to_owned(), value);
@@ -142,13 +142,13 @@ fn member(kind: FieldKind, key: &str, value: &Value) -> Result<Option<Value>, St
         "type" => Ok(Some(value.clone())),
         "title" | "description" => match value {
             Value::String(text) => Ok(Some(clean::label(text).into())),
-            _ => wrong("a text"),
+            _ => wrong("a string"),
         },
         "minLength" | "maxLength" | "minItems" | "maxItems" => {
             if value.is_u64() {
                 Ok(Some(value.clone()))
             } else {
-                wrong("a whole number from 0 on")
+                wrong("a non-negative integer")
             }
         }
         "minimum" | "maximum" => {
@@ -162,10 +162,10 @@ fn member(kind: FieldKind, key: &str, value: &Value) -> Result<Option<Value>, St
             let known = value.as_str().is_some_and(|format| STRING_FORMATS.contains(&format));
             Ok((kind == FieldKind::Text && known).then(|| value.clone()))
         }
-        "enum" => values(value).map(Some).or_else(|()| wrong("a list of different texts")),
+        "enum" => values(value).map(Some).or_else(|()| wrong("a list of distinct strings")),
         "enumNames" => match texts(value) {
             Some(names) => Ok(Some(names.into_iter().map(clean::label).collect())),
-            None => wrong("a list of texts"),
+            None => wrong("a list of strings"),
         },
         "oneOf" => titled(value).map(Some).or_else(|()| wrong("a list of `{ const, title }`")),
         "items" => items(value).map(Some).or_else(|()| wrong("`{ type, enum }` or `{ anyOf }`")),

@@ -103,10 +103,10 @@ fn member(key: &str, value: Option<&Value>) -> Result<Option<Value>, &'static st
     let when = |fits: bool, what: &'static str| if fits { Ok(value.cloned()) } else { Err(what) };
     let text = value.and_then(Value::as_str);
     match key {
-        "text" => text.map(|text| Some(remove_hidden(text).into())).ok_or("a text"),
+        "text" => text.map(|text| Some(remove_hidden(text).into())).ok_or("a string"),
         "data" => when(text.is_some_and(|data| STANDARD.decode(data).is_ok()), "Base64"),
         "mimeType" | "id" | "name" | "toolUseId" => {
-            when(text.is_some_and(|text| !text.is_empty()), "a text that isn't empty")
+            when(text.is_some_and(|text| !text.is_empty()), "a non-empty string")
         }
         "input" => when(value.is_some_and(Value::is_object), "an object"),
         "content" => {

@@ -85,7 +85,7 @@ fn rejects_forms_that_clients_can_not_show() {
         (json!({ "type": "object", "properties": {} }), "`type`"),
         (json!({ "type": ["string", "null"] }), "`type`"),
         (json!({ "$ref": "#/$defs/x" }), "`type`"),
-        (json!({ "type": "string", "pattern": "^a" }), "`pattern` is more than a form can ask"),
+        (json!({ "type": "string", "pattern": "^a" }), "`pattern` is not supported in a form"),
         (json!({ "type": "number", "multipleOf": 2 }), "`multipleOf`"),
         (json!({ "type": "string", "minLength": -1 }), "`minLength`"),
         (json!({ "type": "string", "enum": [] }), "`enum`"),
@@ -113,7 +113,7 @@ fn rejects_forms_that_clients_can_not_show() {
     assert!(wrong("elicitation/create", &fields(&Value::Object(many))).contains("65 fields"));
     assert!(wrong("elicitation/create", &json!({ "requestedSchema": {} })).contains("`message`"));
     assert!(wrong("elicitation/create", &json!({ "message": "m", "mode": "voice" })).contains("`mode`"));
-    assert!(wrong("tools/call", &json!({})).contains("asks a client nothing"));
+    assert!(wrong("tools/call", &json!({})).contains("is not a question to a client"));
 }
 
 #[test]

@@ -146,7 +146,7 @@ async fn reports_undeclared_capabilities() {
         let gateway = Gateway::new(greets);
         let (client, peer) = Client::answering(revision, friendly);
         let client = client.declaring(json!({ "sampling": {} }));
-        assert!(told(&gateway, &client).await.contains("the client lacks what this needs: elicitation.form"));
+        assert!(told(&gateway, &client).await.contains("the client doesn't support: elicitation.form"));
         for (method, params) in [
             (Method::ReadResource, json!({ "uri": "test://ask" })),
             (Method::GetPrompt, json!({ "name": "p_ask" })),
@@ -253,7 +253,7 @@ async fn invalid_answer_fails_the_call() {
         let gateway = asking(method, params);
         let (client, _) = Client::answering(Revision::V2025_11_25, move |_, _| Ok(answer.clone()));
         let said = told(&gateway, &client).await;
-        assert!(said.contains("can't be used") && said.contains(why), "{why}: {said}");
+        assert!(said.contains("is invalid") && said.contains(why), "{why}: {said}");
         assert_eq!(gateway.calls(), 1);
     }
 }

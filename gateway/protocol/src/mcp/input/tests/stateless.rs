@@ -204,7 +204,7 @@ async fn state_is_bound_to_its_request_and_single_use() {
     assert_eq!(text(&gateway.call(&client, same).await.unwrap()), "Hello, Ann!", "only the order differs");
     let error = refused(&gateway, &client, retry(&state, answers)).await;
     assert_eq!(reason(&error), "invalid_request_state");
-    assert!(error.error.message.contains("used already"), "{error:?}");
+    assert!(error.error.message.contains("already used"), "{error:?}");
     assert_eq!(gateway.calls(), 2);
 }
 
@@ -355,7 +355,7 @@ async fn long_sampling_request_is_not_carried() {
     let (_, state) = asked(&gateway, &client, json!({})).await;
     assert!(state.len() < 4096);
     let error = refused(&gateway, &client, retry(&state, json!({}))).await;
-    assert!(error.error.message.contains("make the request anew"), "{error:?}");
+    assert!(error.error.message.contains("send the request again"), "{error:?}");
     let (_, state) = asked(&gateway, &client, json!({})).await;
     let result = gateway.call(&client, retry(&state, json!({ "model": said() }))).await.unwrap();
     assert_eq!(text(&result), r#""Paris""#);
@@ -364,7 +364,7 @@ async fn long_sampling_request_is_not_carried() {
 #[tokio::test]
 async fn missing_grant_names_the_configuration_line() {
     let gateway = Gateway::granting(|_| {}, greets);
-    let line = "`client = [\"elicitation\"]` in `[plugins.p.allow]`";
+    let line = "add `client = [\"elicitation\"]` to `[plugins.p.allow]`";
     let result = gateway.call(&Client::stateless(), json!({})).await.unwrap();
     assert!(result["isError"] == true && text(&result).contains(line), "{result}");
     let prompt = json!({ "name": "p_ask" });
