@@ -8,7 +8,6 @@
 
 mod board;
 mod broken;
-mod floors;
 mod http;
 mod judge;
 mod process;
@@ -21,7 +20,6 @@ mod workspace;
 
 pub use board::{Alarm, Board};
 pub use broken::{Broken, LARGEST, TAKEN};
-pub use floors::{Floors, Rule};
 pub use http::{Admin, Event, EventStream, Http, Reply};
 pub use judge::{Judge, Sent};
 pub use process::{Usage, peak_memory, rounds};

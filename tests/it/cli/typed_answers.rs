@@ -5,7 +5,7 @@ use std::process::Output;
 use moongate_tests::{Http, Workspace, component};
 use serde_json::{Value, json};
 
-use crate::input::three_questions;
+use crate::protocol::questions::three_questions;
 
 const ALL: &str = "[plugins.everything]\nsource = \"@everything@\"\nprefix = \"\"\n\
     [plugins.everything.allow]\nclient = [\"elicitation\", \"sampling\", \"roots\"]\nstate = true\n\

@@ -9,7 +9,7 @@ use std::process::Command;
 use moongate_tests::{Http, Stdio, Workspace, hello, request, root, stateless, text};
 use serde_json::{Value, json};
 
-use crate::input::{everything, free};
+use crate::protocol::questions::{everything, free};
 
 const FILE: &str = "trace.jsonl";
 

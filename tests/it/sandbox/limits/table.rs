@@ -130,7 +130,7 @@ fn the_table_of_limits_names_what_tries_them_and_tests_that_there_are() {
     let offered = offered();
     let source = |file: &str| fs::read_to_string(root().join(file)).unwrap();
     let moods = source("tests/guests/speaker/src/moods.rs");
-    let (made, cases) = (source("tests/generated/src/lib.rs"), source("tests/it/load_cases.rs"));
+    let (made, cases) = (source("tests/generated/src/lib.rs"), source("tests/it/reload/load_errors.rs"));
     let sources = ["gateway", "tests"].map(|folder| Source::below(&root().join(folder)));
     let there: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
     let proven = |limit: &str, tests: &[String]| {

@@ -7,7 +7,7 @@ use moongate_generated::Plugin;
 use moongate_tests::{Admin, Http, Workspace, text};
 use serde_json::{Value, json};
 
-use crate::stopping::begun_stateless;
+use crate::operations::shutdown::begun_stateless;
 
 /// A gateway that changes only when it is asked to.
 const QUIET: &str =

@@ -3,7 +3,7 @@
 use moongate_tests::{Http, Reply, Stdio, Workspace, stateless, text};
 use serde_json::{Value, json};
 
-use crate::input::{accepted, everything, free, said, three_questions};
+use crate::protocol::questions::{accepted, everything, free, said, three_questions};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 

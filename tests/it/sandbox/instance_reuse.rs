@@ -4,7 +4,7 @@
 use moongate_tests::{Http, Stdio, Workspace, text, until};
 use serde_json::{Value, json};
 
-use crate::limits::all_is_well;
+use crate::sandbox::limits::all_is_well;
 
 /// The zoo with reused instances and these limits, beside the clock.
 fn reused(limits: &str) -> String {
